@@ -2,7 +2,7 @@ package adapter
 
 import "testing"
 
-func TestOneHostIsWrittenInOneWay(t *testing.T) {
+func TestNormalizeHost(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Gateway.Example.COM": "gateway.example.com", "gateway.": "gateway", "127.0.0.1": "127.0.0.1", "127.0.0.1.": "127.0.0.1",

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
+func TestReadResponse_Limits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		size, limit int
@@ -32,13 +32,13 @@ func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
 	}
 }
 
-// What is read is kept once, and not in twice the room.
-func TestLargeAnswersTakeNoMoreRoomThanTheyMayHave(t *testing.T) {
+// A response is stored once, in a buffer of about its size.
+func TestReadResponse_BufferSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
 		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error {
 			if most := size + 64<<10; cap(b) > most {
-				t.Errorf("%d bytes of room for %d", cap(b), size)
+				t.Errorf("buffer of %d bytes for %d", cap(b), size)
 			}
 			return nil
 		})
@@ -48,7 +48,7 @@ func TestLargeAnswersTakeNoMoreRoomThanTheyMayHave(t *testing.T) {
 	}
 }
 
-func TestEndlessAnswersEnd(t *testing.T) {
+func TestReadResponse_EndlessBody(t *testing.T) {
 	t.Parallel()
 	err := adapter.ReadAnswer(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
@@ -60,29 +60,29 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// One large answer is being read; another does not wait for ever.
-func TestLargeAnswersWaitForOneAnother(t *testing.T) {
+// One large response is being read; another must not wait forever.
+func TestLargeResponsesWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 2<<20)
 	err := adapter.ReadAnswer(t.Context(), strings.NewReader(large), 8<<20, func([]byte) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		go func() {
-			io.WriteString(w, large[:1<<20+1]) // to a reader that ends
+			io.WriteString(w, large[:1<<20+1]) // the reader ends early
 			cancel()
 		}()
 		err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the other is read meanwhile: %v", err)
+			t.Errorf("the other response is read meanwhile: %v", err)
 		}
-		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil }) // small ones are
+		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil }) // small responses do not wait
 	})
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
+func TestList_Limits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MostListed-1) + `1]`: adapter.MostListed,
@@ -100,12 +100,12 @@ func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
 	}
 	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20, func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
-		t.Errorf("too many parts: %v", err)
+		t.Errorf("too many values: %v", err)
 	}
 }
 
-// A vendor that sends megabytes again and again would otherwise have as many collected.
-func TestLargeAnswersUseTheRoomOfThoseBefore(t *testing.T) { //nolint:paralleltest // nobody else is to take it
+// A vendor that repeatedly sends megabytes must not create as much garbage.
+func TestLargeResponsesReuseBuffers(t *testing.T) { //nolint:paralleltest // other tests must not take the buffers
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
 		rooms := map[*byte]bool{}
 		const times = 20
@@ -115,8 +115,8 @@ func TestLargeAnswersUseTheRoomOfThoseBefore(t *testing.T) { //nolint:parallelte
 				t.Fatal(err)
 			}
 		}
-		if len(rooms) > times/2 { // the collector takes some
-			t.Errorf("%d answers of %d bytes take %d rooms", times, size, len(rooms))
+		if len(rooms) > times/2 { // the garbage collector takes some
+			t.Errorf("%d responses of %d bytes use %d buffers", times, size, len(rooms))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestACodeOpensInItsTimeFrameByTheLocksClock(t *testing.T) {
+func TestCodeOpensInItsTimeFrame(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -92,7 +92,7 @@ func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodPost, path, object{"action": "lock"})
 }
 
-func TestActionsAreDoneInTheOrderTheyWereAskedFor(t *testing.T) {
+func TestActionsAreExecutedInOrder(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
@@ -109,7 +109,7 @@ func TestActionsAreDoneInTheOrderTheyWereAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
+func TestKeypadOfOfflineLock(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
@@ -130,10 +130,10 @@ func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
 		select {
 		case told := <-e.got:
 			if told["event_type"] != want {
-				t.Errorf("told %v, want %s", told, want)
+				t.Errorf("event %v, want %s", told, want)
 			}
 		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-			t.Fatalf("nothing is told, want %s", want)
+			t.Fatalf("no event, want %s", want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 	b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": "unlock"})
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 
-	// When a later write of the same latency has reached another lock, the first one's time is over.
+	// When a later write with the same latency has reached another lock, the first one is due.
 	other := "/locks/" + b.account.Locks[1].ID
 	b.ok(t, http.MethodPut, "/sandbox"+other+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}})
 	later := b.ok(t, http.MethodPost, other+"/access_codes", object{"name": "Guest", "code": "4821"})["access_code_id"]
@@ -157,7 +157,7 @@ func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 		t.Fatal("the code reached an offline lock")
 	}
 	if state := b.ok(t, http.MethodGet, "/locks/"+b.lock(), nil)["lock_state"]; state != "locked" {
-		t.Errorf("an offline lock was made %v", state)
+		t.Errorf("an offline lock became %v", state)
 	}
 	b.ok(t, http.MethodPost, b.controlPath("online"), object{})
 	testenv.Until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
@@ -182,13 +182,13 @@ func TestAKeypadCodeObeysTheLock(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, path, object{"name": "Other", "code": "4823"})
 }
 
-// Whoever does not know whether a request has come through sends it again.
-func TestAKeypadCodeIsTypedInOnceForOneRequest(t *testing.T) {
+// A client that does not know the outcome of a request repeats it.
+func TestKeypadRequestIsRepeatable(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	path, body := b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821", "request": "r1"}
 	id := b.ok(t, http.MethodPost, path, body)["access_code_id"]
-	b.faults(t, sandbox.Faults{SlotsTaken: 1000}) // of which it needs none
+	b.faults(t, sandbox.Faults{SlotsTaken: 1000}) // a repeated request needs no slot
 	if again := b.ok(t, http.MethodPost, path, body); again["access_code_id"] != id {
 		t.Errorf("the same request typed in another code: %v", again)
 	}
@@ -274,7 +274,7 @@ func TestAFailureRateIsReproducible(t *testing.T) {
 	}
 }
 
-func TestAFaultOfWritesLeavesReadsAlone(t *testing.T) {
+func TestWriteFaultsDoNotAffectReads(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	b.faults(t, sandbox.Faults{FailureRate: map[string]float64{"full": 1}})
@@ -282,7 +282,7 @@ func TestAFaultOfWritesLeavesReadsAlone(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821"})
 }
 
-func TestAFullLockRefusesAtOnce(t *testing.T) {
+func TestFullLockRefuses(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	b.faults(t, sandbox.Faults{SlotsTaken: 246, LatencyMS: slow.LatencyMS}) // of 250, and three codes
@@ -290,14 +290,14 @@ func TestAFullLockRefusesAtOnce(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4822"})
 }
 
-func TestAListStaysBehindForItsWindow(t *testing.T) {
+func TestListLag(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	window := 60_000
 	b.faults(t, sandbox.Faults{ListLagMS: &window})
 	id := b.put(t, object{"name": "Guest", "code": "4821"})
 	if with(b.list(t), "access_code_id", id) != nil {
-		t.Error("the list has the code at once")
+		t.Error("the list has the code immediately")
 	}
 	b.refuses(t, "PIN_CONFLICT", http.MethodPost, b.codesPath(), object{"name": "Other", "code": "4821"})
 }
@@ -351,7 +351,7 @@ func TestAWebhookIsOnePerURL(t *testing.T) {
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, "/webhooks", object{"url": "nowhere"})
 }
 
-func TestALowBatteryIsToldOnce(t *testing.T) {
+func TestLowBatteryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
@@ -359,15 +359,15 @@ func TestALowBatteryIsToldOnce(t *testing.T) {
 		b.ok(t, http.MethodPost, b.controlPath("battery"), object{"battery_level": level})
 	}
 	if low := e.next(t, "device.low_battery"); low["battery_level"] != 20.0 {
-		t.Errorf("told %v", low)
+		t.Errorf("event %v", low)
 	}
 	if next := e.next(t, "battery.replaced"); next["battery_level"] != 90.0 {
-		t.Errorf("told %v", next)
+		t.Errorf("event %v", next)
 	}
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, b.controlPath("battery"), object{"battery_level": 101})
 }
 
-func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
+func TestCloseCancelsPendingWrites(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7, Speed: 0.001}, "august")
 	hanging := make(chan struct{})

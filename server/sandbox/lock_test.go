@@ -77,7 +77,7 @@ func TestCodesObeyTheLock(t *testing.T) {
 			if c.refusal != "" {
 				answer := b.refuses(t, c.refusal, http.MethodPost, b.codesPath(), c.body)
 				if pin, _ := c.body["code"].(string); pin != "" && strings.Contains(answer["message"].(string), pin) {
-					t.Errorf("the message carries the PIN")
+					t.Errorf("the message contains the PIN")
 				}
 				return
 			}
@@ -86,7 +86,7 @@ func TestCodesObeyTheLock(t *testing.T) {
 	}
 }
 
-func TestNoOfflineCodeThatCannotOpenAnyMore(t *testing.T) {
+func TestExpiredOfflineCodeIsRefused(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "igloohome")
 	path := "/locks/" + b.account.Locks[0].ID + "/offline_codes"
@@ -109,7 +109,7 @@ func TestADuplicateNamesTheCodeThatHasThePIN(t *testing.T) {
 	}
 }
 
-func TestACodeOnTheWayIsPendingAndACodeOnTheLockActive(t *testing.T) {
+func TestCodeStatus(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	slow := 60_000
@@ -145,7 +145,7 @@ func TestTheSameCustomIDIsTheSameCode(t *testing.T) {
 	}
 }
 
-func TestAChangeLeavesAbsentFieldsAlone(t *testing.T) {
+func TestPatchKeepsAbsentFields(t *testing.T) {
 	t.Parallel()
 	starts, ends := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)
 	for profile, dropped := range map[string]bool{"yale": false, "nuki": true} {

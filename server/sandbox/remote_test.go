@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-func TestOwnerMakesAndEndsAccountsFromElsewhere(t *testing.T) {
+func TestRemote(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	there, tokens := sandbox.Remote{URL: b.url, Seed: 7}, sandbox.Tokens(7)
@@ -18,20 +18,20 @@ func TestOwnerMakesAndEndsAccountsFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, got := b.callAs(t, tokens.Account("more"), "GET", "/locks", nil); status != 200 || len(got["locks"].([]any)) != 2 {
-		t.Errorf("the locks that were asked for: %d %v", status, got)
+		t.Errorf("the requested locks: %d %v", status, got)
 	}
 	if status, got := b.callAs(t, tokens.Account("offices"), "GET", "/systems", nil); status != 200 || len(got["systems"].([]any)) != 1 {
-		t.Errorf("the systems that were asked for: %d %v", status, got)
+		t.Errorf("the requested systems: %d %v", status, got)
 	}
 	if err := there.Forget(t.Context(), "more"); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := b.callAs(t, tokens.Account("more"), "GET", "/locks", nil); status != 401 {
-		t.Errorf("an account that was ended answers %d", status)
+		t.Errorf("a deleted account responds with %d", status)
 	}
 }
 
-func TestNobodyElseMakesAccounts(t *testing.T) {
+func TestOnlyTheOwnerCreatesAccounts(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	for name, token := range map[string]string{"none": "", "an account's": b.account.Token, "a partner's": sandbox.Tokens(7).Partner("owner"), "of another seed": sandbox.Tokens(8).Owner()} {

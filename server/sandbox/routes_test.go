@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Who asks is known by a token, of an account or of the owner, or logs in.
+// Every client authenticates with the token of an account or of the owner, or logs in.
 func TestNoRouteAnswersStrangers(t *testing.T) {
 	t.Parallel()
 	s := sandbox.New(sandbox.Options{})

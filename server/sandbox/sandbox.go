@@ -186,7 +186,7 @@ func New(o Options) *Sandbox {
 // Handler returns the handler of the contract and the controls.
 func (s *Sandbox) Handler() http.Handler { return s.handler }
 
-// Close stops what is on its way to locks and webhooks, and waits for it to end.
+// Close cancels pending writes and deliveries, and waits for the running ones.
 func (s *Sandbox) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is an account with one simulated access system. With cut, an answer to a write is lost.
+// bed is an account with one simulated access system. With cut, the response to a write is lost.
 type bed struct {
 	*testing.T
 	*accesscloud.Adapter
@@ -55,7 +55,7 @@ func start(t *testing.T) *bed {
 	return b
 }
 
-// control turns a knob of the system.
+// control calls a control of the system.
 func (b *bed) control(method, path, body string) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, b.url+"/sandbox/"+path, strings.NewReader(body))
@@ -105,7 +105,7 @@ func fails(t *testing.T, what string, err error, class adapter.Class) {
 	}
 }
 
-func TestUserIsReadBackAsItWasPutAndIsOneForOneKey(t *testing.T) {
+func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	systems, err := b.Systems(t.Context())
@@ -127,21 +127,21 @@ func TestUserIsReadBackAsItWasPutAndIsOneForOneKey(t *testing.T) {
 	}
 	again := want
 	if again.Ref = ""; b.put(again) != want.Ref || len(b.look().Users) != 3 {
-		t.Error("the same key has made another user")
+		t.Error("the same key created another user")
 	}
 	if b.put(adapter.AccessUser{Ref: want.Ref, Key: want.Key, FullName: "Zoë"}) != want.Ref {
-		t.Error("a change has made another user")
+		t.Error("a change created another user")
 	}
 	if got := find(b.look(), want.Ref); got.Email != "" || got.StartsAt != nil || got.EndsAt != nil || got.Suspended || len(got.Groups) != 0 {
-		t.Errorf("what is not said stays: %+v", got)
+		t.Errorf("unset fields are kept: %+v", got)
 	}
-	for range 2 { // one that is not there is no error
+	for range 2 { // deleting an absent user is not an error
 		if err := b.DeleteUser(t.Context(), b.system, want.Ref); err != nil {
 			t.Error(err)
 		}
 	}
 	if find(b.look(), want.Ref) != nil {
-		t.Error("the user is there")
+		t.Error("the user exists")
 	}
 	_, err = b.PutUser(t.Context(), b.system, adapter.AccessUser{Ref: want.Ref, FullName: "Zoë"})
 	fails(t, "a change of one that is gone", err, adapter.NotFound)
@@ -153,7 +153,7 @@ func TestUserIsReadBackAsItWasPutAndIsOneForOneKey(t *testing.T) {
 	fails(t, "no such system", err, adapter.NotFound)
 }
 
-func TestFaultsOfASystemAreTold(t *testing.T) {
+func TestSystemFaults(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	ref := b.put(adapter.AccessUser{Key: "k", FullName: "Jane"})
@@ -169,13 +169,13 @@ func TestFaultsOfASystemAreTold(t *testing.T) {
 	}
 	b.control(http.MethodPut, faults, "{}")
 	if got := b.look(); len(got.Users) != 3 || find(got, ref).FullName != "Jane Doe" {
-		t.Errorf("a write whose answer was lost: %+v", got.Users)
+		t.Errorf("a write whose response was lost: %+v", got.Users)
 	}
 	b.cut.Store(true)
 	fails(t, "a deletion whose answer is lost", b.DeleteUser(t.Context(), b.system, ref), adapter.Unconfirmed)
 	b.cut.Store(false)
 	if err := b.DeleteUser(t.Context(), b.system, ref); err != nil || find(b.look(), ref) != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("repeated: %v", err)
 	}
 	b.control(http.MethodPost, "systems/"+string(b.system)+"/offline", "")
 	_, err := b.Look(t.Context(), b.system)
@@ -188,7 +188,7 @@ func TestFaultsOfASystemAreTold(t *testing.T) {
 	fails(t, "systems", err, adapter.AuthRevoked)
 }
 
-// vendor is a cloud that answers as it is told to.
+// vendor returns the adapter of a cloud that responds with the handler.
 func vendor(t *testing.T, answer http.HandlerFunc) *accesscloud.Adapter {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -209,7 +209,7 @@ func says(status int, header, body string) http.HandlerFunc {
 	}
 }
 
-func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	t.Parallel()
 	const down, maybe, later = adapter.GatewayDown, adapter.Unconfirmed, adapter.Transient
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +231,7 @@ func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer                  http.HandlerFunc
 		systems, look, put, del adapter.Class // empty: no error
-		givenUp                 bool          // once the vendor has heard it
+		givenUp                 bool          // the vendor may have executed the request
 	}{
 		"nothing":          {says(200, "", ""), later, later, maybe, "", false},
 		"garbage":          {says(200, "", "<html>"), later, later, maybe, "", false},
@@ -293,7 +293,7 @@ func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
 	fails(t, "a deletion that could not be sent", a.DeleteUser(t.Context(), "1", "2"), down)
 }
 
-func TestWaitsAreBoundedAndMessagesTellNoToken(t *testing.T) {
+func TestErrors_BoundedWaitAndNoToken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		header, body string
@@ -323,7 +323,7 @@ func TestWaitsAreBoundedAndMessagesTellNoToken(t *testing.T) {
 	}
 }
 
-func TestIdentifiersThatCannotStandInAPathAreLeftOut(t *testing.T) {
+func TestIdentifiersOfDotsAreIgnored(t *testing.T) {
 	t.Parallel()
 	a := vendor(t, says(200, "", `{"systems":[{"system_id":"."},{"system_id":"1","name":"a"},{"name":"b"},{"system_id":".."},{"system_id":"..."}],
 		"users":[{"user_id":".."},{"user_id":"u","full_name":"U"},{"full_name":"V"},{"user_id":"."}],"groups":[],"entrances":[]}`))
@@ -341,8 +341,8 @@ func TestIdentifiersThatCannotStandInAPathAreLeftOut(t *testing.T) {
 	}
 }
 
-// Millions of groups of users are bytes on the wire, and all of them are in memory when users are listed.
-func TestAUserIsInNoMoreGroupsThanAreKept(t *testing.T) {
+// Millions of group memberships are bytes in the response, but all of them are in memory when users are listed.
+func TestGroupsPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
 		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
@@ -353,7 +353,7 @@ func TestAUserIsInNoMoreGroupsThanAreKept(t *testing.T) {
 	}
 }
 
-func TestOnlyAUserThatIsMissingIsDeletedAlready(t *testing.T) {
+func TestDeleteUser_OnlyMissingUserSucceeds(t *testing.T) {
 	t.Parallel()
 	if err := vendor(t, says(404, "", `{"error_code":"USER_NOT_FOUND"}`)).DeleteUser(t.Context(), "1", "2"); err != nil {
 		t.Error(err)
@@ -361,7 +361,7 @@ func TestOnlyAUserThatIsMissingIsDeletedAlready(t *testing.T) {
 	fails(t, "no such system", vendor(t, says(404, "", `{"error_code":"SYSTEM_NOT_FOUND"}`)).DeleteUser(t.Context(), "1", "2"), adapter.NotFound)
 }
 
-func TestLargeSystemIsReadWhole(t *testing.T) {
+func TestLargeSystemIsReadCompletely(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	many.WriteString(`{"groups":[],"entrances":[],"users":[`)

@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// A vendor that is broken, or lies, may answer anything in any place: the adapter refuses it, or says of locks and codes what makes sense.
-func TestVendorThatAnswersAbsurdities(t *testing.T) {
+// Given a broken or malicious vendor, the adapter rejects a response or returns plausible locks and codes.
+func TestAbsurdResponses(t *testing.T) {
 	t.Parallel()
 	const (
 		lock = `{"lock_id":"l1","device_id":"l1","name":"Door","manufacturer":"Yale","model":"YRD","serial_number":"7","online":true,"lock_state":"locked","battery_level":77,"hub_online":true,"subscription_active":true,
@@ -65,13 +65,13 @@ func TestVendorThatAnswersAbsurdities(t *testing.T) {
 			}
 			text, taken = answer, 0
 			if look("nothing"); n < 100 || taken != 1 {
-				t.Errorf("%d absurdities, and then a good answer is taken: %v", n, taken == 1)
+				t.Errorf("after %d absurd responses, a good response is accepted: %v", n, taken == 1)
 			}
 		})
 	}
 }
 
-// unlike says what makes no sense of a lock.
+// unlike returns what is implausible about a lock.
 func unlike(d adapter.Device) string {
 	lengths := d.Caps.CodeLengths
 	switch {

@@ -30,11 +30,11 @@ func without(kind adapter.EventKind) *twisted {
 
 type defect struct {
 	check   string
-	profile string // empty: august
+	profile string // default: august
 	make    func(bed *adaptertest.Bed) *twisted
 }
 
-// defects has one for every check of the suite: the check, and an adapter that it must not let pass.
+// defects has an entry for every check of the suite: the check, and an adapter that the check must reject.
 var defects = []defect{
 	{"the device is equal when listed and when read", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{devices: func(d []adapter.Device) { d[0].Model = "another" }}
@@ -235,7 +235,7 @@ func hiding(hidden *sync.Map) func(*adapter.Codes) {
 	}
 }
 
-// remembering shows every code that was ever read.
+// remembering returns every code that was ever read.
 func remembering() func(*adapter.Codes) {
 	seen := map[adapter.CodeRef]adapter.Code{}
 	return func(c *adapter.Codes) {
@@ -249,11 +249,10 @@ func remembering() func(*adapter.Codes) {
 	}
 }
 
-// defectVariable makes TestDefective run, with the named check's defect.
+// defectVariable is the environment variable that makes TestDefective run with the defect of the named check.
 const defectVariable = "ADAPTERTEST_DEFECT"
 
-// TestDefective is not a test by itself: TestSuiteNotices runs it in a process of its own, and wants it to
-// fail.
+// TestDefective is a helper: TestSuiteNotices runs it in a separate process, and expects it to fail.
 func TestDefective(t *testing.T) {
 	check := os.Getenv(defectVariable)
 	if check == "" {
@@ -270,7 +269,7 @@ func TestDefective(t *testing.T) {
 	})
 }
 
-// TestSuiteNotices proves that every check can fail, and does so for what it is there to find.
+// TestSuiteNotices verifies that every check can fail, and fails for its defect.
 func TestSuiteNotices(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -282,9 +281,9 @@ func TestSuiteNotices(t *testing.T) {
 			name := strings.ReplaceAll(d.check, " ", "_")
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestDefective$/^"+name+"$", "-test.v")
 			cmd.Env = append(os.Environ(), defectVariable+"="+d.check)
-			out, _ := cmd.CombinedOutput() // its exit status is in the text too
+			out, _ := cmd.CombinedOutput() // the output contains the exit status as well
 			if !strings.Contains(string(out), "--- FAIL: TestDefective/"+name) {
-				t.Errorf("the suite let the defect pass:\n%s", out)
+				t.Errorf("the suite did not detect the defect:\n%s", out)
 			}
 		})
 	}

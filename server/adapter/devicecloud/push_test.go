@@ -21,7 +21,7 @@ func receive(a *devicecloud.Adapter, method, body string) int {
 	return w.Code
 }
 
-func TestPushesBecomeHints(t *testing.T) {
+func TestReceive_Events(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, body string
@@ -56,7 +56,7 @@ func TestPushesBecomeHints(t *testing.T) {
 			t.Parallel()
 			a := devicecloud.New(devicecloud.Config{})
 			if code := receive(a, http.MethodPost, c.body); code != http.StatusNoContent {
-				t.Errorf("answered %d", code)
+				t.Errorf("status %d", code)
 			}
 			_ = a.Close()
 			got := <-a.Events()
@@ -67,7 +67,7 @@ func TestPushesBecomeHints(t *testing.T) {
 	}
 }
 
-func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
+func TestReceive_InvalidPush(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	for _, c := range []struct {
@@ -88,12 +88,12 @@ func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
+func TestUnreadEventsBecomeOneResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	for range 257 {
 		if code := receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`); code != http.StatusNoContent {
-			t.Fatalf("answered %d", code)
+			t.Fatalf("status %d", code)
 		}
 	}
 	receive(a, http.MethodPost, `{"event_type":"device.offline","device_id":"l1"}`)
@@ -107,13 +107,13 @@ func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
 	}
 }
 
-// A vendor that pushes more than anybody could have to tell is told to wait, and all its devices are looked at instead.
-func TestMorePushesThanThereCanBeAreTurnedAway(t *testing.T) {
+// When a vendor exceeds the rate limit, it is asked to wait, and its devices are read instead.
+func TestReceive_RateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := devicecloud.New(devicecloud.Config{})
 		go func() {
-			for range a.Events() { //nolint:revive // they are read as they come
+			for range a.Events() { //nolint:revive // the events are consumed as they arrive
 			}
 		}()
 		push := func() *http.Response {
@@ -128,23 +128,23 @@ func TestMorePushesThanThereCanBeAreTurnedAway(t *testing.T) {
 			return n
 		}
 		if n := taken(); n != 500 {
-			t.Errorf("%d are taken at once", n)
+			t.Errorf("%d are accepted in a burst", n)
 		}
 		if res := push(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || res.Header.Get("Connection") != "close" {
 			t.Errorf("the next: %d %v", res.StatusCode, res.Header)
 		}
 		time.Sleep(time.Second)
 		if n := taken(); n != 100 {
-			t.Errorf("%d are taken a second later", n)
+			t.Errorf("%d are accepted a second later", n)
 		}
 		_ = a.Close()
 	})
 }
 
-func TestPushesTurnedAwayHaveEverythingLookedAt(t *testing.T) {
+func TestReceive_RateLimitSendsResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
-	for n := 0; n < 100_000 && receive(a, http.MethodPost, `{"event_type":"lock.no_such_event"}`) == http.StatusNoContent; n++ { // which says nothing
+	for n := 0; n < 100_000 && receive(a, http.MethodPost, `{"event_type":"lock.no_such_event"}`) == http.StatusNoContent; n++ { // which contains no event
 		continue
 	}
 	_ = a.Close()
@@ -153,7 +153,7 @@ func TestPushesTurnedAwayHaveEverythingLookedAt(t *testing.T) {
 	}
 }
 
-func TestPushesThatAreTooLongHaveEverythingLookedAt(t *testing.T) {
+func TestReceive_TooLargeSendsResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	receive(a, http.MethodPost, `{"event_type":"`+strings.Repeat("x", 17<<10)+`"}`)
@@ -163,7 +163,7 @@ func TestPushesThatAreTooLongHaveEverythingLookedAt(t *testing.T) {
 	}
 }
 
-func TestReceiveAndCloseMayMeet(t *testing.T) {
+func TestReceive_ConcurrentClose(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	var all sync.WaitGroup
@@ -178,9 +178,9 @@ func TestReceiveAndCloseMayMeet(t *testing.T) {
 	all.Wait()
 }
 
-func TestSubscribeMakesOneWebhook(t *testing.T) {
+func TestSubscribe_CreatesOneWebhook(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t, "august") // which subscribes
+	c := newCloud(t, "august") // newCloud subscribes
 	if err := c.adapter.Subscribe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestSubscribeMakesOneWebhook(t *testing.T) {
 	}
 }
 
-func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
+func TestSubscribe_WithoutList(t *testing.T) {
 	t.Parallel()
 	posted := ""
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -215,9 +215,9 @@ func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
 	classIs(t, "Subscribe", a.Subscribe(t.Context()), adapter.AuthRevoked)
 }
 
-func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
+func TestSubscribe_OnlyMissingEvents(t *testing.T) {
 	t.Parallel()
-	var known, posted string // the vendor's one webhook, and what was posted last
+	var known, posted string // the vendor's webhook, and the body of the last creation
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
@@ -250,8 +250,8 @@ func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
 	}
 }
 
-// A server that has moved leaves no webhook behind that nobody answers.
-func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
+// After a server has moved, its old webhook is deleted.
+func TestSubscribe_DeletesOldAddress(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, "august")
 	at := func(host string) *devicecloud.Adapter {
@@ -275,7 +275,7 @@ func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
 	}
 }
 
-func TestCodeOnItsWayDoesNotCarryTheErrorOfTheChangeBefore(t *testing.T) {
+func TestPendingCodeHasNoErrorOfPreviousChange(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/access_codes") {

@@ -23,7 +23,7 @@ const (
 	token = "a-very-secret-token"
 )
 
-// vendor is an adapter for a vendor that answers every request as told, and what the adapter logs.
+// vendor returns an adapter for a vendor that uses the handler, and the log of the adapter.
 func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes.Buffer) {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -37,7 +37,7 @@ func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes
 	return a, logged
 }
 
-// guide is a vendor that knows no more than the guide: one lock, and answer for everything else.
+// guide is a vendor that implements only the guide: one lock, and answer for all other requests.
 func guide(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/locks/l1" {
@@ -58,7 +58,7 @@ func says(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func TestAnswersAreClassified(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	const html = "<html>no</html>"
 	for _, c := range []struct {
@@ -116,8 +116,8 @@ func classIs(t *testing.T, what string, err error, want adapter.Class) {
 	}
 }
 
-// After it the connection belongs to its caller, and neither a timeout nor a context ends the reading of it.
-func TestAnswerInAnotherProtocolIsNotWaitedFor(t *testing.T) {
+// After an upgrade the connection belongs to its caller, and neither a timeout nor a context ends its reading.
+func TestUpgradedResponseIsNotRead(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, guide(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
@@ -187,7 +187,7 @@ func TestRetryAfterIsRead(t *testing.T) {
 	}
 }
 
-func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
+func TestErrorsAndLogsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	message := "PIN " + pin + " for " + token + " is in use, as is 9753\nsecond line" + strings.Repeat("!", 500)
 	for name, answer := range map[string]http.HandlerFunc{
@@ -206,10 +206,10 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 			}
 			for _, secret := range []string{pin, token, "a-very", "9753", "\n"} {
 				if strings.Contains(err.Error(), secret) {
-					t.Errorf("the error holds %q: %q", secret, err)
+					t.Errorf("the error contains %q: %q", secret, err)
 				}
 				if secret != "\n" && strings.Contains(logged.String(), secret) {
-					t.Errorf("the log holds %q: %s", secret, logged)
+					t.Errorf("the log contains %q: %s", secret, logged)
 				}
 			}
 			if len(err.Error()) > 300 {
@@ -219,7 +219,7 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 	}
 }
 
-func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
+func TestVendorOfTheGuideAlone(t *testing.T) {
 	t.Parallel()
 	var bodies []string
 	a, _ := vendor(t, guide(func(w http.ResponseWriter, r *http.Request) {
@@ -285,7 +285,7 @@ func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
 	}
 	err = a.SetOnline(t.Context(), "l1", true)
 	if err != nil {
-		t.Errorf("a vendor that answers 2xx to a control: %v", err)
+		t.Errorf("a vendor that responds 2xx to a control: %v", err)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestARealVendorHasNoControls(t *testing.T) {
 	}
 }
 
-func TestListsWithoutIdentifiersAreNotBelieved(t *testing.T) {
+func TestListsWithoutIdentifiersAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{}`, `{"locks":[{"name":"Office"}]}`, `[]`} {
 		a, _ := vendor(t, says(200, body))
@@ -346,14 +346,14 @@ func TestListsWithoutIdentifiersAreNotBelieved(t *testing.T) {
 	classIs(t, "Codes", err, adapter.Transient)
 }
 
-func TestAnAnswerAboutAnotherLockIsNotBelieved(t *testing.T) {
+func TestResponseAboutAnotherLockIsRejected(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, guide(says(200, `{"lock_id":"l1","name":"Office"}`)))
 	_, err := a.Device(t.Context(), "l2")
 	classIs(t, "Device", err, adapter.Transient)
 }
 
-func TestAnAnswerIsReadUpToALimit(t *testing.T) {
+func TestResponseSizeIsLimited(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, says(200, `{"locks":[]}`+strings.Repeat(" ", 9<<20)))
 	_, err := a.Devices(t.Context())
@@ -362,7 +362,7 @@ func TestAnAnswerIsReadUpToALimit(t *testing.T) {
 	}
 }
 
-func TestADuplicateCarriesTheOtherCode(t *testing.T) {
+func TestDuplicateNamesTheConflict(t *testing.T) {
 	t.Parallel()
 	const conflict = `"error_code":"PIN_CONFLICT","message":"m","conflicting_access_code_id":"c2"`
 	for name, answer := range map[string]http.HandlerFunc{

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// Whoever may publish on the broker may tell anything in any place: the adapter goes on, and what it says of locks makes sense.
-func TestBrokerThatTellsAbsurdities(t *testing.T) {
+// Given absurd messages on the broker, the adapter keeps working, and returns plausible locks.
+func TestAbsurdMessages(t *testing.T) {
 	t.Parallel()
 	const info = `{"version":"2.6.3","coordinator":{"ieee_address":"0x1","type":"EmberZNet"},"config":{"advanced":{"output":"json"},"device_options":{"expose_pin":true,"retain":true},
 		"devices":{"0xa":{"friendly_name":"front door","expose_pin":true,"retain":false}}}}`
@@ -27,7 +27,7 @@ func TestBrokerThatTellsAbsurdities(t *testing.T) {
 		"a sign of life":     {"bridge/response/health_check", `{"transaction":"mine","status":"ok","data":{"healthy":true}}`},
 		"whether one can be": {"front door/availability", `{"state":"offline"}`},
 		"the state":          {"front door", state},
-		"somebody at it":     {"front door", `{"action":"keypad_unlock","action_source":0,"action_source_name":"keypad","action_user":1,"state":"UNLOCK"}`},
+		"keypad use":         {"front door", `{"action":"keypad_unlock","action_source":0,"action_source_name":"keypad","action_user":1,"state":"UNLOCK"}`},
 		"no access":          {"front door", `{"action":"unlock_failure_invalid_pin_or_id","action_user":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,19 +47,19 @@ func TestBrokerThatTellsAbsurdities(t *testing.T) {
 				n++
 			}
 			if n < 30 {
-				t.Errorf("only %d absurdities", n)
+				t.Errorf("only %d absurd messages", n)
 			}
 			a.receive("z/bridge/state", []byte(`{"state":"online"}`), false)
 			a.receive("z/front door/availability", []byte(`{"state":"online"}`), false)
 			a.publish("front door", state)
 			if d := a.device(a.locks["0xa"]); !d.Online || !d.Caps.PINVisible || d.Locked == nil || !*d.Locked || d.BatteryLevel == nil || *d.BatteryLevel != 0.77 {
-				t.Errorf("after all that a good lock is %+v", d)
+				t.Errorf("afterwards, a good lock is %+v", d)
 			}
 		})
 	}
 }
 
-// sane says what makes no sense of what the adapter says of its locks.
+// sane returns what is implausible about the locks of the adapter.
 func (a *Adapter) sane() error {
 	for ref, l := range a.locks {
 		d := a.device(l)

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 )
 
-func TestConfigurationThatCannotWorkIsRefusedAtOnce(t *testing.T) {
+func TestNew_InvalidConfig(t *testing.T) {
 	t.Parallel()
 	const secret = "-----BEGIN PRIVATE KEY-----\nMC4CAQ\n-----END PRIVATE KEY-----\n"
 	for _, c := range []struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// Somebody programs a code while a slot is looked at before it is written, on a lock that does not tell, and a report
-// that says nothing new arrives before the lock's answer.
-func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
+// Between the read of a slot and its write, a code is added on a lock that does not report it. An unrelated report
+// arrives before the lock's response.
+func TestReportIsNotMistakenForResponse(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -29,11 +29,11 @@ func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
 				result, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
 				put <- outcome{result, err}
 			}()
-			b.until("the slot is asked for", func() bool { return b.lock.State(t).Frames > frames })
+			b.until("the slot is read", func() bool { return b.lock.State(t).Frames > frames })
 			b.lock.ProgramSilently(t, 3, "70317031")
 			b.lock.Report(t)
 			b.lock.LockByHand(t)
-			for e := range b.Events() { // what was told before it has been heard, too
+			for e := range b.Events() { // earlier events are consumed as well
 				if e.Kind == adapter.LockOperated {
 					break
 				}
@@ -48,13 +48,13 @@ func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
 				t.Error("the stranger's code was overwritten")
 			}
 			if got.Ref == "3" || codes[4] != "60216021" {
-				t.Errorf("ours is at %s", got.Ref)
+				t.Errorf("the code is at %s", got.Ref)
 			}
 		})
 	}
 }
 
-func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
+func TestDisabledCodeIsEnabledByPutCode(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
 	}
 }
 
-// A user that may not ask Zigbee2MQTT about itself, as an older version that does not know such questions.
-func TestCodesAreManagedWithoutExactAnswersToo(t *testing.T) {
+// A user without permission for requests behaves like an old version without these requests.
+func TestCodesWithoutExactReads(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden} {
 		t.Run(string(profile), func(t *testing.T) {

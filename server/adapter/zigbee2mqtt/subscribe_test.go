@@ -10,8 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// A broker that restarts or hangs before it has answered refuses nobody: whom it refuses is disconnected at once.
-func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
+// A broker that restarts or hangs before its response has not rejected the user. A rejected user is disconnected
+// immediately.
+func TestSubscriptionErrors(t *testing.T) {
 	t.Parallel()
 	answer := func(reason byte) func(*fakeBroker, *packets.Subscribe) {
 		return func(b *fakeBroker, p *packets.Subscribe) {
@@ -20,7 +21,7 @@ func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer func(*fakeBroker, *packets.Subscribe)
-		want   adapter.Class // empty: it works
+		want   adapter.Class // empty: no error
 	}{
 		"it may":                   {answer(packets.SubackGrantedQoS1), ""},
 		"it may not":               {answer(packets.SubackNotauthorized), adapter.AuthRevoked},

@@ -9,15 +9,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// tellOfCard has the gateway tell that a user was made, and given a card.
+// tellOfCard sends the events of a new user with a card.
 func tellOfCard(s *script, user int) {
 	s.tell(fmt.Sprintf(userEvent, "user added", fmt.Sprintf(`{"userId":%d,"active":true,"userType":0}`, user)))
 	s.tell(fmt.Sprintf(userEvent, "credential added", fmt.Sprintf(`{"userId":%d,"credentialType":3,"credentialSlot":1}`, user)))
 }
 
-// TestCardHolderIsLeftAlone: somebody who has no PIN, and was enrolled since the lock was read, is neither given one, nor
-// renamed, nor removed with it; also where nobody has told of him.
-func TestCardHolderIsLeftAlone(t *testing.T) {
+// A user without a PIN who was enrolled after the read gets no PIN, and is neither renamed nor deleted, even if no
+// event was sent.
+func TestCardHolderIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestCardHolderIsLeftAlone(t *testing.T) {
 				t.Fatalf("PutCode: %+v, %v, placed at %v", result, err, places)
 			}
 			if told && len(places) != 1 {
-				t.Fatalf("what was told is forgotten: it was tried at %v", places)
+				t.Fatalf("the event is ignored: it was tried at %v", places)
 			}
 			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner", 3: "Guest"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2, {pinKind, 3}: 3})
 			for _, code := range []adapter.CodeRef{"2", "3"} {
@@ -52,8 +52,8 @@ func TestCardHolderIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestGuestsCardOutlivesHisPIN: who was given a card besides his PIN, since the lock was read, keeps it.
-func TestGuestsCardOutlivesHisPIN(t *testing.T) {
+// A user who got a card in addition to the PIN after the read keeps it.
+func TestCardSurvivesDeletedPIN(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -82,15 +82,14 @@ func TestGuestsCardOutlivesHisPIN(t *testing.T) {
 	}
 }
 
-// TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse: the user that was made for a PIN goes when the lock refuses that, but
-// not with a card that he was given meanwhile.
-func TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse(t *testing.T) {
+// A user who was created for a rejected PIN is deleted, unless the user got a card meanwhile.
+func TestRefusedPINDeletesOnlyItsUser(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		before, meanwhile int // who is enrolled with a card, untold; 0: nobody
+		before, meanwhile int // enrolled with a card without an event; 0: none
 		users             map[int]string
 	}{
-		"nobody else":                    {0, 0, map[int]string{1: "Resident"}},
+		"no other user":                  {0, 0, map[int]string{1: "Resident"}},
 		"a card holder of its number":    {2, 0, map[int]string{1: "Resident", 2: "Cleaner"}},
 		"its user was just given a card": {0, 2, map[int]string{1: "Resident", 2: "Cleaner"}},
 	} {
@@ -123,8 +122,8 @@ func TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestUserOfAPutThatFailedIsUsedAgain: a user whose PIN did not arrive is ours, and no other is made besides him.
-func TestUserOfAPutThatFailedIsUsedAgain(t *testing.T) {
+// A user whose PIN did not arrive is reused, and no second user is created.
+func TestUserOfFailedPutIsReused(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]bool{"at once": false, "after a read": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +154,9 @@ func TestUserOfAPutThatFailedIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestUsersThatOthersDeleteAreMissed: a user goes with his PIN, of which the gateway tells nothing apart; and all may go at once.
-func TestUsersThatOthersDeleteAreMissed(t *testing.T) {
+// A user is deleted with the PIN, for which the gateway sends no separate event; all users may be deleted at the same
+// time.
+func TestDeletedUsersAreDetected(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]string{
 		"the user":          fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`),

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// How a gateway lists the lock of the script when it does not know all of it. Not ready, it tells the command classes of its
+// Listed nodes of a lock that the gateway knows incompletely. A node that is not ready has the command classes of the
 // cache, and no values (@zwave-js/server, state.js getNodeValues).
 const (
 	product   = `"manufacturerId":297,"productType":1,"productId":1536,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`
@@ -20,7 +20,7 @@ const (
 	lamp        = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
 )
 
-// listing answers that the network has this node.
+// listing returns the response that the network has this node.
 func listing(node string) func(*script, command) string {
 	return func(_ *script, c command) string {
 		if c.Name != listen {
@@ -30,8 +30,8 @@ func listing(node string) func(*script, command) string {
 	}
 }
 
-// TestLockThatIsNotInterviewedTakesCodesAsBefore: for its account it is what it was, and waits.
-func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
+// The lock keeps its properties and waits.
+func TestIncompleteInterviewKeepsCapabilities(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		shown string
@@ -66,10 +66,10 @@ func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
 					}
 				}
 				if pings := s.count("node.ping"); (pings > 0) != (test.class == adapter.Offline) {
-					t.Errorf("it was asked %d times whether it is there", pings)
+					t.Errorf("it was pinged %d times", pings)
 				}
 				s.interview(t, "")
-				until(t, "it is as before", func() bool {
+				until(t, "it is unchanged", func() bool {
 					codes, err := s.adapter.Codes(t.Context(), s.device, true)
 					return err == nil && len(codes.Codes) > 0
 				})
@@ -78,8 +78,8 @@ func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady: what was known of it elsewhere is to hold.
-func TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady(t *testing.T) {
+// The properties known elsewhere remain valid.
+func TestCapabilitiesOfUnseenLockAreUnknown(t *testing.T) {
 	t.Parallel()
 	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline, uncounted: adapter.Transient} {
 		s := begin(t, map[int]string{}, listing(shown))
@@ -92,8 +92,8 @@ func TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady(t *testing.T) {
 	}
 }
 
-// TestListedNodeIsExcludedOnlyIfItIsSomethingElse: an interview without the lock's keys shows no Door Lock command class.
-func TestListedNodeIsExcludedOnlyIfItIsSomethingElse(t *testing.T) {
+// An interview without the lock's security keys shows no command class Door Lock.
+func TestListedNodeIsExcludedOnlyAsAnotherProduct(t *testing.T) {
 	t.Parallel()
 	for shown, gone := range map[string]bool{unsecured: false, lamp: true} {
 		s := begin(t, map[int]string{}, listing(shown))
@@ -104,7 +104,7 @@ func TestListedNodeIsExcludedOnlyIfItIsSomethingElse(t *testing.T) {
 	}
 	s := play(t, map[int]string{}, nil)
 	s.interview(t, lamp)
-	until(t, "it has left for good", func() bool {
+	until(t, "it is removed permanently", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		e := adapter.AsError(err)
 		return e != nil && e.Gone

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What a lock's clock cannot show would be written, not found again, and written without end.
-func TestTimesThatALockCannotShowAreRefused(t *testing.T) {
+// A time that the lock's clock cannot show would be written, not read back, and written again forever.
+func TestUnrepresentableTimesAreRefused(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestTimesThatALockCannotShowAreRefused(t *testing.T) {
 	n.traits.Store(&traits{commandClasses: map[int]int{ccUserCode: 1, ccScheduleEntryLock: 3}})
 	for ends, says := range map[string]string{
 		"2026-10-24T12:00:00Z":   "",
-		"2026-10-25T01:30:00Z":   "", // 02:30, the second one
+		"2026-10-25T01:30:00Z":   "", // the second 02:30
 		"2026-10-25T00:30:00Z":   "02:30 twice",
 		"2026-10-24T12:00:30Z":   "whole minutes",
 		"2026-10-24T12:00:00.5Z": "whole minutes",

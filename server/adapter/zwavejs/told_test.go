@@ -13,7 +13,7 @@ const (
 	noticeOf2 = `{"type":"event","event":{"source":"node","nodeId":2,"event":"notification","args":{"type":6,"event":%d,"parameters":%s}}}`
 )
 
-// knows is an adapter that has been listed a lock, and read it: what it tells from then on is to come.
+// knows returns an adapter with a lock that was listed and read; its events are consumed.
 func knows(t *testing.T, lock string) (*Adapter, *session, *node) {
 	t.Helper()
 	a, s := told(t)
@@ -25,7 +25,7 @@ func knows(t *testing.T, lock string) (*Adapter, *session, *node) {
 	return a, s, n
 }
 
-// hinted is what has been told since the last look.
+// hinted returns the events since the last call.
 func (a *Adapter) hinted() (all []adapter.Event) {
 	for {
 		select {
@@ -46,24 +46,24 @@ func of(kind adapter.EventKind, all []adapter.Event) (some []adapter.Event) {
 	return some
 }
 
-// Schlage's locks delete all codes with it (@zwave-js/config 0x003b/be468.json).
-func TestAnotherPINLengthHasTheLockReadAnew(t *testing.T) {
+// Schlage's locks delete all codes when the PIN length changes (@zwave-js/config 0x003b/be468.json).
+func TestChangedPINLengthInvalidatesCodes(t *testing.T) {
 	t.Parallel()
 	const length = `{"commandClass":112,"endpoint":0,"property":16,"newValue":%d}`
 	a, s, n := knows(t, plainLock)
 	a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(length, 4)))
 	if told := a.hinted(); n.codes.all || len(told) != 0 {
-		t.Errorf("the length that it had: in doubt: %v, told %v", n.codes.all, told)
+		t.Errorf("unchanged length: uncertain %v, events %v", n.codes.all, told)
 	}
 	a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(length, 6)))
 	told := a.hinted()
 	if !n.codes.all || len(of(adapter.CodesChanged, told)) != 1 || len(of(adapter.StatusChanged, told)) != 1 {
-		t.Errorf("another: in doubt: %v, told %v", n.codes.all, told)
+		t.Errorf("another length: uncertain %v, events %v", n.codes.all, told)
 	}
 }
 
-// Mode 254 says that the lock does not know where its bolt is (zwave-js DoorLockMode).
-func TestBoltOfWhichTheLockDoesNotKnowWhereItIs(t *testing.T) {
+// Mode 254 means that the lock does not know the position of its bolt (zwave-js DoorLockMode).
+func TestUnknownBoltPosition(t *testing.T) {
 	t.Parallel()
 	const mode = `{"commandClass":98,"endpoint":0,"property":"currentMode","newValue":%d}`
 	a, s, n := knows(t, plainLock)
@@ -75,13 +75,13 @@ func TestBoltOfWhichTheLockDoesNotKnowWhereItIs(t *testing.T) {
 		a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(mode, step.mode)))
 		locked, told := a.device(n).Locked, a.hinted()
 		if (locked == nil) != (step.locked == nil) || locked != nil && *locked != *step.locked || len(of(adapter.StatusChanged, told)) != step.told || len(told) != step.told {
-			t.Errorf("in mode %d it is locked: %v, told %v", step.mode, locked, told)
+			t.Errorf("mode %d: locked %v, events %v", step.mode, locked, told)
 		}
 	}
 }
 
-// Some locks name no user: that is an echo of what was just written, rather than a change of all that they have.
-func TestNotificationWithoutAUserDuringAWriteChangesNoOtherCode(t *testing.T) {
+// Some locks omit the user: that is an echo of the last write, not a change of all codes.
+func TestNotificationWithoutUserDuringWrite(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		happen  func(m *memory)
@@ -102,25 +102,25 @@ func TestNotificationWithoutAUserDuringAWriteChangesNoOtherCode(t *testing.T) {
 				test.happen(&n.codes)
 				a.hear(s, fmt.Sprintf(noticeOf2, event, `{}`))
 				if touched := !n.codes.touched[1].IsZero(); touched != test.touched || !n.codes.all {
-					t.Errorf("event %d: slot 1 was changed: %v, all are in doubt: %v", event, touched, n.codes.all)
+					t.Errorf("event %d: slot 1 was changed: %v, all uncertain: %v", event, touched, n.codes.all)
 				}
 			}
 		})
 	}
 }
 
-// As zwave-js passes the events of its registry (core, registries/Notifications.js) on: of "user ID", of what it cannot take for a
-// command class, and of a lock that names nobody.
-func TestWhatIsDoneWithUserCodesAndCredentialsIsTold(t *testing.T) {
+// Events of the registry as zwave-js passes them on (core, registries/Notifications.js): with "user ID", for unknown
+// command classes, and without a user.
+func TestNotifications(t *testing.T) {
 	t.Parallel()
-	const nobody = `{}`
+	const noUser = `{}`
 	used := func(user, kind, slot int) string {
 		return fmt.Sprintf(`{"type":"Buffer","data":[0,%d,1,%d,0,%d]}`, user, kind, slot)
 	}
 	for name, test := range map[string]struct {
 		lock, parameters string
 		event            int
-		want             adapter.Event // its kind, code and operation; no kind: nothing is told
+		want             adapter.Event // kind, code, and operation; no kind: no event
 	}{
 		"locked with a user code":           {plainLock, `{"user ID":3}`, 33, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
 		"unlocked with a user code":         {plainLock, `{"user ID":3}`, 34, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
@@ -129,17 +129,17 @@ func TestWhatIsDoneWithUserCodesAndCredentialsIsTold(t *testing.T) {
 		"unlocked with a card":              {namedLock, used(7, 3, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}}},
 		"unlocked with a finger":            {namedLock, used(7, 9, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
 		"unlocked with a card and a PIN":    {namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"unlocked with what is not said":    {namedLock, nobody, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with what is not said":    {namedLock, noUser, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
 		"unlocked with what is cut off":     {namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
 		"unlocked with no slot":             {namedLock, used(7, 1, 0), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}}},
 		"denied, the user is disabled":      {namedLock, used(7, 1, 4), 47, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
 		"denied, it is not the time":        {namedLock, used(7, 3, 4), 48, adapter.Event{Kind: adapter.AccessDenied}},
 		"denied, it is not enough":          {namedLock, used(7, 1, 4), 49, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
 		"denied, the credential is unknown": {namedLock, `null`, 50, adapter.Event{Kind: adapter.AccessDenied}},
-		"not fully locked by hand":          {plainLock, nobody, 7, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked from afar":        {plainLock, nobody, 8, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked by itself":        {plainLock, nobody, 10, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"a code that is none":               {plainLock, nobody, 32, adapter.Event{}},
+		"not fully locked by hand":          {plainLock, noUser, 7, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked remotely":         {plainLock, noUser, 8, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked automatically":    {plainLock, noUser, 10, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"a code that is none":               {plainLock, noUser, 32, adapter.Event{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,12 +147,12 @@ func TestWhatIsDoneWithUserCodesAndCredentialsIsTold(t *testing.T) {
 			a.hear(s, fmt.Sprintf(noticeOf2, test.event, test.parameters))
 			var got adapter.Event
 			for _, e := range a.hinted() {
-				if e.Kind != adapter.StatusChanged { // the bolt is elsewhere
+				if e.Kind != adapter.StatusChanged { // the bolt moved
 					got = adapter.Event{Kind: e.Kind, Code: e.Code, Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method}}
 				}
 			}
 			if got != test.want {
-				t.Errorf("told %+v, want %+v", got, test.want)
+				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
 	}
