@@ -13,7 +13,8 @@ import (
 func TestMemoryPermit_HoldsUntilRelease(t *testing.T) { //nolint:paralleltest // other tests must not hold the semaphore
 	read := func(ctx context.Context) {
 		t.Helper()
-		if err := adapter.ReadAnswer(ctx, strings.NewReader(strings.Repeat("a", 2<<20)), 8<<20, func([]byte) error { return nil }); err != nil {
+		if err := adapter.ReadAnswer(ctx, strings.NewReader(strings.Repeat("a", 2<<20)), 8<<20,
+			func([]byte) error { return nil }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -76,7 +76,8 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 	if err != nil {
 		return a.failure(err)
 	}
-	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects || bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
+	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects ||
+		bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
 		return ErrLarge
 	}
 	return decode(a.buffer.Bytes())

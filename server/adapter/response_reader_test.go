@@ -18,13 +18,16 @@ func TestReadResponse_Limits(t *testing.T) {
 		want        error
 	}{
 		"nothing": {0, 10, nil}, "all that may be": {10, 10, nil}, "one more": {11, 10, adapter.ErrLarge},
-		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil}, "middle": {1 << 20, 8 << 20, nil},
-		"large": {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil}, "too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
+		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil},
+		"middle": {1 << 20, 8 << 20, nil},
+		"large":  {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil},
+		"too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := -1
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit, func(b []byte) error { got = len(b); return nil })
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit,
+				func(b []byte) error { got = len(b); return nil })
 			if !errors.Is(err, test.want) || test.want == nil && got != test.size {
 				t.Errorf("%d bytes of %d: %v", got, test.size, err)
 			}
@@ -36,12 +39,13 @@ func TestReadResponse_Limits(t *testing.T) {
 func TestReadResponse_BufferSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
-		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error {
-			if most := size + 64<<10; cap(b) > most {
-				t.Errorf("buffer of %d bytes for %d", cap(b), size)
-			}
-			return nil
-		})
+		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+			func(b []byte) error {
+				if most := size + 64<<10; cap(b) > most {
+					t.Errorf("buffer of %d bytes for %d", cap(b), size)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Error(err)
 		}
@@ -75,7 +79,8 @@ func TestLargeResponsesWaitForEachOther(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the other response is read meanwhile: %v", err)
 		}
-		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil }) // small responses do not wait
+		// small responses do not wait
+		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil })
 	})
 	if err != nil {
 		t.Error(err)
@@ -86,7 +91,8 @@ func TestList_Limits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MostListed-1) + `1]`: adapter.MostListed,
-		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1, `[1`: -1,
+		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1,
+		`[1`: -1,
 	} {
 		var got adapter.List[int]
 		err := json.Unmarshal([]byte(text), &got)
@@ -94,11 +100,13 @@ func TestList_Limits(t *testing.T) {
 			t.Errorf("%.20s…: %d elements, %v", text, len(got), err)
 		}
 	}
-	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20, func([]byte) error { return nil })
+	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20,
+		func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
 		t.Errorf("too many objects: %v", err)
 	}
-	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20, func([]byte) error { return nil })
+	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20,
+		func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
 		t.Errorf("too many values: %v", err)
 	}
@@ -110,7 +118,8 @@ func TestLargeResponsesReuseBuffers(t *testing.T) { //nolint:paralleltest // oth
 		rooms := map[*byte]bool{}
 		const times = 20
 		for range times {
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error { rooms[&b[0]] = true; return nil })
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+				func(b []byte) error { rooms[&b[0]] = true; return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,8 @@ func Trace(ctx context.Context, vendor, base, method, path string, words []strin
 		return ctx, traces.Span{}
 	}
 	pattern := traces.Pattern(path, words...)
-	return traces.Begin(ctx, method+" "+pattern, append(traces.At(base), traces.Adapter(vendor), traces.Method(method), traces.Operation(pattern))...)
+	return traces.Begin(ctx, method+" "+pattern,
+		append(traces.At(base), traces.Adapter(vendor), traces.Method(method), traces.Operation(pattern))...)
 }
 
 // StartCommandSpan starts the span of a command to a gateway. command is a word of the gateway's protocol.

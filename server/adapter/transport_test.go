@@ -17,7 +17,8 @@ func TestHTTP2ReceiveWindows(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	trust := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates, NextProtos: []string{"h2"}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: server.TLS.Certificates, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ const keptActions = 64
 func (l *lock) act(name, customID string) (action, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 && customID != "" {
+	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 &&
+		customID != "" {
 		return l.actions[i], nil
 	}
 	if !l.mem.reachable() {
@@ -108,7 +109,8 @@ func (l *lock) autoLock() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if turn == l.turns && !l.mem.Removed {
-			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true) // a jam is announced
+			// a jam is announced
+			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true)
 		}
 	})
 }

@@ -20,7 +20,8 @@ func TestCodeOpensInItsTimeFrame(t *testing.T) {
 	now.Store(start.Unix())
 	b := open(t, sandbox.Options{Seed: 7, Clock: func() time.Time { return time.Unix(now.Load(), 0) }}, "august")
 	e := b.subscribe(t)
-	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour), "ends_at": start.Add(2 * time.Hour)})
+	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour),
+		"ends_at": start.Add(2 * time.Hour)})
 	for _, c := range []struct {
 		after time.Duration
 		skew  time.Duration
@@ -47,7 +48,8 @@ func TestCodeOpensInItsTimeFrame(t *testing.T) {
 			continue
 		}
 		e.next(t, "access_code.used")
-		if done := e.next(t, "lock.action_completed"); done["performed_via"] != "pin_code" || done["status"] != "success" {
+		if done := e.next(t, "lock.action_completed"); done["performed_via"] != "pin_code" ||
+			done["status"] != "success" {
 			t.Errorf("announced as %v", done)
 		}
 	}
@@ -73,13 +75,15 @@ func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	e := b.subscribe(t)
 	path := "/locks/" + b.lock() + "/actions"
 	first := b.ok(t, http.MethodPost, path, object{"action": "unlock", "custom_id": "a1"})
-	if done := e.next(t, "lock.action_completed"); done["action_id"] != first["action_id"] || done["custom_id"] != "a1" {
+	if done := e.next(t, "lock.action_completed"); done["action_id"] != first["action_id"] ||
+		done["custom_id"] != "a1" {
 		t.Errorf("announced as %v, accepted as %v", done, first)
 	}
 	if state := b.ok(t, http.MethodGet, "/locks/"+b.lock(), nil)["lock_state"]; state != "unlocked" {
 		t.Errorf("the lock is %v", state)
 	}
-	if again := b.ok(t, http.MethodPost, path, object{"action": "unlock", "custom_id": "a1"}); again["action_id"] != first["action_id"] {
+	if again := b.ok(t, http.MethodPost, path,
+		object{"action": "unlock", "custom_id": "a1"}); again["action_id"] != first["action_id"] {
 		t.Errorf("the same custom_id gave another action: %v", again)
 	}
 	b.ok(t, http.MethodPost, b.controlPath("jam"), object{"jammed": true})
@@ -99,7 +103,8 @@ func TestActionsAreExecutedInOrder(t *testing.T) {
 	b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 1, Max: 500}})
 	var asked, done []any
 	for i := range 20 {
-		asked = append(asked, b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": []string{"lock", "unlock"}[i%2]})["action_id"])
+		asked = append(asked, b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions",
+			object{"action": []string{"lock", "unlock"}[i%2]})["action_id"])
 	}
 	for range asked {
 		done = append(done, e.next(t, "lock.action_completed")["action_id"])
@@ -116,7 +121,8 @@ func TestKeypadOfOfflineLock(t *testing.T) {
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821"})
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodGet, b.codesPath()+"?refresh=true", nil)
-	id := b.ok(t, http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821"})["access_code_id"]
+	id := b.ok(t, http.MethodPost, b.controlPath("keypad/codes"),
+		object{"name": "Guest", "code": "4821"})["access_code_id"]
 	answer := b.ok(t, http.MethodGet, b.codesPath(), nil)
 	if answer["stale"] != true || with(objects(answer["access_codes"]), "access_code_id", id) != nil {
 		t.Errorf("the cloud shows %v", answer)
@@ -151,7 +157,8 @@ func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 	b.ok(t, http.MethodPut, "/sandbox"+other+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}})
 	later := b.ok(t, http.MethodPost, other+"/access_codes", object{"name": "Guest", "code": "4821"})["access_code_id"]
 	testenv.Until(t, "the later write has arrived", func() bool {
-		return with(objects(b.ok(t, http.MethodGet, "/sandbox"+other+"/memory", nil)["access_codes"]), "access_code_id", later) != nil
+		return with(objects(b.ok(t, http.MethodGet, "/sandbox"+other+"/memory", nil)["access_codes"]),
+			"access_code_id", later) != nil
 	})
 	if with(b.memory(t), "access_code_id", id) != nil {
 		t.Fatal("the code reached an offline lock")
@@ -173,7 +180,8 @@ func TestAKeypadCodeObeysTheLock(t *testing.T) {
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, path, object{"name": "Other"})
 	b.refuses(t, "INVALID_PIN", http.MethodPatch, path+"/"+id, object{"code": "48"})
 	b.ok(t, http.MethodPatch, path+"/"+id, object{"code": "4822"})
-	if c := with(b.memory(t), "access_code_id", id); c["code"] != "4822" || c["name"] != "Guest" || c["origin"] != "keypad" {
+	if c := with(b.memory(t), "access_code_id", id); c["code"] != "4822" || c["name"] != "Guest" ||
+		c["origin"] != "keypad" {
 		t.Errorf("the code is now %v", c)
 	}
 	b.ok(t, http.MethodDelete, path+"/"+id, nil)
@@ -336,8 +344,10 @@ func TestPushesAreLostLateDoubledAndRepeated(t *testing.T) {
 func TestAWebhookIsOnePerURL(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	first := b.ok(t, http.MethodPost, "/webhooks", object{"url": "http://127.0.0.1:1/a", "events": []string{"device.online"}})
-	again := b.ok(t, http.MethodPost, "/webhooks", object{"url": "http://127.0.0.1:1/a", "events": []string{"device.offline"}})
+	first := b.ok(t, http.MethodPost, "/webhooks",
+		object{"url": "http://127.0.0.1:1/a", "events": []string{"device.online"}})
+	again := b.ok(t, http.MethodPost, "/webhooks",
+		object{"url": "http://127.0.0.1:1/a", "events": []string{"device.offline"}})
 	if first["webhook_id"] != again["webhook_id"] || again["status"] != "active" {
 		t.Errorf("%v and %v", first, again)
 	}

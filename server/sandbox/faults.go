@@ -56,7 +56,8 @@ func (f Faults) check() *problem {
 	}
 	for class := range rates {
 		if _, ok := faults[class]; !ok {
-			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class, slices.Sorted(maps.Keys(faults)))
+			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class,
+				slices.Sorted(maps.Keys(faults)))
 		}
 	}
 	rates["duplicate_webhook"], rates["lost_webhook"] = f.DuplicateWebhook, f.LostWebhook

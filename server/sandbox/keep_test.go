@@ -81,7 +81,8 @@ func TestLockReportsStorageError(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(b.memory(t))
-	b.refuses(t, "DEVICE_ERROR", http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821"})
+	b.refuses(t, "DEVICE_ERROR", http.MethodPost, b.controlPath("keypad/codes"),
+		object{"name": "Guest", "code": "4821"})
 	if got := len(b.memory(t)); got != before {
 		t.Errorf("got %d codes, want %d", got, before)
 	}
@@ -128,7 +129,8 @@ func TestASeedDecidesEverything(t *testing.T) {
 func TestEnsureAccountAddsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	grown, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august", "schlage"}, LocksPerProfile: 2})
+	grown, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august", "schlage"},
+		LocksPerProfile: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import "slices"
 func (l *lock) addByHand(name, pin, request string) (c stored, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.mem.Codes, func(c stored) bool { return c.Request == request }); i >= 0 && request != "" {
+	if i := slices.IndexFunc(l.mem.Codes, func(c stored) bool { return c.Request == request }); i >= 0 &&
+		request != "" {
 		return l.mem.Codes[i], nil
 	}
 	c = stored{Name: name, PIN: pin, Origin: fromKeypad, Request: request}

@@ -74,7 +74,8 @@ func (q offlineRequest) check(now time.Time) *problem {
 	case !q.EndsAt.After(now):
 		return refuse(invalidTimeFrame, "ends_at is in the past.")
 	case !q.StartsAt.Add(activation).After(now):
-		return refuse(invalidTimeFrame, "Offline codes must be used first within 24 hours of starts_at, which have passed.")
+		return refuse(invalidTimeFrame, "Offline codes must be used first within 24 hours of starts_at, which have "+
+			"passed.")
 	case q.Kind == hourly && (lasts < time.Hour || lasts > 672*time.Hour):
 		return refuse(invalidTimeFrame, "An hourly code lasts 1 to 672 hours.")
 	case q.Kind == daily && (lasts < 29*day || lasts > 367*day || lasts%day != 0):
@@ -92,7 +93,8 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 	if !l.prof.Offline {
 		return c, refuse(notSupported, "The lock has no offline codes.")
 	}
-	if i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.CustomID == q.CustomID }); i >= 0 && q.CustomID != "" {
+	if i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.CustomID == q.CustomID }); i >= 0 &&
+		q.CustomID != "" {
 		return l.mem.Offline[i], nil
 	}
 	if p := q.check(l.box.opts.Clock()); p != nil {
@@ -122,7 +124,8 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 			StartsAt: q.StartsAt.UTC(),
 			EndsAt:   q.EndsAt.UTC(),
 		}
-		for c.PIN = l.offlinePIN(c, variance); slices.ContainsFunc(m.Offline, func(o offlineCode) bool { return o.PIN == c.PIN }); {
+		for c.PIN = l.offlinePIN(c, variance); slices.ContainsFunc(m.Offline,
+			func(o offlineCode) bool { return o.PIN == c.PIN }); {
 			variance += len(slots) * 10
 			c.PIN = l.offlinePIN(c, variance)
 		}
@@ -134,7 +137,8 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 
 // offlinePIN returns the nine digits that the lock's secret and the time determine.
 func (l *lock) offlinePIN(c offlineCode, variance int) string {
-	digest := l.box.tokens.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(), fmt.Sprint(variance))
+	digest := l.box.tokens.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(),
+		fmt.Sprint(variance))
 	return fmt.Sprintf("%09d", binary.BigEndian.Uint64(digest)%1_000_000_000)
 }
 

@@ -159,7 +159,8 @@ func (s *Sandbox) newSystem(id string, n int) systemMemory {
 	}
 	m.Groups = []group{
 		{ID: s.idOf("group", id, "0"), Name: "Everyone", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[1].ID}},
-		{ID: s.idOf("group", id, "1"), Name: "Technicians", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
+		{ID: s.idOf("group", id, "1"), Name: "Technicians",
+			EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
 	}
 	for i, name := range []string{"Robin Hale", "Sam Okafor"} {
 		m.Users = append(m.Users, systemUser{

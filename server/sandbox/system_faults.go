@@ -36,13 +36,15 @@ var systemFaults = map[string]struct {
 func (f SystemFaults) check() *problem {
 	for class, rate := range f.FailureRate {
 		if _, ok := systemFaults[class]; !ok {
-			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class, slices.Sorted(maps.Keys(systemFaults)))
+			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class,
+				slices.Sorted(maps.Keys(systemFaults)))
 		}
 		if rate < 0 || rate > 1 {
 			return refuse(invalidRequest, "%s must be between 0 and 1.", class)
 		}
 	}
-	if f.LatencyMS != nil && (f.LatencyMS.Min < 0 || f.LatencyMS.Max < f.LatencyMS.Min) || f.MaxUsers != nil && *f.MaxUsers < 0 {
+	if f.LatencyMS != nil && (f.LatencyMS.Min < 0 || f.LatencyMS.Max < f.LatencyMS.Min) || f.MaxUsers != nil &&
+		*f.MaxUsers < 0 {
 		return refuse(invalidRequest, "Counts and times must not be negative, and min not above max.")
 	}
 	return nil

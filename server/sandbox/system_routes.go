@@ -197,7 +197,8 @@ func deleteEntrance(r *http.Request, y *system) (any, *problem) {
 	return setSystem(func(m *systemMemory) {
 		m.Entrances = slices.DeleteFunc(m.Entrances, func(e entrance) bool { return e.ID == id })
 		for i, g := range m.Groups {
-			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs), func(e string) bool { return e == id })
+			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs),
+				func(e string) bool { return e == id })
 		}
 	})(r, y)
 }

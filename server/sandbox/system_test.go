@@ -20,7 +20,8 @@ func TestAccessSystemIsKept(t *testing.T) {
 	var made object
 	for range 2 { // the same external_id is the same user
 		var status int
-		if status, made = b.callAs(t, first.Token, http.MethodPost, path+"/users", object{"external_id": "x", "full_name": "Jane"}); status != http.StatusOK {
+		if status, made = b.callAs(t, first.Token, http.MethodPost, path+"/users",
+			object{"external_id": "x", "full_name": "Jane"}); status != http.StatusOK {
 			t.Fatalf("create: %d %v", status, made)
 		}
 	}
@@ -30,15 +31,20 @@ func TestAccessSystemIsKept(t *testing.T) {
 		status       int
 		code         string
 	}{
-		"no name":     {http.MethodPost, path + "/users", object{}, 422, "INVALID_USER"},
-		"no group":    {http.MethodPost, path + "/users", object{"full_name": "X", "group_ids": []string{"y"}}, 422, "INVALID_USER"},
-		"backwards":   {http.MethodPost, path + "/users", object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, 422, "INVALID_USER"},
+		"no name": {http.MethodPost, path + "/users", object{}, 422, "INVALID_USER"},
+		"no group": {http.MethodPost, path + "/users", object{"full_name": "X", "group_ids": []string{"y"}}, 422,
+			"INVALID_USER"},
+		"backwards": {http.MethodPost, path + "/users",
+			object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, 422,
+			"INVALID_USER"},
 		"no user":     {http.MethodPut, path + "/users/unknown", object{"full_name": "X"}, 404, "USER_NOT_FOUND"},
 		"delete none": {http.MethodDelete, path + "/users/unknown", nil, 404, "USER_NOT_FOUND"},
 		"no system":   {http.MethodGet, "/systems/none", nil, 404, "SYSTEM_NOT_FOUND"},
-		"no knob":     {http.MethodPut, "/sandbox" + path + "/faults", object{"failure_rate": object{"flood": 1}}, 400, "INVALID_REQUEST"},
+		"no knob": {http.MethodPut, "/sandbox" + path + "/faults", object{"failure_rate": object{"flood": 1}},
+			400, "INVALID_REQUEST"},
 	} {
-		if status, out := b.callAs(t, first.Token, c.method, c.path, c.body); status != c.status || out["error_code"] != c.code {
+		if status, out := b.callAs(t, first.Token, c.method, c.path, c.body); status != c.status ||
+			out["error_code"] != c.code {
 			t.Errorf("%s: %d %v", name, status, out)
 		}
 	}

@@ -138,7 +138,8 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 		return out, err
 	}
 	if got.Users == nil || got.Groups == nil || got.Entrances == nil { // otherwise all would count as deleted
-		return out, adapter.Errorf(adapter.Transient, "the response does not contain the users, the groups, and the entrances")
+		return out, adapter.Errorf(adapter.Transient,
+			"the response does not contain the users, the groups, and the entrances")
 	}
 	for _, u := range got.Users {
 		if !inPath(u.ID) {
@@ -166,7 +167,8 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 }
 
 // PutUser implements adapter.AccessSystems.
-func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapter.AccessUser) (adapter.UserRef, error) {
+func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef,
+	u adapter.AccessUser) (adapter.UserRef, error) {
 	asked := wireUser{
 		ExternalID: u.Key,
 		FullName:   u.FullName,
@@ -334,7 +336,8 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 		class = adapter.AuthRevoked
 	case writes && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity):
 		class = adapter.Invalid
-	case writes && (status == http.StatusRequestTimeout || status == http.StatusBadGateway || status == http.StatusGatewayTimeout):
+	case writes && (status == http.StatusRequestTimeout || status == http.StatusBadGateway ||
+		status == http.StatusGatewayTimeout):
 		class = adapter.Unconfirmed
 	default:
 		class = adapter.Transient

@@ -20,7 +20,8 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system, adapter.AccessUser{FullName: "Jane Doe"})
+	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system,
+		adapter.AccessUser{FullName: "Jane Doe"})
 	if !errors.Is(err, lost) || adapter.ClassOf(err) != adapter.Transient {
 		t.Errorf("put: %v", err)
 	}
@@ -32,13 +33,17 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 // A request that was never sent has no effect; one that was sent without a response may have.
 func TestWriteWithoutResponse(t *testing.T) {
 	t.Parallel()
-	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	t.Cleanup(hangsUp.Close)
 	away := httptest.NewServer(nil)
 	away.Close()
 	for url, want := range map[string]adapter.Class{hangsUp.URL: adapter.Unconfirmed, away.URL: adapter.GatewayDown} {
 		a := accesscloud.New(accesscloud.Config{BaseURL: url})
-		if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != want {
+		if _, err := a.PutUser(t.Context(), "system",
+			adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != want {
 			t.Errorf("put: %v, want %s", err, want)
 		}
 		if err := a.DeleteUser(t.Context(), "system", "user"); adapter.ClassOf(err) != want {
@@ -60,7 +65,8 @@ func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	if _, err := a.Look(t.Context(), "system"); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
 		t.Errorf("look: %v", err)
 	}
-	if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != adapter.Unconfirmed {
+	if _, err := a.PutUser(t.Context(), "system",
+		adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != adapter.Unconfirmed {
 		t.Errorf("a sent write may have taken effect: %v", err)
 	}
 }

@@ -260,7 +260,8 @@ func nothingSent(c *trial) {
 		err := call()
 		c.typed(err, spec.PIN)
 		if class := adapter.ClassOf(err); err == nil || class != adapter.Transient && class != adapter.Unconfirmed {
-			c.Errorf("%s: %v, want %s, or %s if something may have been sent earlier", what, err, adapter.Transient, adapter.Unconfirmed)
+			c.Errorf("%s: %v, want %s, or %s if something may have been sent earlier", what, err, adapter.Transient,
+				adapter.Unconfirmed)
 		}
 	}
 	if after := c.read().Codes; len(after) != len(before) {

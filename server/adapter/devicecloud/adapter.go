@@ -202,7 +202,8 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 // PutCode implements adapter.Adapter. If the response shows another code than spec, PutCode changes the code, or
 // returns Unconfirmed. A time frame for a device that applies none is NotSupported: without it, the code would be
 // valid forever.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	caps, err := a.capsOf(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -242,7 +243,8 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	case !caps.ListCodes:
 		// The code cannot be read back, so the vendor's times are trusted.
 		if pinDiffers(caps, spec, code) {
-			return adapter.PutResult{Ref: code.Ref}, adapter.Errorf(adapter.Unconfirmed, "the vendor responds with another PIN than requested")
+			return adapter.PutResult{Ref: code.Ref},
+				adapter.Errorf(adapter.Unconfirmed, "the vendor responds with another PIN than requested")
 		}
 	case like != thisOne || code.Failed != nil: // reading will show the outcome
 		code.State = adapter.Accepted
@@ -281,7 +283,8 @@ func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter
 }
 
 // ConfigureAutoLock implements adapter.AutoLocker.
-func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef, setting adapter.AutoLock) (adapter.State, error) {
+func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef,
+	setting adapter.AutoLock) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -290,14 +293,16 @@ func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRe
 		return "", adapter.Errorf(adapter.NotSupported, "the device cannot lock itself")
 	}
 	body := wireAutoLock{Enabled: setting.Enabled, Delay: setting.Delay.Seconds()}
-	if err := a.do(ctx, call{method: http.MethodPut, path: lockPath(device) + "/auto_lock", body: body}, nil); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPut, path: lockPath(device) + "/auto_lock", body: body},
+		nil); err != nil {
 		return "", err
 	}
 	return adapter.Accepted, nil
 }
 
 // IssueCode implements adapter.OfflineIssuer.
-func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
+func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -312,7 +317,8 @@ func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec 
 		"custom_id": spec.Key,
 	}
 	var got wireCode
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/offline_codes", body: body}, &got); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/offline_codes", body: body},
+		&got); err != nil {
 		return adapter.IssuedCode{}, err
 	}
 	if got.ID == "" || got.Code == "" {
@@ -322,7 +328,8 @@ func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec 
 }
 
 // act sends a command to the bolt. The guide's response only confirms that the vendor accepted the command.
-func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string, can func(adapter.Caps) bool) (adapter.State, error) {
+func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string,
+	can func(adapter.Caps) bool) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -331,7 +338,8 @@ func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action stri
 		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s remotely", action)
 	}
 	body := map[string]string{"action": action}
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true}, nil); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true},
+		nil); err != nil {
 		return "", err
 	}
 	return adapter.Accepted, nil

@@ -158,7 +158,8 @@ func (c *cloud) bed() adaptertest.Bed {
 			c.control(t, http.MethodDelete, "keypad/codes/"+string(code), nil, nil)
 		},
 		Enter: func(t testing.TB, pin string) {
-			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil || !opened {
+			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil ||
+				!opened {
 				t.Fatalf("EnterCode: %v, %v", opened, err)
 			}
 		},

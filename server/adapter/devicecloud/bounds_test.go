@@ -125,7 +125,8 @@ func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
 		t.Errorf("list: %v", err)
 	}
-	if _, err := a.DeleteCode(t.Context(), "l1", "c1"); adapter.ClassOf(err) != adapter.Unconfirmed || errors.Is(err, adapter.ErrCrowded) {
+	if _, err := a.DeleteCode(t.Context(), "l1", "c1"); adapter.ClassOf(err) != adapter.Unconfirmed ||
+		errors.Is(err, adapter.ErrCrowded) {
 		t.Errorf("a sent write may have taken effect: %v", err)
 	}
 	if _, err := a.Lock(t.Context(), "l1"); adapter.AsError(err) == nil || adapter.ClassOf(err) != adapter.Transient {

@@ -45,8 +45,10 @@ func (c call) writes() bool { return c.method != http.MethodGet }
 func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
 	defer func() { adapter.Traced(span, err) }()
-	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"), func(part string) bool { return !inPath(part) }) {
-		return adapter.Errorf(adapter.NotFound, "an identifier that consists of dots cannot be requested from the vendor")
+	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"),
+		func(part string) bool { return !inPath(part) }) {
+		return adapter.Errorf(adapter.NotFound,
+			"an identifier that consists of dots cannot be requested from the vendor")
 	}
 	resp, err := a.send(ctx, c)
 	if err != nil {

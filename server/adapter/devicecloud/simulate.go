@@ -22,9 +22,11 @@ func (a *Adapter) RemoveDevice(ctx context.Context, device adapter.DeviceRef) er
 }
 
 // AddCode implements adapter.Simulator.
-func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin, request string) (adapter.CodeRef, error) {
+func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin,
+	request string) (adapter.CodeRef, error) {
 	var got wireCode
-	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request}, &got)
+	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request},
+		&got)
 	return adapter.CodeRef(got.ID), err
 }
 
@@ -54,7 +56,8 @@ func (a *Adapter) SetSubscription(ctx context.Context, device adapter.DeviceRef,
 
 // Disconnect implements adapter.Simulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
-	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true}, nil)
+	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true},
+		nil)
 }
 
 // control sends a request that only package sandbox implements.

@@ -30,7 +30,8 @@ type webhook struct {
 // works reports whether the webhook is active. It returns false only for the known words for a disabled webhook.
 func (w webhook) works() bool {
 	switch strings.ToLower(w.Status) {
-	case "disabled", "inactive", "failed", "failing", "suspended", "paused", "expired", "revoked", "deleted", "unhealthy":
+	case "disabled", "inactive", "failed", "failing", "suspended", "paused", "expired", "revoked", "deleted",
+		"unhealthy":
 		return false
 	}
 	return true
@@ -82,7 +83,8 @@ func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
 		if inPath(w.ID) && (elsewhere || dead) {
 			// The error does not matter: the vendor detects that nothing responds at the old address, and may accept
 			// another webhook nevertheless.
-			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true}, nil)
+			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true},
+				nil)
 		}
 	}
 	for _, w := range known {

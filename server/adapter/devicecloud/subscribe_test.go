@@ -28,7 +28,9 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 // Changes before the subscription are found by reading.
 func TestSubscribe_SendsResync(t *testing.T) {
 	t.Parallel()
-	for name, known := range map[string]string{"a vendor that knew it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`, "one that did not": `{"webhooks":[]}`} {
+	for name, known := range map[string]string{"a vendor that knew " +
+		"it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`,
+		"one that did not": `{"webhooks":[]}`} {
 		a, _ := vendor(t, says(http.StatusOK, known))
 		if err := a.Subscribe(t.Context()); err != nil {
 			t.Fatal(err)
@@ -68,7 +70,8 @@ func TestDroppedWebhookIsRecreated(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				posts, lists := 0, c.lists
-				a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
+				a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example",
+					PushURL: "https://here.example/v/s",
 					HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodPost {
 							posts++
@@ -107,7 +110,11 @@ func TestRejectedSubscriptionIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
-			HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter, r *http.Request) { asked++; w.WriteHeader(http.StatusUnauthorized) }}}})
+			HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter,
+				r *http.Request) {
+				asked++
+				w.WriteHeader(http.StatusUnauthorized)
+			}}}})
 		ended := make(chan struct{})
 		go func() { defer close(ended); a.StaySubscribed(t.Context()) }()
 		time.Sleep(24 * time.Hour)

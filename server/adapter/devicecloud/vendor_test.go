@@ -132,8 +132,9 @@ func TestUpgradedResponseIsNotRead(t *testing.T) {
 		call func() error
 		want adapter.Class
 	}{
-		"Codes":   {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
-		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err }, adapter.Unconfirmed},
+		"Codes": {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
+		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err },
+			adapter.Unconfirmed},
 	} {
 		answer := make(chan error, 1)
 		go func() { answer <- c.call() }()
@@ -168,7 +169,8 @@ func TestRetryAfterIsRead(t *testing.T) {
 		{"none", "", "", ``, 0},
 		{"seconds", "7", "", ``, 7 * time.Second},
 		{"date", now.Add(20 * time.Second).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 20 * time.Second},
-		{"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat), now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second},
+		{"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat),
+			now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second},
 		{"past date", now.Add(-time.Hour).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 0},
 		{"body is more exact", "1", "", `{"retry_after_ms":15}`, 15 * time.Millisecond},
 		{"negative", "-5", "", ``, 0},
@@ -195,7 +197,8 @@ func TestErrorsAndLogsContainNoSecret(t *testing.T) {
 		"failed":  says(201, `{"access_code_id":"c1","status":"failed","error_code":"PIN_CONFLICT","message":"PIN `+pin+` is in use, as is 9753"}`),
 		"garbled": says(200, `{"access_code_id":"`+pin+token+`"`),
 		"cut":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"long":    says(409, `{"error_code":"PIN_CONFLICT","message":"`+strings.Repeat("1", 4<<10-len("a-very"))+token+`"}`),
+		"long": says(409, `{"error_code":"PIN_CONFLICT","message":"`+strings.Repeat("1",
+			4<<10-len("a-very"))+token+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,10 +256,12 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 	if !reflect.DeepEqual(first.Caps, want) {
 		t.Errorf("capabilities %+v", first.Caps)
 	}
-	if first.Provider != "acme" || first.Type != "acme_lock" || !first.Online || first.Locked != nil || first.BatteryLevel != nil {
+	if first.Provider != "acme" || first.Type != "acme_lock" || !first.Online || first.Locked != nil ||
+		first.BatteryLevel != nil {
 		t.Errorf("the first is %+v", first)
 	}
-	if second.Ref != "l2" || second.Online || !*second.Locked || *second.BatteryLevel != 0.72 || second.Model != "X200" {
+	if second.Ref != "l2" || second.Online || !*second.Locked || *second.BatteryLevel != 0.72 ||
+		second.Model != "X200" {
 		t.Errorf("the second is %+v", second)
 	}
 	result, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{Key: "k1", Name: "Jane", PIN: "4829"})
@@ -264,7 +269,8 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 		t.Errorf("PutCode: %+v, %v", result, err)
 	}
 	codes, err := a.Codes(t.Context(), "l1", false)
-	if err != nil || len(codes.Codes) != 1 || codes.Codes[0].PIN != "4829" || codes.Codes[0].State != adapter.Confirmed {
+	if err != nil || len(codes.Codes) != 1 || codes.Codes[0].PIN != "4829" ||
+		codes.Codes[0].State != adapter.Confirmed {
 		t.Errorf("Codes: %+v, %v", codes, err)
 	}
 	if state, err := a.DeleteCode(t.Context(), "l1", "ac_1"); err != nil || state != adapter.Accepted {
@@ -301,7 +307,8 @@ func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
 		{"a PIN that the vendor chooses", `{"provider_pin":true}`, adapter.CodeSpec{PIN: pin}, adapter.Invalid},
 		{"a long key", `{}`, adapter.CodeSpec{PIN: pin, Key: strings.Repeat("k", 65)}, adapter.Invalid},
 		{"half a time frame", `{"native_schedule":true}`, adapter.CodeSpec{PIN: pin, StartsAt: &now}, adapter.Invalid},
-		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now}, adapter.NotSupported},
+		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now},
+			adapter.NotSupported},
 		{"a change", `{"modify_codes":false}`, adapter.CodeSpec{PIN: pin, Ref: "c1"}, adapter.NotSupported},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -321,7 +328,8 @@ func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
 func TestARealVendorHasNoControls(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"no path": says(404, "404 page not found"), "no path, in JSON": says(404, `{"detail":"Not Found"}`), "no method": says(405, ""),
+		"no path": says(404, "404 page not found"), "no path, in JSON": says(404, `{"detail":"Not Found"}`),
+		"no method": says(405, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

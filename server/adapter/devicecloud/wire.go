@@ -120,7 +120,8 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
-		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled, Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
+		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled,
+			Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
 	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)
@@ -166,7 +167,8 @@ func (w wireCapabilities) caps() adapter.Caps {
 		if len(k.Type) > mostKind || strings.ContainsFunc(k.Type, unicode.IsControl) {
 			continue
 		}
-		c.Constraints = append(c.Constraints, adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
+		c.Constraints = append(c.Constraints,
+			adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	return c
 }

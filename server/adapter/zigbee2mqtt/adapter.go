@@ -314,7 +314,9 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, er
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, listed := a.bridge.undefined[device]; listed {
-		return nil, adapter.Errorf(adapter.Transient, "Zigbee2MQTT does not report a lock at this address now: if this persists, interview it again, and check that its external converter, if any, is loaded")
+		return nil, adapter.Errorf(adapter.Transient,
+			"Zigbee2MQTT does not report a lock at this address now: if this persists, interview it again, and "+
+				"check that its external converter, if any, is loaded")
 	}
 	l, ok := a.locks[device]
 	if !ok {

@@ -61,8 +61,9 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 	b := &bed{T: t, gateway: g, lock: lock, ref: adapter.DeviceRef(lock.Ref), log: &strings.Builder{}}
 	user, password := g.User(t)
 	b.user, b.proxy = user, newProxy(t, strings.TrimPrefix(g.Broker, "mqtt://"), lock.Ref)
-	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user, Password: password,
-		Log: slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user,
+		Password: password,
+		Log:      slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	a, err := zigbee2mqtt.New(b.config)
 	if err != nil {
 		t.Fatal(err)
@@ -235,12 +236,14 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 			<-unmuted
 		}
 		if !answers {
-			p.requests.Add(int64(bytes.Count(buffer[:n], []byte(p.lock+"/get")) + bytes.Count(buffer[:n], []byte(p.lock+"/set"))))
+			p.requests.Add(int64(bytes.Count(buffer[:n], []byte(p.lock+"/get")) + bytes.Count(buffer[:n],
+				[]byte(p.lock+"/set"))))
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
-		if trigger, ok := p.trigger.Load().(string); !answers && ok && trigger != "" && bytes.Contains(buffer[:n], []byte(trigger)) {
+		if trigger, ok := p.trigger.Load().(string); !answers && ok && trigger != "" &&
+			bytes.Contains(buffer[:n], []byte(trigger)) {
 			p.trigger.Store("")
 			p.mute(true)
 		}

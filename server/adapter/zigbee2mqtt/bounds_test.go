@@ -27,7 +27,8 @@ func TestStoredSettingsAreLimited(t *testing.T) {
 	if !a.bridge.known || a.bridge.info.Config.Advanced.Output != "attribute" {
 		t.Error("the settings are ignored")
 	}
-	for ieee, want := range map[string]bool{"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false, "0xd1999": true} {
+	for ieee, want := range map[string]bool{"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false,
+		"0xd1999": true} {
 		if got := a.bridge.info.exposesPIN(ieee); got != want {
 			t.Errorf("%s: exposes PINs: %v", ieee, got)
 		}

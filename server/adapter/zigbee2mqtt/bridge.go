@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// bridge is the state of Zigbee2MQTT as published by itself.
+// bridge is the state of Zigbee2MQTT that it publishes.
 type bridge struct {
 	// told means that online is known since the connection.
 	told   bool
@@ -64,15 +64,18 @@ func (b *bridge) missing(topic string) *absence {
 	}
 	switch {
 	case !b.told && !b.listed:
-		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to this broker, and may the user read %s/#?", topic, topic)
+		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to "+
+			"this broker, and may the user read %s/#?", topic, topic)
 	case b.told && !b.online:
 		return down(true, "Zigbee2MQTT is not running, according to %s/bridge/state", topic)
 	case b.hangs:
 		return &absence{errHangs, true}
 	case !b.listed || !b.known:
-		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the broker keep retained messages", topic)
+		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the "+
+			"broker keep retained messages", topic)
 	case b.info.Config.Advanced.Output == "attribute":
-		return &absence{adapter.Errorf(adapter.NotSupported, "Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
+		return &absence{adapter.Errorf(adapter.NotSupported,
+			"Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
 	case !b.since.IsZero() && time.Since(b.since) < startWithin:
 		return down(false, "Zigbee2MQTT is starting")
 	}

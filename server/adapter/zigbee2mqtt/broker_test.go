@@ -73,5 +73,7 @@ func (b *fakeBroker) respond(what string, request []byte, frame ...int) {
 	if err := json.Unmarshal(request, &asked); err != nil {
 		b.Error(err)
 	}
-	b.publish("z/bridge/response/"+what, map[string]any{"transaction": asked.Transaction, "status": "ok", "data": map[string]any{"data": map[string]any{"data": frame}}})
+	b.publish("z/bridge/response/"+what,
+		map[string]any{"transaction": asked.Transaction, "status": "ok",
+			"data": map[string]any{"data": map[string]any{"data": frame}}})
 }

@@ -35,7 +35,8 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		r, ok := l.read[n]
 		out.Stale = out.Stale || !ok
 		if r.taken() {
-			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed, Disabled: r.Status == disabled})
+			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed,
+				Disabled: r.Status == disabled})
 		}
 	}
 	return out, nil
@@ -57,7 +58,9 @@ func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, e
 }
 
 // errUnstable is returned for a lock whose reading would never end.
-var errUnsteady = adapter.Errorf(adapter.Transient, "the codes of the lock must be read again and again: Zigbee2MQTT restarts, the lock's connection is unstable, or the lock is being programmed")
+var errUnsteady = adapter.Errorf(adapter.Transient,
+	"the codes of the lock must be read again and again: Zigbee2MQTT restarts, the lock's connection is unstable, "+
+		"or the lock is being programmed")
 
 // readAll reads the slots that are unknown or outdated, including those that become so meanwhile. Slots that were
 // read before an error need not be read again. The caller holds the lock's turn.
@@ -105,30 +108,31 @@ func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (slot, error) {
 }
 
 func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err error) {
-	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin, func(w, before *wireState) verdict {
-		s, ok := w.slot(n, l.visible)
-		if !ok {
-			return isNone
-		}
-		got = s
-		// Store the slot here, not when the command ends, because later messages take precedence. The message about a
-		// change contains the slot before the change.
-		if !programmed(w.Action) {
-			l.read[n] = reading{s, time.Now()}
-		}
-		var was slot
-		known := false
-		if before != nil {
-			was, known = before.slot(n, l.visible)
-		}
-		switch {
-		case !known || was != s: // only a response changes it
+	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin,
+		func(w, before *wireState) verdict {
+			s, ok := w.slot(n, l.visible)
+			if !ok {
+				return isNone
+			}
+			got = s
+			// Store the slot here, not when the command ends, because later messages take precedence. The message about a
+			// change contains the slot before the change.
+			if !programmed(w.Action) {
+				l.read[n] = reading{s, time.Now()}
+			}
+			var was slot
+			known := false
+			if before != nil {
+				was, known = before.slot(n, l.visible)
+			}
+			switch {
+			case !known || was != s: // only a response changes it
+				return isAnswer
+			case w.tellsOfMore(before):
+				return mayBe
+			}
 			return isAnswer
-		case w.tellsOfMore(before):
-			return mayBe
-		}
-		return isAnswer
-	})
+		})
 	if err != nil && got.Status != "" { // it was not a response, or the outcome is unknown
 		a.mu.Lock()
 		delete(l.read, n)
@@ -159,7 +163,8 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 }
 
 // PutCode implements adapter.Adapter.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	l, err := a.speak(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -243,7 +248,8 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 		}
 		same := r.PIN == spec.PIN || (r.PIN == "" && l.put[n] == l.fingerprint(spec.PIN))
 		if n != own && r.taken() && same {
-			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is already on the lock", Conflict: refOf(n)}
+			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is already on the lock",
+				Conflict: refOf(n)}
 		}
 	}
 	switch {
@@ -303,7 +309,9 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 	if !l.refuses(pin) {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but has not accepted the PIN")
 	}
-	return adapter.Errorf(adapter.Duplicate, "the lock answers, but does not accept the PIN: most likely the PIN is already on the lock, possibly as its master code")
+	return adapter.Errorf(adapter.Duplicate,
+		"the lock answers, but does not accept the PIN: most likely the PIN is already on the lock, possibly as its "+
+			"master code")
 }
 
 // refuses records that a lock has rejected a PIN, and reports whether it had done so earlier; Adapter.mu is held.
@@ -377,7 +385,8 @@ func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 }
 
 // DeleteCode implements adapter.Adapter.
-func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
+	code adapter.CodeRef) (adapter.State, error) {
 	l, err := a.speak(ctx, device)
 	if err != nil {
 		return "", err

@@ -48,7 +48,8 @@ var schemes = map[string]struct {
 	port     string
 	tls, web bool
 }{
-	"mqtt": {port: "1883"}, "mqtts": {port: "8883", tls: true}, "ws": {port: "80", web: true}, "wss": {port: "443", tls: true, web: true},
+	"mqtt": {port: "1883"}, "mqtts": {port: "8883", tls: true}, "ws": {port: "80", web: true},
+	"wss": {port: "443", tls: true, web: true},
 }
 
 // Address returns the broker and the topic without credentials, in a canonical form.
@@ -87,14 +88,18 @@ func (c Config) broker() (broker, error) {
 		return bad(wrongURL)
 	case u.User != nil:
 		return bad("the broker's URL contains a user or a password: give them in their own settings")
-	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") || strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
-		return broker{}, adapter.Errorf(adapter.Invalid, "the topic must be the base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and without a leading or trailing /", DefaultTopic, longestName)
+	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") ||
+		strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
+		return broker{}, adapter.Errorf(adapter.Invalid,
+			"the topic must be the base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and "+
+				"without a leading or trailing /", DefaultTopic, longestName)
 	}
 	port := u.Port()
 	if port == "" {
 		port = scheme.port
 	}
-	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path, web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
+	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path,
+		web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
 	if !scheme.tls {
 		if c.CA+c.Cert+c.Key != "" {
 			return bad("a CA or a certificate is allowed for mqtts:// and wss:// only")
@@ -111,7 +116,8 @@ func (c Config) broker() (broker, error) {
 	if c.Cert != "" || c.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
 		if err != nil {
-			return bad("the certificate for the broker and its key must both be set, in PEM, and match; the key must not have a passphrase")
+			return bad("the certificate for the broker and its key must both be set, in PEM, and match; the key " +
+				"must not have a passphrase")
 		}
 		b.tls.Certificates = []tls.Certificate{pair}
 		return b, nil

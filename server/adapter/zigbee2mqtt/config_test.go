@@ -30,7 +30,8 @@ func TestNew_InvalidConfig(t *testing.T) {
 		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Cert: secret, Key: secret}, "must both be set"},
 	} {
 		_, err := zigbee2mqtt.New(c.config)
-		if err == nil || adapter.ClassOf(err) != adapter.Invalid || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "MC4CAQ") || strings.Contains(err.Error(), "geheim") {
+		if err == nil || adapter.ClassOf(err) != adapter.Invalid || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "MC4CAQ") || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s %s: %v", c.config.Broker, c.config.Topic, err)
 		}
 	}
@@ -49,7 +50,8 @@ func TestOneGatewayHasOneAddress(t *testing.T) {
 		"mqtt://[::ffff:192.0.2.1]":     "mqtt://192.0.2.1:1883 t",
 		"mqtt://[2001:DB8:0:0:0:0:0:1]": "mqtt://[2001:db8::1]:1883 t",
 	} {
-		if got := (zigbee2mqtt.Config{Broker: broker, Topic: "t", Username: "u", Password: "secret"}).Address(); got != want {
+		if got := (zigbee2mqtt.Config{Broker: broker, Topic: "t", Username: "u",
+			Password: "secret"}).Address(); got != want {
 			t.Errorf("%s: %s, want %s", broker, got, want)
 		}
 	}

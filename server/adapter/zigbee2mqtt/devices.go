@@ -53,7 +53,8 @@ type address struct{ Network, Endpoint int }
 func (d wireDevice) address() address {
 	at := address{Network: d.Network}
 	for name, e := range d.Endpoints {
-		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) && (at.Endpoint == 0 || n < at.Endpoint) {
+		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) &&
+			(at.Endpoint == 0 || n < at.Endpoint) {
 			at.Endpoint = n
 		}
 	}
@@ -165,7 +166,8 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 		switch l, ok := one.lock(); {
 		case ok:
 			w.locks = append(w.locks, l)
-		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName && len(w.undefined) < mostUndefined:
+		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName &&
+			len(w.undefined) < mostUndefined:
 			w.undefined[adapter.DeviceRef(one.IEEE)] = cmp.Or(one.Name, one.IEEE)
 		}
 	}

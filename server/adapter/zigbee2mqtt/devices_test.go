@@ -66,7 +66,8 @@ func TestLocksPerNetworkAreLimited(t *testing.T) {
 func TestStoredLockIsLimited(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 100_000)
-	a := told(t, lockListed("0xa", "front door", long), lockListed("0xb", long, "V"), lockListed(long, "back door", "V"), lockListed("", "side door", "V"))
+	a := told(t, lockListed("0xa", "front door", long), lockListed("0xb", long, "V"),
+		lockListed(long, "back door", "V"), lockListed("", "side door", "V"))
 	if len(a.locks) != 1 || a.locks["0xa"] == nil {
 		t.Errorf("%d locks", len(a.locks))
 	}
@@ -105,8 +106,9 @@ func TestCoordinatorAddress(t *testing.T) {
 	long := strings.Repeat("a", 65)
 	for name, c := range map[string]struct{ info, devices, want string }{
 		"one of a coordinator": {`{"coordinator":{"ieee_address":"0xA"}}`, `[]`, "0xa"},
-		"one that is too long": {`{"coordinator":{"ieee_address":"` + long + `"}}`, `[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa"},
-		"among the devices":    {`{}`, `[{"ieee_address":"` + long + `","type":"Coordinator"}]`, ""},
+		"one that is too long": {`{"coordinator":{"ieee_address":"` + long + `"}}`,
+			`[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa"},
+		"among the devices": {`{}`, `[{"ieee_address":"` + long + `","type":"Coordinator"}]`, ""},
 	} {
 		a := idle(Config{Topic: "z"})
 		a.receive("z/bridge/info", []byte(c.info), true)

@@ -47,7 +47,8 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	}
 	data, err := a.request(ctx, "action", map[string]any{"action": "raw", "params": map[string]any{
 		"ieee_address": l.ref, "network_address": to.Network, "dst_endpoint": to.Endpoint, "cluster_key": doorLock,
-		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true, "command_key": command, "payload": payload},
+		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true,
+			"command_key": command, "payload": payload},
 	}}, answerWithin)
 	if err == nil {
 		if f, ok := readFrame(data, kind); ok {
@@ -132,7 +133,8 @@ func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error)
 // slot decodes a slot.
 func (f frame) slot(n int, visible bool) (s slot, ok bool) {
 	p := f.payload
-	if (f.command != getPINCode && f.command != getUserStatus) || len(p) < 3 || int(binary.LittleEndian.Uint16(p)) != n {
+	if (f.command != getPINCode && f.command != getUserStatus) || len(p) < 3 ||
+		int(binary.LittleEndian.Uint16(p)) != n {
 		return s, false
 	}
 	s.Status = fmt.Sprintf("not_supported_%d", p[2])

@@ -74,7 +74,8 @@ func TestDisabledCodeIsEnabledByPutCode(t *testing.T) {
 			}
 			b.lock.Disable(t, 3)
 			b.until("it is shown as disabled", isDisabled)
-			if _, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Ref: ref, Key: "ours", PIN: "60216021"}); err != nil {
+			if _, err := b.PutCode(t.Context(), b.ref,
+				adapter.CodeSpec{Ref: ref, Key: "ours", PIN: "60216021"}); err != nil {
 				t.Fatal(err)
 			}
 			if s := b.lock.State(t); len(s.Disabled) > 0 || s.Codes[3] != "60216021" {
@@ -102,7 +103,8 @@ func TestCodesWithoutExactReads(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = a.Close() })
 			d, err := a.Device(t.Context(), b.ref)
-			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 || !slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
+			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 ||
+				!slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
 				t.Fatalf("the lock's limits are %d codes of %v digits, %v", d.Caps.MaxCodes, d.Caps.CodeLengths, err)
 			}
 			result, err := a.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})

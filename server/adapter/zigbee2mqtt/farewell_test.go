@@ -28,7 +28,8 @@ func TestWebSocketIsClosedWithCloseFrame(t *testing.T) {
 				}
 				defer c.CloseNow()
 				if _, _, err = c.Read(r.Context()); err == nil { // CONNECT
-					err = c.Write(r.Context(), websocket.MessageBinary, []byte{0x20, 3, 0, 0x86, 0}) // CONNACK: bad user name or password
+					// CONNACK: bad user name or password
+					err = c.Write(r.Context(), websocket.MessageBinary, []byte{0x20, 3, 0, 0x86, 0})
 				}
 				for err == nil && hears { // DISCONNECT arrives first
 					_, _, err = c.Read(r.Context())
@@ -39,7 +40,9 @@ func TestWebSocketIsClosedWithCloseFrame(t *testing.T) {
 				ended <- err
 			}))
 			t.Cleanup(broker.Close)
-			err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http:", "ws:", 1), Topic: "zigbee2mqtt", Username: "u", Password: "p"})
+			err := zigbee2mqtt.Check(t.Context(),
+				zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http:", "ws:", 1), Topic: "zigbee2mqtt",
+					Username: "u", Password: "p"})
 			if adapter.ClassOf(err) != adapter.AuthRevoked {
 				t.Errorf("%v", err)
 			}
@@ -59,7 +62,8 @@ func TestResponseHeaderIsLimited(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 	}))
 	defer broker.Close()
-	err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt"})
+	err := zigbee2mqtt.Check(t.Context(),
+		zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt"})
 	if err == nil || !strings.Contains(err.Error(), "exceeded") {
 		t.Errorf("got %v", err)
 	}

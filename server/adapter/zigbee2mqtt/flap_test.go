@@ -48,7 +48,8 @@ func TestFlappingGatewayIsProbedOnce(t *testing.T) {
 			go a.alive(t.Context())
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond) // the first call has just detected it
+		// the first call has just detected it
+		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond)
 		for n := range calls {
 			synctest.Wait()
 			a.mu.Lock()

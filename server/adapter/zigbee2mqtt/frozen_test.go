@@ -31,7 +31,8 @@ func TestFrozenGatewayIsDetected(t *testing.T) {
 			}
 			b.until("it is detected", func() bool {
 				_, err := b.Devices(t.Context())
-				return err != nil && adapter.ClassOf(err) == adapter.GatewayDown && strings.Contains(err.Error(), hang.want)
+				return err != nil && adapter.ClassOf(err) == adapter.GatewayDown &&
+					strings.Contains(err.Error(), hang.want)
 			})
 			if _, err := b.DeleteCode(t.Context(), b.ref, ref); adapter.ClassOf(err) != adapter.GatewayDown {
 				t.Errorf("a code is deleted: %v", err)

@@ -31,16 +31,23 @@ func TestJammedCommandIsNotRepeated(t *testing.T) {
 		jammed   bool // a jam is reported
 	}{
 		{name: "it unlocks", before: isLocked, says: []string{isUnlocked}, state: adapter.Confirmed},
-		{name: "it jams on its way to unlock", before: isLocked, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it jams on its way to lock", before: isUnlocked, lock: true, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it was jammed, and still is", before: isStuck, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it was jammed, and still is on its way to lock", before: isStuck, lock: true, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
+		{name: "it jams on its way to unlock", before: isLocked, says: []string{isStuck}, state: adapter.Accepted,
+			jammed: true},
+		{name: "it jams on its way to lock", before: isUnlocked, lock: true, says: []string{isStuck},
+			state: adapter.Accepted, jammed: true},
+		{name: "it was jammed, and still is", before: isStuck, says: []string{isStuck}, state: adapter.Accepted,
+			jammed: true},
+		{name: "it was jammed, and still is on its way to lock", before: isStuck, lock: true, says: []string{isStuck},
+			state: adapter.Accepted, jammed: true},
 		{name: "it was jammed, and says nothing", before: isStuck},
 		{name: "it was jammed, by what is retained, and says nothing", retained: isStuck, lock: true},
 		{name: "it was jammed, and speaks of something else", before: isStuck, says: []string{otherStuck}},
-		{name: "it was jammed, and moves", before: isStuck, lock: true, says: []string{isStuck, isLocked}, state: adapter.Confirmed},
-		{name: "it was jammed, and opens", before: isStuck, says: []string{isStuck, isUnlocked}, state: adapter.Confirmed},
-		{name: "it is half way for a while", before: isLocked, says: []string{isStuck, isUnlocked}, state: adapter.Confirmed},
+		{name: "it was jammed, and moves", before: isStuck, lock: true, says: []string{isStuck, isLocked},
+			state: adapter.Confirmed},
+		{name: "it was jammed, and opens", before: isStuck, says: []string{isStuck, isUnlocked},
+			state: adapter.Confirmed},
+		{name: "it is half way for a while", before: isLocked, says: []string{isStuck, isUnlocked},
+			state: adapter.Confirmed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +79,8 @@ func TestJammedCommandIsNotRepeated(t *testing.T) {
 					move = a.Lock
 				}
 				state, err := move(t.Context(), l.ref)
-				if state != c.state || c.state == "" && adapter.ClassOf(err) != adapter.Unconfirmed || c.state != "" && err != nil || sent != 1 {
+				if state != c.state || c.state == "" && adapter.ClassOf(err) != adapter.Unconfirmed ||
+					c.state != "" && err != nil || sent != 1 {
 					t.Errorf("%q, %v, after %d commands", state, err, sent)
 				}
 				var jams []bool

@@ -65,7 +65,8 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		return
 	}
 	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{
-		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"}, "state_property": limitsProperty,
+		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"},
+		"state_property": limitsProperty,
 	}}, answerWithin, func(w, before *wireState) verdict {
 		switch {
 		case w.Limits == nil:

@@ -19,7 +19,8 @@ func (a *Adapter) toldOf() map[adapter.DeviceRef]int {
 	for {
 		select {
 		case e := <-a.hints.Events():
-			if slices.Contains([]adapter.EventKind{adapter.LockOperated, adapter.AccessDenied, adapter.Jammed}, e.Kind) {
+			if slices.Contains([]adapter.EventKind{adapter.LockOperated, adapter.AccessDenied, adapter.Jammed},
+				e.Kind) {
 				n[e.Device]++
 			}
 		default:
@@ -38,7 +39,8 @@ func TestOperationsAreRateLimited(t *testing.T) {
 		operate := func(name string, times int) (told map[adapter.DeviceRef]int) {
 			told = map[adapter.DeviceRef]int{}
 			for n := range times {
-				a.publish(name, fmt.Sprintf(`{"action":%q,"last_seen":%d}`, []string{"lock", "unlock", "unlock_failure_invalid_pin_or_id"}[n%3], n))
+				a.publish(name, fmt.Sprintf(`{"action":%q,"last_seen":%d}`,
+					[]string{"lock", "unlock", "unlock_failure_invalid_pin_or_id"}[n%3], n))
 				for ref, n := range a.toldOf() {
 					told[ref] += n
 				}

@@ -109,7 +109,8 @@ func TestReadingAnUnstableLockEnds(t *testing.T) {
 			switch {
 			case want && err != nil:
 				t.Errorf("%d times: %v", flaps, err)
-			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots):
+			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil ||
+				!strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots):
 				t.Errorf("%d times: %v, after %d requests", flaps, err, asked.Load())
 			}
 		})
@@ -147,7 +148,8 @@ func TestWritingToChangingSlotsEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := a.PutCode(ctx, l.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
-		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots {
+		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil ||
+			!strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots {
 			t.Errorf("%v, after %d requests", err, asked.Load())
 		}
 	})

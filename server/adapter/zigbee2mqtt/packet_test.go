@@ -33,11 +33,15 @@ func TestTooLargePacketsEndTheConnection(t *testing.T) {
 	t.Parallel()
 	good := bytes.Join([][]byte{packet(0), packet(1), packet(127), packet(128), packet(20_000), packet(0)}, nil)
 	for _, atOnce := range []int{1, 2, 3, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
-		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1), {0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80}, binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
-			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)), atOnce})); !errors.Is(err, errPacket) {
+		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1),
+			{0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80},
+			binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
+			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)),
+				atOnce})); !errors.Is(err, errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, bad, err)
 			}
 		}
@@ -65,17 +69,21 @@ func TestTooManyPropertiesEndTheConnection(t *testing.T) {
 			for _, size := range []int{0, 1, 127, 128, mostProperties} {
 				good = append(good, published(qos, topic, long(size), size+3)...)
 			}
-			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f}, {0x80, 0x80, 0x80, 0x80, 0}} {
+			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f},
+				{0x80, 0x80, 0x80, 0x80, 0}} {
 				bad = append(bad, published(qos, topic, says, 10))
 			}
 		}
 	}
 	for _, atOnce := range []int{1, 2, 3, 7, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
 		for _, message := range bad {
-			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err, errPacket) {
+			if _, err := io.ReadAll(measure(said{nil,
+				bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err,
+				errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, message[:8], err)
 			}
 		}
@@ -119,7 +127,9 @@ func TestLargeMessageWaitsForProcessing(t *testing.T) {
 // A peer that announces much and sends little, or disconnects, must not block others.
 func TestMissingLargeMessageReleasesMemory(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*measured){"it is late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) }, "it is closed": func(p *measured) { p.Close() }} {
+	for name, end := range map[string]func(*measured){"it is " +
+		"late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) },
+		"it is closed": func(p *measured) { p.Close() }} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
@@ -164,7 +174,9 @@ func TestPacketsAreRateLimited(t *testing.T) {
 				}
 				p.taken()
 				atOnce := 8 * aSecond
-				if got, want := time.Since(begin).Round(10*time.Millisecond), time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 || (n+1)%aSecond == 0 && got != max(want, 0) {
+				if got, want := time.Since(begin).Round(10*time.Millisecond),
+					time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 ||
+					(n+1)%aSecond == 0 && got != max(want, 0) {
 					t.Fatalf("message %d of %d bytes is received after %s, want %s", n, size, got, want)
 				}
 			}

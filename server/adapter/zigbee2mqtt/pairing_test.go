@@ -39,7 +39,8 @@ func (a *Adapter) absent() error {
 // The network is not used before its identity is known over this connection, in any order of the messages.
 func TestGatewayIsCheckedFirst(t *testing.T) {
 	t.Parallel()
-	const info, devices = `{"coordinator":{"ieee_address":"0x00124B0014D9A1F0"}}`, `[{"ieee_address":"0x00124b0014d9a1f0","type":"Coordinator"}]`
+	const info, devices = `{"coordinator":{"ieee_address":"0x00124B0014D9A1F0"}}`,
+		`[{"ieee_address":"0x00124b0014d9a1f0","type":"Coordinator"}]`
 	for name, told := range map[string][][2]string{
 		"the settings first":         {{"bridge/info", info}, {"bridge/devices", devices}},
 		"the devices first":          {{"bridge/devices", devices}, {"bridge/info", info}},

@@ -19,15 +19,18 @@ func (b *bed) request(what string, payload any) {
 		b.Fatal(err)
 	}
 	client := paho.NewClient(paho.ClientConfig{Conn: conn, ClientID: "by-hand-" + b.user})
-	if _, err := client.Connect(b.Context(), &paho.Connect{ClientID: "by-hand-" + b.user, CleanStart: true, KeepAlive: 30, UsernameFlag: true, Username: b.config.Username,
-		PasswordFlag: true, Password: []byte(b.config.Password)}); err != nil {
+	if _, err := client.Connect(b.Context(),
+		&paho.Connect{ClientID: "by-hand-" + b.user, CleanStart: true, KeepAlive: 30, UsernameFlag: true,
+			Username:     b.config.Username,
+			PasswordFlag: true, Password: []byte(b.config.Password)}); err != nil {
 		b.Fatal(err)
 	}
 	body, err := json.Marshal(payload)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := client.Publish(b.Context(), &paho.Publish{Topic: zigbee.Topic + "/bridge/request/" + what, QoS: 1, Payload: body}); err != nil {
+	if _, err := client.Publish(b.Context(),
+		&paho.Publish{Topic: zigbee.Topic + "/bridge/request/" + what, QoS: 1, Payload: body}); err != nil {
 		b.Fatal(err)
 	}
 	_ = client.Disconnect(&paho.Disconnect{})

@@ -25,7 +25,8 @@ const healthWithin = 5 * time.Second
 
 // request sends a request to Zigbee2MQTT and waits for its response. It fails like session.publish, with errNoAnswer,
 // like failure, and with GatewayDown.
-func (a *Adapter) request(ctx context.Context, what string, payload map[string]any, within time.Duration) (_ json.RawMessage, err error) {
+func (a *Adapter) request(ctx context.Context, what string, payload map[string]any,
+	within time.Duration) (_ json.RawMessage, err error) {
 	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, what)
 	defer func() { adapter.Traced(span, err) }()
 	payload["transaction"] = rand.Text()
@@ -133,5 +134,6 @@ func (a *Adapter) heard() {
 // fromBridge reports whether Zigbee2MQTT itself publishes the topic. The broker also delivers the commands of other
 // clients.
 func isNews(topic string) bool {
-	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") && !strings.HasSuffix(topic, "/get")
+	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") &&
+		!strings.HasSuffix(topic, "/get")
 }

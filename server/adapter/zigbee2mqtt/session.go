@@ -55,7 +55,8 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 }
 
 // converse is the part of dial after the connection is open.
-func converse(ctx context.Context, c Config, b broker, inner net.Conn, receive func(topic string, payload []byte, retained bool)) (*session, error) {
+func converse(ctx context.Context, c Config, b broker, inner net.Conn,
+	receive func(topic string, payload []byte, retained bool)) (*session, error) {
 	conn := measure(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
@@ -124,7 +125,8 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, options) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
-		return nil, fmt.Errorf("it does not speak MQTT over WebSocket (HTTP %d): check the port and the path, which often is /mqtt", response.StatusCode)
+		return nil, fmt.Errorf("it does not speak MQTT over WebSocket (HTTP %d): check the port and the path, which "+
+			"often is /mqtt", response.StatusCode)
 	case err != nil:
 		return nil, err
 	case conn.Subprotocol() != "mqtt":
@@ -166,7 +168,8 @@ func unreachable(b broker, err error) error {
 	case errors.As(err, &dns):
 		why = "its name cannot be resolved"
 	case errors.As(err, &cert):
-		why = "its certificate is not trusted (" + brief(cert.Err.Error(), mostReason/2) + "); give the issuer's certificate as CA"
+		why = "its certificate is not trusted (" + brief(cert.Err.Error(),
+			mostReason/2) + "); give the issuer's certificate as CA"
 	case errors.As(err, &record):
 		why = "it does not speak TLS on this port: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
@@ -174,53 +177,65 @@ func unreachable(b broker, err error) error {
 	case asksForCertificate(err), b.asked != nil && b.asked.Load():
 		why = wantsCertificate
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, brief(why, mostReason))
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host,
+		brief(why, mostReason))
 }
 
-const wantsCertificate = "it asks for a certificate and accepts none or not this one: give one that it trusts, and its key"
+const wantsCertificate = "it asks for a certificate and accepts none or not this one: give one that it trusts, and " +
+	"its key"
 
 // asksForCertificate reports whether the peer has ended TLS because of the client certificate (RFC 8446, section
 // 6.2).
 func asksForCertificate(err error) bool {
-	return strings.Contains(err.Error(), "remote error: tls:") && (strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "handshake failure"))
+	return strings.Contains(err.Error(), "remote error: tls:") &&
+		(strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "handshake failure"))
 }
 
 // refused returns the error of a rejected connection. The codes are those of MQTT 5, section 3.2.2.2.
 func refused(b broker, ack *paho.Connack, err error) error {
 	if ack == nil || ack.ReasonCode == 0 {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s accepts the connection, but does not answer: it hangs, or another service listens there", b.host)
+			return adapter.Errorf(adapter.GatewayDown,
+				"the MQTT broker %s accepts the connection, but does not answer: it hangs, or another service "+
+					"listens there", b.host)
 		}
 		// The connection reset can arrive before its reason.
 		if asksForCertificate(err) || b.asked != nil && b.asked.Load() {
-			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host, wantsCertificate)
+			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host,
+				wantsCertificate)
 		}
 		hint := ""
 		if b.tls == nil {
 			hint = "; does it speak MQTT 5, and without TLS, on that port?"
 		}
-		return adapter.Errorf(adapter.GatewayDown, "%s does not answer like an MQTT broker: %s%s", b.host, brief(err.Error(), mostReason), hint)
+		return adapter.Errorf(adapter.GatewayDown, "%s does not answer like an MQTT broker: %s%s", b.host,
+			brief(err.Error(), mostReason), hint)
 	}
 	switch ack.ReasonCode {
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized, packets.ConnackBadAuthenticationMethod:
 		return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s rejects the user name or the password", b.host)
 	case packets.ConnackUnsupportedProtocolVersion:
-		return adapter.Errorf(adapter.NotSupported, "the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
+		return adapter.Errorf(adapter.NotSupported,
+			"the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the connection (reason %d)", b.host, ack.ReasonCode)
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the connection (reason %d)", b.host,
+		ack.ReasonCode)
 }
 
 // unsubscribed returns the error of a failed subscription; ack is nil without a response. The codes are those of MQTT
 // 5, section 3.9.3: a broker that does not report why it refuses reports an unspecified error.
 func unsubscribed(b broker, topic string, ack *paho.Suback) error {
 	if ack == nil || len(ack.Reasons) == 0 {
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s has accepted the connection, but does not answer: it hangs or restarts", b.host)
+		return adapter.Errorf(adapter.GatewayDown,
+			"the MQTT broker %s has accepted the connection, but does not answer: it hangs or restarts", b.host)
 	}
 	switch reason := ack.Reasons[0]; reason {
 	case packets.SubackNotauthorized, packets.SubackUnspecifiederror:
-		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user read %s/#: allow that in its access rules", topic)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the broker does not let the user read %s/#: allow that in its access rules", topic)
 	default:
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the subscription to %s/# (reason %d)", b.host, topic, reason)
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the subscription to %s/# (reason %d)",
+			b.host, topic, reason)
 	}
 }
 
@@ -260,7 +275,8 @@ func (s *session) publish(ctx context.Context, topic string, payload any) error 
 	res, err := s.client.Publish(sending, &paho.Publish{Topic: s.topic + "/" + topic, QoS: 1, Payload: b})
 	switch {
 	case res != nil && res.ReasonCode == packets.PubackNotAuthorized:
-		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user write %s/#: allow that in its access rules", s.topic)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the broker does not let the user write %s/#: allow that in its access rules", s.topic)
 	case err != nil:
 		return lost(ctx, adapter.Unconfirmed, "the broker did not acknowledge the command")
 	}

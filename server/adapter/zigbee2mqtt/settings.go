@@ -91,5 +91,6 @@ func (w wireInfo) exposesPIN(ieee string) bool {
 // watches reports whether Zigbee2MQTT publishes the availability of a lock. When that is switched off, the broker
 // retains the last published value.
 func (w wireInfo) watches(ieee string) bool {
-	return cmp.Or(w.Config.Devices[ieee].Availability, w.Config.DeviceOptions.Availability, w.Config.Availability) != isOff
+	return cmp.Or(w.Config.Devices[ieee].Availability, w.Config.DeviceOptions.Availability,
+		w.Config.Availability) != isOff
 }

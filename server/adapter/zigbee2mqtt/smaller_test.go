@@ -27,11 +27,13 @@ func place(topic string, payload []byte) (n int, set bool) {
 // it.
 func (b *fakeBroker) outOfRange(verb string) {
 	b.publish("z/bridge/logging", map[string]string{"level": "error",
-		"message": fmt.Sprintf("z2m: Publish '%s' 'pin_code' to 'front door' failed: 'Error: `userId` must be in range for device'", verb)})
+		"message": fmt.Sprintf("z2m: Publish '%s' 'pin_code' to 'front door' failed: 'Error: `userId` must be in "+
+			"range for device'", verb)})
 }
 
 // simulated returns an adapter for a listed lock whose codes the test defines.
-func simulated(t *testing.T, codes map[int]string, before func(b *fakeBroker, n int, set bool) (answered bool)) (*Adapter, *lock) {
+func simulated(t *testing.T, codes map[int]string,
+	before func(b *fakeBroker, n int, set bool) (answered bool)) (*Adapter, *lock) {
 	t.Helper()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	l := a.locks["0xa"]
@@ -77,7 +79,8 @@ func TestErrorOfAnotherClientIsIgnored(t *testing.T) {
 		if err != nil || got.Stale || len(got.Codes) != 2 || !wrong["get"] {
 			t.Errorf("there are %d codes, stale %v, %v", len(got.Codes), got.Stale, err)
 		}
-		if state, err := a.DeleteCode(t.Context(), l.ref, "5"); err != nil || state != adapter.Confirmed || codes[5] != "" || !wrong["set"] {
+		if state, err := a.DeleteCode(t.Context(), l.ref, "5"); err != nil || state != adapter.Confirmed ||
+			codes[5] != "" || !wrong["set"] {
 			t.Errorf("the code is %s, and %v on the lock: %v", state, codes[5] != "", err)
 		}
 		if d := a.device(l); d.Caps.MaxCodes != usualSlots-1 {
@@ -111,7 +114,8 @@ func TestLockWithFewerSlotsThanAssumed(t *testing.T) {
 			t.Errorf("the lock has %d slots", d.Caps.MaxCodes)
 		}
 		// The lock itself has not reported its size, so the command is sent nevertheless.
-		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed || asked[25] == 0 {
+		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed ||
+			asked[25] == 0 {
 			t.Errorf("a code beyond is %s after %d commands: %v", state, asked[25], err)
 		}
 		has, codes[25] = 31, "60216021"
@@ -133,7 +137,8 @@ func TestReportedLockSizeCounts(t *testing.T) {
 		asked := map[int]int{}
 		a, l := simulated(t, map[int]string{}, func(_ *fakeBroker, n int, _ bool) bool { asked[n]++; return false })
 		a.publish("front door", `{"deviceaccess_limits":{"numOfPinUsersSupported":12}}`)
-		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed || asked[25] != 0 {
+		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed ||
+			asked[25] != 0 {
 			t.Errorf("a code beyond is %s after %d commands: %v", state, asked[25], err)
 		}
 		a.mu.Lock()

@@ -168,5 +168,6 @@ func (w *wireState) tellsOfMore(before *wireState) bool {
 
 // programmed reports whether the action is a change of codes.
 func programmed(action string) bool {
-	return strings.HasPrefix(action, "pin_code_") || strings.HasPrefix(action, "rfid_code_") || action == "master_code_changed"
+	return strings.HasPrefix(action, "pin_code_") || strings.HasPrefix(action, "rfid_code_") ||
+		action == "master_code_changed"
 }

@@ -42,7 +42,8 @@ func TestStoredStateIsLimited(t *testing.T) {
 		"many fields":   {0, 10_000, fields.String()},
 		"long ones":     {0, 3000, `,"state":"` + long + `","action":"` + long + `","action_source_name":"` + long + `","last_seen":"` + long + `"`},
 		"a long status": {0, 3000, `,"users":{"1":{"status":"` + long + `","pin_code":"` + long + `"}}`},
-		"a long PIN":    {0, 3000, `,"users":{"1":{"status":"enabled","pin_code":"` + strings.Repeat("1", 60_000) + `"}}`},
+		"a long PIN": {0, 3000, `,"users":{"1":{"status":"enabled","pin_code":"` + strings.Repeat("1",
+			60_000) + `"}}`},
 	} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		a.publish("front door", stateOf(c.slots, 1, c.fields))
@@ -156,7 +157,8 @@ func TestReportsOther(t *testing.T) {
 	t.Parallel()
 	before, _ := readState([]byte(`{"state":"LOCK","battery":77,"a":{"b":[1]},"action":"lock","action_user":null,"users":{}}`))
 	for text, want := range map[string]bool{
-		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false, // the action occurs once
+		// the action occurs once
+		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false,
 		`{"state":"LOCK","battery":77,"users":{"1":{"status":"enabled"}}}`:                           false,
 		`{"battery":77,"state":"LOCK","last_seen":1,"linkquality":2,"elapsed":3,"action_user":null}`: false,
 		`{"state":"UNLOCK","battery":77}`:                                                            true,
@@ -193,7 +195,8 @@ func TestOperationID(t *testing.T) {
 
 func TestHalfwayBoltIsStuck(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true, `{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
+	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true,
+		`{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		a.heardOf()
 		a.publish("front door", text)

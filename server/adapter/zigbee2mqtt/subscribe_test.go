@@ -30,7 +30,8 @@ func TestSubscriptionErrors(t *testing.T) {
 		"no wildcards":             {answer(packets.SubackWildcardsubscriptionsnotsupported), adapter.GatewayDown},
 		"the connection ends":      {func(b *fakeBroker, _ *packets.Subscribe) { b.conn.Close() }, adapter.GatewayDown},
 		"it is told to go": {func(b *fakeBroker, _ *packets.Subscribe) {
-			b.write(&packets.Disconnect{ReasonCode: packets.DisconnectServerShuttingDown, Properties: &packets.Properties{}})
+			b.write(&packets.Disconnect{ReasonCode: packets.DisconnectServerShuttingDown,
+				Properties: &packets.Properties{}})
 		}, adapter.GatewayDown},
 		"no answer": {func(*fakeBroker, *packets.Subscribe) {}, adapter.GatewayDown},
 	} {
@@ -56,7 +57,8 @@ func TestSubscriptionErrors(t *testing.T) {
 						}
 					}
 				}()
-				s, err := converse(t.Context(), Config{Topic: "z"}, broker{host: "broker"}, ours, func(string, []byte, bool) {})
+				s, err := converse(t.Context(), Config{Topic: "z"}, broker{host: "broker"}, ours,
+					func(string, []byte, bool) {})
 				switch {
 				case c.want == "" && err != nil, c.want != "" && (err == nil || adapter.ClassOf(err) != c.want):
 					t.Errorf("%v, want %q", err, c.want)

@@ -18,7 +18,9 @@ func TestTooLargeResponseIsIgnored(t *testing.T) {
 	for size, want := range map[int]int{10: 1, 8000: 1, 100_000: 0} {
 		answer := make(chan wireResponse, 1)
 		a.requests["mine"] = answer
-		a.receive("z/bridge/response/action", fmt.Appendf(nil, `{"transaction":"mine","status":"ok","data":{"data":%q}}`, strings.Repeat("a", size)), false)
+		a.receive("z/bridge/response/action",
+			fmt.Appendf(nil, `{"transaction":"mine","status":"ok","data":{"data":%q}}`, strings.Repeat("a", size)),
+			false)
 		if len(answer) != want {
 			t.Errorf("%d bytes: %d responses, want %d", size, len(answer), want)
 		}
@@ -29,7 +31,8 @@ func TestLogMessagesAreTruncated(t *testing.T) {
 	t.Parallel()
 	const failed = "z2m: Publish 'get' 'pin_code' to 'front door' failed: 'ZCL command 0xa/1 (timed out)'"
 	long := strings.Repeat("Publish '", 1000)
-	for message, want := range map[string]bool{failed: true, failed + long: true, long + failed: false, failed + strings.Repeat(long, 100): false} {
+	for message, want := range map[string]bool{failed: true, failed + long: true, long + failed: false,
+		failed + strings.Repeat(long, 100): false} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		w := &waiter{verb: "get", keys: []string{"pin_code"}, result: make(chan error, 1)}
 		a.locks["0xa"].waiter = w
@@ -59,7 +62,8 @@ func TestConnectionErrorsAreShort(t *testing.T) {
 			t.Errorf("%s: %d bytes, %.100s", name, len(got), got)
 		}
 	}
-	if err := unreachable(b, &tls.CertificateVerificationError{Err: errors.New(long)}); !strings.Contains(err.Error(), "as CA") {
+	if err := unreachable(b, &tls.CertificateVerificationError{Err: errors.New(long)}); !strings.Contains(err.Error(),
+		"as CA") {
 		t.Errorf("it contains no advice: %.100s", err)
 	}
 }

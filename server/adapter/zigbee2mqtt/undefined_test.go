@@ -46,7 +46,8 @@ func TestLockWithoutDefinitionIsNotRemoved(t *testing.T) {
 				}
 				a.hinted()
 				a.list(coordinator, lock)
-				if told := a.hinted(); !slices.ContainsFunc(told, func(e adapter.Event) bool { return e.Kind == adapter.CodesChanged && e.Device == "0xa" }) {
+				if told := a.hinted(); !slices.ContainsFunc(told,
+					func(e adapter.Event) bool { return e.Kind == adapter.CodesChanged && e.Device == "0xa" }) {
 					t.Errorf("its return is not reported: %v", told)
 				}
 				if l, err := a.find(t.Context(), "0xa"); err != nil || known != nil && l != known {

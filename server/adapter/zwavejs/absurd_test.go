@@ -77,7 +77,8 @@ func TestAbsurdFrames(t *testing.T) {
 				t.Errorf("only %d absurd frames", n)
 			}
 			a.hear(s, lists(plainLock))
-			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) || d.Locked == nil || !*d.Locked {
+			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) ||
+				d.Locked == nil || !*d.Locked {
 				t.Errorf("afterwards, a good lock is %+v", d)
 			}
 		})
@@ -87,7 +88,8 @@ func TestAbsurdFrames(t *testing.T) {
 // told is an adapter without a connection, and a session without a peer.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}),
+		tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
 	t.Cleanup(a.hints.Close)
 	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
 }
@@ -126,10 +128,12 @@ func (a *Adapter) sane() error {
 			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
 		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > mostPIN):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
-		case len(n.codes.slots) > mostSlots || slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
+		case len(n.codes.slots) > mostSlots ||
+			slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
 			return fmt.Errorf("there are %d slots", len(n.codes.slots))
 		}
-		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"}) // may fail
+		// may fail
+		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"})
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func answered[T any](ctx context.Context, a *Adapter, s *session, n *node, withi
 		}
 		before = after
 	}
-	return got, adapter.Errorf(adapter.Transient, "the lock has not answered all requests about its codes, %d times", tries)
+	return got, adapter.Errorf(adapter.Transient, "the lock has not answered all requests about its codes, %d times",
+		tries)
 }
 
 // unanswered returns how many requests the lock has left unanswered since the start of the gateway.
@@ -49,7 +50,8 @@ func (a *Adapter) unanswered(ctx context.Context, s *session, n *node) (int, err
 		return 0, err
 	}
 	if got.State.Statistics.Timeouts == nil {
-		return 0, adapter.Errorf(adapter.Transient, "the gateway does not report whether the lock has answered requests about its codes")
+		return 0, adapter.Errorf(adapter.Transient,
+			"the gateway does not report whether the lock has answered requests about its codes")
 	}
 	return *got.State.Statistics.Timeouts, nil
 }

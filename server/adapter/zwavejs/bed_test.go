@@ -202,7 +202,8 @@ func onDevice(t testing.TB, slot int, c lab.Code) adaptertest.OnDevice {
 			t.Fatal(err)
 		}
 		at := func(which string) *time.Time {
-			at := time.Date(2000+s[which+"Year"], time.Month(s[which+"Month"]), s[which+"Day"], s[which+"Hour"], s[which+"Minute"], 0, 0, local)
+			at := time.Date(2000+s[which+"Year"], time.Month(s[which+"Month"]), s[which+"Day"], s[which+"Hour"],
+				s[which+"Minute"], 0, 0, local)
 			return &at
 		}
 		on.StartsAt, on.EndsAt = at("start"), at("stop")

@@ -34,7 +34,8 @@ func TestErrorsQuoteOnlyWords(t *testing.T) {
 			}
 		}
 	}
-	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204, ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
+	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204,
+		ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
 		t.Error("the message is empty")
 	}
 }
@@ -72,14 +73,17 @@ func TestInvalidPINsAreIgnored(t *testing.T) {
 	for _, c := range []struct {
 		data, want string
 		ok         bool
-	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false}, {`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
+	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false},
+		{`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
 		if got, ok := pinIn(json.RawMessage(c.data)); ok != c.ok || ok && got != c.want {
 			t.Errorf("%.20s: %d bytes, %v", c.data, len(got), ok)
 		}
 	}
 	var v wireValue
 	for slot, want := range map[int]bool{0: false, 1: true, mostSlots: true, mostSlots + 1: false} {
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot), &v); err != nil {
+		if err := json.Unmarshal(fmt.Appendf(nil,
+			`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot),
+			&v); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := v.change(); ok != want {
@@ -95,7 +99,8 @@ func TestUserBeyondSlotsChangesNothing(t *testing.T) {
 	n := &node{}
 	n.traits.Store(&traits{commandClasses: map[int]int{ccUserCode: 1}})
 	for user, want := range map[int]bool{mostSlots + 1: false, 0: true} {
-		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`, codeAdded, user)})
+		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`,
+			codeAdded, user)})
 		if n.codes.all != want {
 			t.Errorf("user %d: all uncertain: %v", user, n.codes.all)
 		}
@@ -124,7 +129,8 @@ func TestCodesPerNetworkAreLimited(t *testing.T) {
 	last.codes.doubtAll()
 	next := add(1001, 0)
 	next.codes.doubtAll()
-	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient || !strings.Contains(err.Error(), "codes") {
+	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient ||
+		!strings.Contains(err.Error(), "codes") {
 		t.Errorf("another lock: %v", err)
 	}
 	if err := a.refresh(t.Context(), nil, last); err != nil { // it has no slots to read

@@ -26,7 +26,8 @@ func dialed(t *testing.T, then func(context.Context, *websocket.Conn)) *session 
 			return
 		}
 		defer conn.CloseNow()
-		_ = conn.Write(r.Context(), websocket.MessageText, []byte(`{"type":"version","homeId":1,"minSchemaVersion":0,"maxSchemaVersion":44}`))
+		_ = conn.Write(r.Context(), websocket.MessageText,
+			[]byte(`{"type":"version","homeId":1,"minSchemaVersion":0,"maxSchemaVersion":44}`))
 		then(r.Context(), conn)
 	}))
 	t.Cleanup(server.Close)
@@ -59,7 +60,8 @@ func TestCallReturnsAfterItsResultIsWritten(t *testing.T) {
 	result := &slow{begun: make(chan struct{}), goOn: make(chan struct{})}
 	s := dialed(t, func(ctx context.Context, conn *websocket.Conn) {
 		_, _, _ = conn.Reader(ctx) // the write of the command has started, and blocks
-		_ = conn.Write(ctx, websocket.MessageText, []byte(`{"type":"result","success":true,"messageId":"1","result":{}}`))
+		_ = conn.Write(ctx, websocket.MessageText,
+			[]byte(`{"type":"result","success":true,"messageId":"1","result":{}}`))
 		<-result.begun
 	})
 	read := make(chan struct{})
@@ -90,7 +92,9 @@ func TestCallIsAnsweredDespiteConnectionEnd(t *testing.T) {
 	t.Parallel()
 	s := dialed(t, func(ctx context.Context, conn *websocket.Conn) {
 		_, _, _ = conn.Read(ctx)
-		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"result","success":true,"messageId":"1","result":{"a":%q}}`, strings.Repeat("a", 1<<19)))
+		_ = conn.Write(ctx, websocket.MessageText,
+			fmt.Appendf(nil, `{"type":"result","success":true,"messageId":"1","result":{"a":%q}}`,
+				strings.Repeat("a", 1<<19)))
 		_, _, _ = conn.Read(ctx)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -124,14 +128,19 @@ func TestBlockedCommandEndsTheConnection(t *testing.T) {
 				return
 			}
 			defer conn.CloseNow()
-			for frame := `{"type":"version","maxSchemaVersion":44}`; conn.Write(context.WithoutCancel(r.Context()), websocket.MessageText, []byte(frame)) == nil; {
+			for frame := `{"type":"version","maxSchemaVersion":44}`; conn.Write(context.WithoutCancel(r.Context()),
+				websocket.MessageText, []byte(frame)) == nil; {
 				time.Sleep(time.Second)
 				frame = `{"type":"event","event":{}}`
 			}
 		})}
 		go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 		defer server.Close()
-		s, err := gateway{url: "ws://gateway", http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}}.dial(t.Context())
+		s, err := gateway{url: "ws://gateway",
+			http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+				string) (net.Conn, error) {
+				return ours, nil
+			}}}}.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +158,8 @@ func TestBlockedCommandEndsTheConnection(t *testing.T) {
 			if took := time.Since(begin); adapter.ClassOf(err) != adapter.Unconfirmed || took > writeWithin {
 				t.Errorf("after %s: %v", took, err)
 			}
-			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown && adapter.ClassOf(err) != adapter.Unconfirmed {
+			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown &&
+				adapter.ClassOf(err) != adapter.Unconfirmed {
 				t.Errorf("the next: %v", err)
 			}
 		case <-time.After(10 * time.Minute):

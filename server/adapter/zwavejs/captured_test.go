@@ -33,7 +33,8 @@ func failsAs(t *testing.T, err error, class adapter.Class) *adapter.Error {
 // name the code.
 func TestLateDuplicate(t *testing.T) {
 	t.Parallel()
-	for named, want := range map[string]adapter.CodeRef{`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2", ``: "2", `,"parameters":null`: "2"} {
+	for named, want := range map[string]adapter.CodeRef{`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2",
+		``: "2", `,"parameters":null`: "2"} {
 		t.Run(named, func(t *testing.T) {
 			t.Parallel()
 			const get = "get" // of the command class, not of HTTP
@@ -107,7 +108,8 @@ func TestMaskedPINsAreNotRewritten(t *testing.T) {
 	if n := s.count(writes); n != 0 {
 		t.Fatalf("the same code was written %d more times", n)
 	}
-	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Caps.PINVisible || d.Caps.Convert != adapter.ConvertNever {
+	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Caps.PINVisible ||
+		d.Caps.Convert != adapter.ConvertNever {
 		t.Fatalf("a lock with hidden PINs: %+v, %v", d.Caps, err)
 	}
 }
@@ -126,7 +128,8 @@ func TestEmptySlotWithDigits(t *testing.T) {
 // not answer is not free either.
 func TestUnreadableSlotIsNotFree(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: shows(1, ""), 2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`}, nil)
+	s := play(t, map[int]string{1: shows(1, ""),
+		2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`}, nil)
 	result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 	if err != nil || result.Ref != "3" {
 		t.Fatalf("PutCode: %+v, %v", result, err)
@@ -146,7 +149,8 @@ func TestUnreadableSlotIsNotFree(t *testing.T) {
 // Some locks report more slots than they have, and report the missing ones when read.
 func TestMissingSlot(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`, 4: `{"response":{"userIdStatus":254}}`}, nil)
+	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`,
+		4: `{"response":{"userIdStatus":254}}`}, nil)
 	for range 2 { // before and after a read
 		result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 		if err != nil || result.Ref != "2" {

@@ -49,15 +49,21 @@ func (a *Adapter) programmable(s *session, n *node) error {
 	d, ready := a.device(n), n.traits.Load().ready
 	switch {
 	case !ready && !d.Online:
-		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is incomplete")
+		return adapter.Errorf(adapter.Offline,
+			"the lock does not answer the gateway's radio, and its interview is incomplete")
 	case !ready:
-		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is incomplete: if this persists, interview it again")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway's interview of the lock is incomplete: if this persists, interview it again")
 	case s.unfit(n):
-		return adapter.Errorf(adapter.NotSupported, "the gateway's server does not support the named users of the lock: bring its zwave-js-server up to date, to schema %d at least", unifiedFrom)
+		return adapter.Errorf(adapter.NotSupported,
+			"the gateway's server does not support the named users of the lock: bring its zwave-js-server up to "+
+				"date, to schema %d at least", unifiedFrom)
 	case d.Caps.OnlineCodes:
 		return nil
 	case d.CapsUnknown:
-		return adapter.Errorf(adapter.Transient, "the gateway's interview has not read how many codes the lock supports: if this persists, interview it again")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway's interview has not read how many codes the lock supports: if this persists, interview it "+
+				"again")
 	default:
 		return adapter.Errorf(adapter.NotSupported, "the lock accepts no remote codes")
 	}
@@ -74,7 +80,9 @@ func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	full := a.inMemory()-len(n.codes.slots) >= mostCodes
 	a.mu.Unlock()
 	if full && (all || len(doubts) > 0) {
-		return adapter.Errorf(adapter.Transient, "the other locks of the network hold %d codes, the maximum per gateway: move some locks to another gateway", mostCodes)
+		return adapter.Errorf(adapter.Transient,
+			"the other locks of the network hold %d codes, the maximum per gateway: move some locks to another "+
+				"gateway", mostCodes)
 	}
 	if all {
 		return a.readAll(ctx, s, n)
@@ -149,7 +157,8 @@ func (a *Adapter) remembered(n *node) adapter.Codes {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &n.codes
-	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all || len(m.doubts) > 0}
+	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all ||
+		len(m.doubts) > 0}
 	for _, slot := range m.occupied() {
 		e := m.slots[slot]
 		c := adapter.Code{

@@ -49,7 +49,8 @@ type gateway struct {
 func (c Config) gateway() (gateway, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
-		return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's URL must look like ws://host:3000 or wss://host")
+		return gateway{}, adapter.Errorf(adapter.Invalid,
+			"the gateway's URL must look like ws://host:3000 or wss://host")
 	}
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
@@ -75,7 +76,8 @@ func (c Config) gateway() (gateway, error) {
 	}}
 	if c.TimeZone != "" {
 		if g.zone, err = time.LoadLocation(c.TimeZone); err != nil {
-			return gateway{}, adapter.Errorf(adapter.Invalid, "the time zone %q is not known; write one such as Europe/Berlin", c.TimeZone)
+			return gateway{}, adapter.Errorf(adapter.Invalid,
+				"the time zone %q is not known; write one such as Europe/Berlin", c.TimeZone)
 		}
 	}
 	return g, nil

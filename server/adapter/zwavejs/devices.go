@@ -101,15 +101,19 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 	case ok && home == s.home && listed && other == "":
 		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is incomplete")
 	case ok && home == s.home && listed && other == device:
-		return adapter.Errorf(adapter.Transient, "the gateway reports no lock at this node now: if this persists, interview it again, or include it again with its security keys")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway reports no lock at this node now: if this persists, interview it again, or include it "+
+				"again with its security keys")
 	case ok && home == s.home:
-		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network", Gone: true}
+		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network",
+			Gone: true}
 	}
 	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
 }
 
 // ask calls with its own timeout in addition to that of ctx.
-func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args, out any) (err error) {
+func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args,
+	out any) (err error) {
 	traced, span := adapter.TraceCommand(ctx, "zwavejs", a.url, command)
 	defer func() { adapter.Traced(span, err) }()
 	limited, cancel := context.WithTimeout(traced, within)
@@ -122,9 +126,11 @@ func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, com
 }
 
 // invoke calls a method of a command class of a lock.
-func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any, out any) error {
-	return a.ask(ctx, s, radioWithin, "endpoint.invoke_cc_api", args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
-		"methodName": method, "args": arguments}, out)
+func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any,
+	out any) error {
+	return a.ask(ctx, s, radioWithin, "endpoint.invoke_cc_api",
+		args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
+			"methodName": method, "args": arguments}, out)
 }
 
 // contextError returns the error of a call whose context has ended.

@@ -12,7 +12,8 @@ import (
 // tellOfCard sends the events of a new user with a card.
 func tellOfCard(s *script, user int) {
 	s.tell(fmt.Sprintf(userEvent, "user added", fmt.Sprintf(`{"userId":%d,"active":true,"userType":0}`, user)))
-	s.tell(fmt.Sprintf(userEvent, "credential added", fmt.Sprintf(`{"userId":%d,"credentialType":3,"credentialSlot":1}`, user)))
+	s.tell(fmt.Sprintf(userEvent, "credential added",
+		fmt.Sprintf(`{"userId":%d,"credentialType":3,"credentialSlot":1}`, user)))
 }
 
 // A user without a PIN who was enrolled after the read gets no PIN, and is neither renamed nor deleted, even if no
@@ -33,7 +34,11 @@ func TestCardHolderIsUnchanged(t *testing.T) {
 			}
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context, code adapter.CodeRef) error { places = append(places, code); return nil }
+			put.Place = func(_ context.Context,
+				code adapter.CodeRef) error {
+				places = append(places, code)
+				return nil
+			}
 			result, err := s.adapter.PutCode(t.Context(), s.device, put)
 			if err != nil || result.Ref != "3" || places[len(places)-1] != "3" {
 				t.Fatalf("PutCode: %+v, %v, placed at %v", result, err, places)
@@ -41,13 +46,15 @@ func TestCardHolderIsUnchanged(t *testing.T) {
 			if told && len(places) != 1 {
 				t.Fatalf("the event is ignored: it was tried at %v", places)
 			}
-			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner", 3: "Guest"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2, {pinKind, 3}: 3})
+			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner", 3: "Guest"},
+				map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2, {pinKind, 3}: 3})
 			for _, code := range []adapter.CodeRef{"2", "3"} {
 				if _, err := s.adapter.DeleteCode(t.Context(), s.device, code); err != nil {
 					t.Fatal(err)
 				}
 			}
-			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
+			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner"},
+				map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
 		})
 	}
 }
@@ -75,7 +82,8 @@ func TestCardSurvivesDeletedPIN(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil || result.Ref != "3" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil ||
+				result.Ref != "3" {
 				t.Fatalf("PutCode of another: %+v, %v", result, err)
 			}
 		})
@@ -146,7 +154,8 @@ func TestUserOfFailedPutIsReused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil || result.Ref != "2" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil ||
+				result.Ref != "2" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
 			h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {pinKind, 2}: 2})
@@ -159,11 +168,14 @@ func TestUserOfFailedPutIsReused(t *testing.T) {
 func TestDeletedUsersAreDetected(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]string{
-		"the user":          fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`),
-		"all users":         fmt.Sprintf(userEvent, "user deleted", `{"userId":0}`),
-		"the user's PINs":   fmt.Sprintf(userEvent, "credential deleted", `{"userId":1,"credentialType":1,"credentialSlot":0}`),
-		"all credentials":   fmt.Sprintf(userEvent, "credential deleted", `{"userId":0,"credentialType":0,"credentialSlot":0}`),
-		"the PIN in a slot": fmt.Sprintf(userEvent, "credential deleted", `{"userId":1,"credentialType":1,"credentialSlot":1}`),
+		"the user":  fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`),
+		"all users": fmt.Sprintf(userEvent, "user deleted", `{"userId":0}`),
+		"the user's PINs": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":1,"credentialType":1,"credentialSlot":0}`),
+		"all credentials": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":0,"credentialType":0,"credentialSlot":0}`),
+		"the PIN in a slot": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":1,"credentialType":1,"credentialSlot":1}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +193,8 @@ func TestDeletedUsersAreDetected(t *testing.T) {
 			if codes, err = s.adapter.Codes(t.Context(), s.device, true); err != nil || len(codes.Codes) != 0 {
 				t.Fatalf("Codes: %v, %v", names(codes), err)
 			}
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209")); err != nil || result.Ref != "1" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209")); err != nil ||
+				result.Ref != "1" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
 		})

@@ -28,9 +28,10 @@ const (
 
 	codeLock, codeUnlock             = 33, 34 // "with User Code"
 	credentialLock, credentialUnlock = 35, 36
-	deniedDisabled, deniedNotNow     = 47, 48 // "Valid credential access denied": its user is disabled, its schedule inactive
-	deniedNotEnough                  = 49     // more credentials are required
-	deniedUnknown                    = 50     // "Invalid credential used"
+	// "Valid credential access denied": its user is disabled, its schedule inactive
+	deniedDisabled, deniedNotNow = 47, 48
+	deniedNotEnough              = 49 // more credentials are required
+	deniedUnknown                = 50 // "Invalid credential used"
 )
 
 // event processes an event of the gateway; events arrive in order. Unknown events are ignored.
@@ -168,7 +169,8 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int
-	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil || length < 4 || length > 10 {
+	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil ||
+		length < 4 || length > 10 {
 		return false
 	}
 	t := *was
@@ -304,8 +306,10 @@ func (a *Adapter) troubleTold(n *node, t notification) {
 		a.jamTold(n, false)
 	case notLockedByHand, notLockedByRF, notAutoLocked:
 		a.jamTold(n, true)
-	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough, deniedUnknown:
+	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough,
+		deniedUnknown:
 		_, code := t.used()
-		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code, Operation: adapter.Operation{At: time.Now()}})
+		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code,
+			Operation: adapter.Operation{At: time.Now()}})
 	}
 }

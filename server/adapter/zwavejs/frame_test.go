@@ -105,9 +105,11 @@ func TestLocksPerNetworkAreLimited(t *testing.T) {
 		if devices, err = s.adapter.Devices(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(devices, func(d adapter.Device) bool { return strings.Contains(string(d.Ref), "/1/") })
+		return !slices.ContainsFunc(devices,
+			func(d adapter.Device) bool { return strings.Contains(string(d.Ref), "/1/") })
 	})
-	_, err := s.adapter.Device(t.Context(), adapter.DeviceRef(strings.Replace(string(devices[0].Ref), "/2/", "/900/", 1)))
+	_, err := s.adapter.Device(t.Context(),
+		adapter.DeviceRef(strings.Replace(string(devices[0].Ref), "/2/", "/900/", 1)))
 	failsAs(t, err, adapter.Transient) // the lock exists, and may have been among the first 500: it was not excluded
 	if len(devices) != 499 {
 		t.Errorf("%d devices, want 499", len(devices))

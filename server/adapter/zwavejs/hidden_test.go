@@ -67,7 +67,8 @@ func TestRefusedChangeOfHiddenCode(t *testing.T) {
 			s.mu.Lock()
 			asked := slices.Clone(s.asked)
 			s.mu.Unlock()
-			if first := slices.Index(asked, clears); first < 0 || slices.Index(asked, writes) >= 0 && slices.Index(asked, writes) < first {
+			if first := slices.Index(asked, clears); first < 0 || slices.Index(asked, writes) >= 0 &&
+				slices.Index(asked, writes) < first {
 				t.Errorf("the slot is not cleared first: %v", asked)
 			}
 			if n := s.count(writes); n != test.writes {

@@ -15,9 +15,10 @@ const (
 
 	notYetHeard = `{"nodeId":2,"status":0,"ready":false,` + product + lockClass + `"values":[]}`
 	dead        = `{"nodeId":2,"status":3,"ready":false,` + product + lockClass + `"values":[]}`
-	uncounted   = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}` // "Querying number of user codes timed out, skipping interview"
-	unsecured   = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
-	lamp        = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
+	// "Querying number of user codes timed out, skipping interview"
+	uncounted = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}`
+	unsecured = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
+	lamp      = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
 )
 
 // listing returns the response that the network has this node.
@@ -81,7 +82,8 @@ func TestIncompleteInterviewKeepsCapabilities(t *testing.T) {
 // The properties known elsewhere remain valid.
 func TestCapabilitiesOfUnseenLockAreUnknown(t *testing.T) {
 	t.Parallel()
-	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline, uncounted: adapter.Transient} {
+	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline,
+		uncounted: adapter.Transient} {
 		s := begin(t, map[int]string{}, listing(shown))
 		devices, err := s.adapter.Devices(t.Context())
 		if err != nil || len(devices) != 1 || devices[0].Caps.OnlineCodes || !devices[0].CapsUnknown {
@@ -98,7 +100,8 @@ func TestListedNodeIsExcludedOnlyAsAnotherProduct(t *testing.T) {
 	for shown, gone := range map[string]bool{unsecured: false, lamp: true} {
 		s := begin(t, map[int]string{}, listing(shown))
 		_, err := s.adapter.Device(t.Context(), "7e570001/2/0129-0001-0600")
-		if e := adapter.AsError(err); e == nil || e.Gone != gone || (e.Class == adapter.NotFound) != gone || (e.Class == adapter.Transient) == gone {
+		if e := adapter.AsError(err); e == nil || e.Gone != gone || (e.Class == adapter.NotFound) != gone ||
+			(e.Class == adapter.Transient) == gone {
 			t.Errorf("excluded: %v, got %v", gone, err)
 		}
 	}

@@ -59,7 +59,8 @@ func TestStartingGatewayIsAwaited(t *testing.T) {
 	h.relay.disconnect()
 	until(t, "it is reported", func() bool {
 		_, err := h.adapter.Codes(t.Context(), h.device, true)
-		return err != nil && adapter.ClassOf(err) == adapter.GatewayDown && strings.Contains(err.Error(), "not ready yet")
+		return err != nil && adapter.ClassOf(err) == adapter.GatewayDown &&
+			strings.Contains(err.Error(), "not ready yet")
 	})
 	h.ProgramSilently(t, 7, "975310")
 	h.relay.set(func(r *relay) { r.starts = false })

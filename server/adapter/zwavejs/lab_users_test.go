@@ -76,7 +76,8 @@ func TestRealCardHolderIsUnchanged(t *testing.T) {
 			if err != nil || result.Ref != "3" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
-			h.lives(t, map[int]string{1: "", 2: "Cleaner", 3: "Guest"}, map[int]string{1: residentPIN, 3: "864209"}, cards)
+			h.lives(t, map[int]string{1: "", 2: "Cleaner", 3: "Guest"}, map[int]string{1: residentPIN, 3: "864209"},
+				cards)
 			for _, code := range []adapter.CodeRef{"2", "3"} {
 				if _, err := h.adapter.DeleteCode(t.Context(), h.device, code); err != nil {
 					t.Fatal(err)
@@ -97,7 +98,11 @@ func TestRealReportedCardHolderIsKnown(t *testing.T) {
 			h.give(t, 2, "Cleaner", told)
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context, code adapter.CodeRef) error { places = append(places, code); return nil }
+			put.Place = func(_ context.Context,
+				code adapter.CodeRef) error {
+				places = append(places, code)
+				return nil
+			}
 			if _, err := h.adapter.PutCode(t.Context(), h.device, put); err != nil {
 				t.Fatal(err)
 			}
@@ -132,8 +137,8 @@ func TestRealCardSurvivesDeletedPIN(t *testing.T) {
 	}
 }
 
-// Whichever response of the lock is lost, the gateway ends its list there. The list is read again, and rejected if
-// that fails as well. The gateway waits 5 s for each response.
+// If any response of the lock is lost, the gateway ends its list there. The list is read again, and rejected if that
+// fails as well. The gateway waits 5 s for each response.
 func TestRealIncompleteListIsRejected(t *testing.T) {
 	t.Parallel()
 	g := lab.Start(t, lab.Users) // other tests would wait as well

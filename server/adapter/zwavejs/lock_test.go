@@ -16,7 +16,8 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 		happen func(*operation, func(locked bool)) // commands, responses, and reports of the lock
 		want   adapter.Method                      // empty: no event
 	}{
-		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) }, adapter.Remotely},
+		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) },
+			adapter.Remotely},
 		"before its answer": {func(o *operation, report func(bool)) {
 			o.command(true)
 			time.Sleep(radioWithin)
@@ -53,7 +54,12 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 			time.Sleep(commandWithin)
 			report(true)
 		}, adapter.ByUnknown},
-		"the other way": {func(o *operation, report func(bool)) { o.command(false); report(true); o.answered(false, nil) }, adapter.ByUnknown},
+		"the other way": {func(o *operation,
+			report func(bool)) {
+			o.command(false)
+			report(true)
+			o.answered(false, nil)
+		}, adapter.ByUnknown},
 		"said so itself, and was unlocked since": {func(o *operation, report func(bool)) {
 			o.notice(true)
 			o.notice(false)
@@ -78,7 +84,8 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 				case e = <-a.hints.Events():
 				default:
 				}
-				if told := e.Kind == adapter.LockOperated && e.Operation.Locked; e.Operation.Method != test.want || told != (test.want != "") {
+				if told := e.Kind == adapter.LockOperated && e.Operation.Locked; e.Operation.Method != test.want ||
+					told != (test.want != "") {
 					t.Fatalf("event %+v, want %q", e, test.want)
 				}
 			})

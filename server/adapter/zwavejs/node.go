@@ -82,7 +82,8 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		shortest:       4,
 		longest:        10,
 	}
-	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
+	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model),
+		fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
 	for _, v := range w.Values {
 		v.NewValue = v.Value
@@ -117,7 +118,8 @@ func (t *traits) keep(was *traits) {
 		return
 	}
 	if !t.ready || !t.takesCodes() {
-		t.ready, t.commandClasses, t.length, t.lengthProperty = false, was.commandClasses, was.length, was.lengthProperty
+		t.ready, t.commandClasses, t.length, t.lengthProperty = false, was.commandClasses, was.length,
+			was.lengthProperty
 	}
 	t.slots, t.shortest, t.longest, t.nameMax = was.slots, was.shortest, was.longest, was.nameMax
 }

@@ -16,7 +16,8 @@ import (
 func TestFramesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	text := func(s string) string { return string([]byte{0x81, byte(len(s))}) + s } // RFC 6455, section 5.2
-	for name, frame := range map[string]string{"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00", "pongs": "\x8a\x00"} {
+	for name, frame := range map[string]string{"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00",
+		"pongs": "\x8a\x00"} {
 		synctest.Test(t, func(t *testing.T) {
 			const atOnce, aSecond = 32768, 4096 // frames of at least 256 bytes
 			ours, theirs := net.Pipe()
@@ -34,7 +35,11 @@ func TestFramesAreRateLimited(t *testing.T) {
 			})}
 			go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 			defer server.Close()
-			s, err := gateway{url: "ws://gateway", http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}}.dial(t.Context())
+			s, err := gateway{url: "ws://gateway",
+				http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+					string) (net.Conn, error) {
+					return ours, nil
+				}}}}.dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

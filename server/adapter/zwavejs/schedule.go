@@ -22,7 +22,8 @@ func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 	case spec.StartsAt == nil && spec.EndsAt == nil:
 		return nil
 	case !n.keepsTime(a.gateway):
-		return adapter.Errorf(adapter.NotSupported, "the lock does not support time frames, or the time zone of its clock is not configured")
+		return adapter.Errorf(adapter.NotSupported,
+			"the lock does not support time frames, or the time zone of its clock is not configured")
 	case spec.StartsAt == nil || spec.EndsAt == nil:
 		return adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
 	case !spec.EndsAt.After(*spec.StartsAt):
@@ -32,9 +33,12 @@ func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 		local := at.In(a.zone)
 		switch {
 		case !at.Truncate(time.Minute).Equal(at):
-			return adapter.Errorf(adapter.Invalid, "the lock stores whole minutes; a time frame must start and end at second 0")
+			return adapter.Errorf(adapter.Invalid,
+				"the lock stores whole minutes; a time frame must start and end at second 0")
 		case !time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, a.zone).Equal(at):
-			return adapter.Errorf(adapter.Invalid, "the lock's clock shows %s twice that night, when it is set back, and would use the other one; choose another time",
+			return adapter.Errorf(adapter.Invalid,
+				"the lock's clock shows %s twice that night, when it is set back, and would use the other one; "+
+					"choose another time",
 				local.Format("15:04"))
 		}
 	}
@@ -77,7 +81,8 @@ func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *ent
 	var got struct {
 		Response *yearDay `json:"response"`
 	}
-	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "getYearDaySchedule", []any{scheduleSlot(e.user)}, &got); err != nil {
+	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "getYearDaySchedule", []any{scheduleSlot(e.user)},
+		&got); err != nil {
 		return err
 	}
 	if got.Response != nil && got.Response.StartYear != nil {
@@ -104,7 +109,8 @@ func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, f
 	e, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return adapter.Errorf(adapter.Unconfirmed, "the time frame could not be read back: %s", adapter.AsError(err).Message)
+		return adapter.Errorf(adapter.Unconfirmed, "the time frame could not be read back: %s",
+			adapter.AsError(err).Message)
 	case got.failed() || !occupied || !sameTime(e.starts, wanted.starts) || !sameTime(e.ends, wanted.ends):
 		return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the time frame, and gave no reason")
 	}

@@ -26,10 +26,12 @@ func TestUnrepresentableTimesAreRefused(t *testing.T) {
 	} {
 		from, to := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), parsed(t, ends)
 		err := a.acceptableTime(n, adapter.CodeSpec{StartsAt: &from, EndsAt: &to})
-		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || adapter.AsError(err).Class != adapter.Invalid) {
+		if (err == nil) != (says == "") || err != nil &&
+			(!strings.Contains(err.Error(), says) || adapter.AsError(err).Class != adapter.Invalid) {
 			t.Errorf("%s: %v, want %q", ends, err, says)
 		}
-		if starts, stops := toYearDay(from.In(berlin), to.In(berlin)).times(berlin); err == nil && (!starts.Equal(from) || !stops.Equal(to)) {
+		if starts, stops := toYearDay(from.In(berlin), to.In(berlin)).times(berlin); err == nil &&
+			(!starts.Equal(from) || !stops.Equal(to)) {
 			t.Errorf("%s: the lock shows %s", ends, stops)
 		}
 	}

@@ -18,7 +18,8 @@ func TestNamedUsersNeedANewServer(t *testing.T) {
 		class  adapter.Class // empty: codes can be managed
 		advice string
 	}{
-		"an old server":                    {namedLock, unifiedFrom - 1, adapter.NotSupported, "bring its zwave-js-server up to date"},
+		"an old server": {namedLock, unifiedFrom - 1, adapter.NotSupported,
+			"bring its zwave-js-server up to date"},
 		"a new one":                        {namedLock, unifiedFrom, adapter.Transient, "interview it again"},
 		"an old one, and users of no name": {plainLock, unifiedFrom - 1, "", ""},
 	} {
@@ -30,7 +31,8 @@ func TestNamedUsersNeedANewServer(t *testing.T) {
 		switch err := a.programmable(s, n); {
 		case test.class == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case test.class != "" && (err == nil || adapter.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.advice)):
+		case test.class != "" && (err == nil || adapter.ClassOf(err) != test.class ||
+			!strings.Contains(err.Error(), test.advice)):
 			t.Errorf("%s: %v, want %s and %q", name, err, test.class, test.advice)
 		}
 		if said := strings.Contains(log.String(), "level=WARN"); said != (test.class == adapter.NotSupported) {

@@ -65,13 +65,17 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	if err != nil || hello.Type != "version" {
 		_ = conn.CloseNow()
 		if websocket.CloseStatus(err) == websocket.StatusTryAgainLater {
-			return nil, adapter.Errorf(adapter.GatewayDown, "the gateway's Z-Wave driver is not ready yet; try again in a minute, and check its Z-Wave stick if this persists")
+			return nil, adapter.Errorf(adapter.GatewayDown,
+				"the gateway's Z-Wave driver is not ready yet; try again in a minute, and check its Z-Wave stick if "+
+					"this persists")
 		}
-		return nil, adapter.Errorf(adapter.GatewayDown, "the server at this URL is not a zwave-js-server; its port is usually 3000")
+		return nil, adapter.Errorf(adapter.GatewayDown,
+			"the server at this URL is not a zwave-js-server; its port is usually 3000")
 	}
 	if hello.MaxSchema < leastSchema || hello.MinSchema > mostSchema {
 		_ = conn.CloseNow()
-		return nil, adapter.Errorf(adapter.NotSupported, "the gateway's zwave-js-server supports schema %d to %d, but %d to %d is required; bring it up to date",
+		return nil, adapter.Errorf(adapter.NotSupported,
+			"the gateway's zwave-js-server supports schema %d to %d, but %d to %d is required; bring it up to date",
 			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
 	}
 	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), brief(hello.ServerVersion, 100)
@@ -96,19 +100,25 @@ func networkName(home uint32) string {
 // refused returns the error of a failed connection. It must not contain the URL's password.
 func refused(response *http.Response, err error) *adapter.Error {
 	if response == nil {
-		return adapter.Errorf(adapter.GatewayDown, "the gateway cannot be reached: %s; is its WebSocket server enabled, and the URL correct?", adapter.Reason(err))
+		return adapter.Errorf(adapter.GatewayDown,
+			"the gateway cannot be reached: %s; is its WebSocket server enabled, and the URL correct?",
+			adapter.Reason(err))
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return adapter.Errorf(adapter.AuthRevoked, "the gateway answered %s: it wants another user or password in the URL", response.Status)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the gateway answered %s: it wants another user or password in the URL", response.Status)
 	default:
-		return adapter.Errorf(adapter.GatewayDown, "the gateway answered %s instead of a WebSocket; the port of its zwave-js-server is usually 3000", response.Status)
+		return adapter.Errorf(adapter.GatewayDown,
+			"the gateway answered %s instead of a WebSocket; the port of its zwave-js-server is usually 3000",
+			response.Status)
 	}
 }
 
 // initialize sets the schema and the client name that the gateway shows.
 func (s *session) initialize(ctx context.Context) error {
-	return s.call(ctx, "initialize", args{"schemaVersion": s.schema, "additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
+	return s.call(ctx, "initialize", args{"schemaVersion": s.schema,
+		"additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
 }
 
 // alive sends pings until one remains unanswered.
@@ -181,7 +191,8 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	select {
 	case <-ctx.Done():
 		if s.forget(id) {
-			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
+			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time",
+				command), ctx.Err())
 		}
 		m, ok := <-waiting.answer // the response has arrived, and out is being written
 		return m.outcome(ctx, command, ok)

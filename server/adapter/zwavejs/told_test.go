@@ -74,7 +74,8 @@ func TestUnknownBoltPosition(t *testing.T) {
 	}{{254, nil, 1}, {254, nil, 0}, {255, new(true), 1}, {254, nil, 1}, {0, new(false), 1}} {
 		a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(mode, step.mode)))
 		locked, told := a.device(n).Locked, a.hinted()
-		if (locked == nil) != (step.locked == nil) || locked != nil && *locked != *step.locked || len(of(adapter.StatusChanged, told)) != step.told || len(told) != step.told {
+		if (locked == nil) != (step.locked == nil) || locked != nil && *locked != *step.locked ||
+			len(of(adapter.StatusChanged, told)) != step.told || len(told) != step.told {
 			t.Errorf("mode %d: locked %v, events %v", step.mode, locked, told)
 		}
 	}
@@ -122,24 +123,44 @@ func TestNotifications(t *testing.T) {
 		event            int
 		want             adapter.Event // kind, code, and operation; no kind: no event
 	}{
-		"locked with a user code":           {plainLock, `{"user ID":3}`, 33, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
-		"unlocked with a user code":         {plainLock, `{"user ID":3}`, 34, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"locked with a PIN":                 {namedLock, used(7, 1, 4), 35, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
-		"unlocked with a PIN":               {namedLock, used(7, 1, 4), 36, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"unlocked with a card":              {namedLock, used(7, 3, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}}},
-		"unlocked with a finger":            {namedLock, used(7, 9, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with a card and a PIN":    {namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"unlocked with what is not said":    {namedLock, noUser, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with what is cut off":     {namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with no slot":             {namedLock, used(7, 1, 0), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"denied, the user is disabled":      {namedLock, used(7, 1, 4), 47, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
-		"denied, it is not the time":        {namedLock, used(7, 3, 4), 48, adapter.Event{Kind: adapter.AccessDenied}},
-		"denied, it is not enough":          {namedLock, used(7, 1, 4), 49, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"locked with a user code": {plainLock, `{"user ID":3}`, 33,
+			adapter.Event{Kind: adapter.LockOperated, Code: "3",
+				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
+		"unlocked with a user code": {plainLock, `{"user ID":3}`, 34,
+			adapter.Event{Kind: adapter.LockOperated, Code: "3",
+				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"locked with a PIN": {namedLock, used(7, 1, 4), 35,
+			adapter.Event{Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
+		"unlocked with a PIN": {namedLock, used(7, 1, 4), 36,
+			adapter.Event{Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"unlocked with a card": {namedLock, used(7, 3, 4), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}}},
+		"unlocked with a finger": {namedLock, used(7, 9, 4), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with a card and a PIN": {namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36,
+			adapter.Event{Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"unlocked with what is not said": {namedLock, noUser, 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with what is cut off": {namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with no slot": {namedLock, used(7, 1, 0), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"denied, the user is disabled": {namedLock, used(7, 1, 4), 47,
+			adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"denied, it is not the time": {namedLock, used(7, 3, 4), 48, adapter.Event{Kind: adapter.AccessDenied}},
+		"denied, it is not enough": {namedLock, used(7, 1, 4), 49,
+			adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
 		"denied, the credential is unknown": {namedLock, `null`, 50, adapter.Event{Kind: adapter.AccessDenied}},
-		"not fully locked by hand":          {plainLock, noUser, 7, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked remotely":         {plainLock, noUser, 8, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked automatically":    {plainLock, noUser, 10, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"a code that is none":               {plainLock, noUser, 32, adapter.Event{}},
+		"not fully locked by hand": {plainLock, noUser, 7,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked remotely": {plainLock, noUser, 8,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked automatically": {plainLock, noUser, 10,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"a code that is none": {plainLock, noUser, 32, adapter.Event{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +169,8 @@ func TestNotifications(t *testing.T) {
 			var got adapter.Event
 			for _, e := range a.hinted() {
 				if e.Kind != adapter.StatusChanged { // the bolt moved
-					got = adapter.Event{Kind: e.Kind, Code: e.Code, Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method}}
+					got = adapter.Event{Kind: e.Kind, Code: e.Code,
+						Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method}}
 				}
 			}
 			if got != test.want {

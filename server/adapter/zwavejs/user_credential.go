@@ -41,13 +41,15 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	if err := a.accessControl(ctx, s, n, askWithin, "get_user_capabilities_cached", nil, &users); err != nil {
 		return err
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_credential_capabilities_cached", nil, &credentials); err != nil {
+	if err := a.accessControl(ctx, s, n, askWithin, "get_credential_capabilities_cached", nil,
+		&credentials); err != nil {
 		return err
 	}
 	t := *was
 	pin := credentials.Capabilities.Types["1"]
 	t.asked = true
-	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 { // otherwise the gateway does not know them yet
+	// otherwise the gateway does not know them yet
+	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 {
 		t.nameMax = min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
 		t.slots, t.shortest, t.longest = slots, pin.Shortest, pin.Longest
 	}
@@ -178,7 +180,8 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 }
 
 // credentials reads the credentials that a command lists.
-func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string, which args) ([]wireCredential, error) {
+func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string,
+	which args) ([]wireCredential, error) {
 	got, err := answered[struct {
 		Credentials adapter.List[wireCredential] `json:"credentials"`
 	}](ctx, a, s, n, walkWithin, command, which)
@@ -200,7 +203,8 @@ func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot 
 	var user struct {
 		User wireUser `json:"user"`
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID}, &user); err != nil {
+	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID},
+		&user); err != nil {
 		return err
 	}
 	a.shown(n, slot, got.Credential.entry(user.User), true)

@@ -14,10 +14,11 @@ import (
 
 // household is a lock of the script with named users, as shown by zwave-js 15.29: four users, and as many PINs.
 type household struct {
-	mu       sync.Mutex
-	users    map[int]string // names
-	held     map[credential]holding
-	lost     func(question string) bool             // whether the lock's response is lost: to "user 1", "credential 1/1"
+	mu    sync.Mutex
+	users map[int]string // names
+	held  map[credential]holding
+	// whether the lock's response is lost: to "user 1", "credential 1/1"
+	lost     func(question string) bool
 	timeouts int                                    // number of lost responses
 	first    func(s *script, command string) string // handles a command first, and may respond to it
 }
@@ -40,7 +41,8 @@ const (
 
 // newHousehold has a resident with a PIN in slot 1.
 func newHousehold() *household {
-	return &household{users: map[int]string{1: "Resident"}, held: map[credential]holding{{pinKind, 1}: {1, residentPIN}}}
+	return &household{users: map[int]string{1: "Resident"},
+		held: map[credential]holding{{pinKind, 1}: {1, residentPIN}}}
 }
 
 // enroll adds a card of a user.
@@ -88,7 +90,8 @@ func (h *household) answer(s *script, c command) string {
 	case "node.get_state":
 		return fmt.Sprintf(`{"state":{"nodeId":2,"statistics":{"commandsTX":7,"timeoutResponse":%d}}}`, h.timeouts)
 	case "endpoint.invoke_cc_api":
-		return `{"response":{"nodeId":2,"ccId":"User Credential","ccCommand":"0x06"}}` // reports a response without its content
+		// reports a response without its content
+		return `{"response":{"nodeId":2,"ccId":"User Credential","ccCommand":"0x06"}}`
 	case "get_users":
 		return h.listUsers()
 	case "get_all_credentials", "get_credentials":

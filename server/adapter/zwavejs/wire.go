@@ -50,7 +50,8 @@ func (m message) outcome(ctx context.Context, command string, come bool) error {
 	case !come && ctx.Err() != nil:
 		return late(ctx, adapter.Unconfirmed, "the connection to the gateway was lost before it answered "+command)
 	case !come:
-		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
+		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s",
+			command)
 	case !m.Success:
 		return answerError{m.error(command)}
 	case m.unlike:

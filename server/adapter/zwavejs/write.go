@@ -10,7 +10,8 @@ import (
 )
 
 // PutCode implements adapter.Adapter. It does not write a code that is already on the lock.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
@@ -92,7 +93,8 @@ func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
 
 // place returns the slot for the code and its content as just read from the lock. It fails with Full, and with
 // NotFound if the code to overwrite does not exist.
-func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry, occupied bool, err error) {
+func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry,
+	occupied bool, err error) {
 	slots := n.traits.Load().slots
 	if spec.Ref != "" {
 		slot, err := strconv.Atoi(string(spec.Ref))
@@ -134,7 +136,8 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 
 // put writes spec to a slot. A slot that hides its PIN is cleared first, because a lock that rejects the new PIN
 // would continue to show the asterisks of the old one.
-func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry, occupied bool) error {
+func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry,
+	occupied bool) error {
 	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
 	if n.named() {
 		wanted.name = fitting(spec.Name, n.traits.Load().nameMax)
@@ -144,7 +147,8 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	}
 	a.mu.Lock()
 	ours := n.codes.keys[spec.Key]
-	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN} // hidden, and written by this adapter
+	// hidden, and written by this adapter
+	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN}
 	a.mu.Unlock()
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
 		hidden := occupied && found.pin == "" && !n.named()
@@ -181,7 +185,8 @@ func (a *Adapter) known(n *node, slot int) entry {
 }
 
 // write writes a PIN to a slot and verifies it.
-func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry, occupied bool) error {
+func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry,
+	occupied bool) error {
 	began := time.Now()
 	a.mu.Lock()
 	n.codes.write(key, slot, wanted)
@@ -245,7 +250,8 @@ func (a *Adapter) conflict(n *node, slot int, pin string) adapter.CodeRef {
 }
 
 // DeleteCode implements adapter.Adapter.
-func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
+	code adapter.CodeRef) (adapter.State, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return "", err
@@ -308,7 +314,8 @@ func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e en
 	_, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return adapter.Errorf(adapter.Unconfirmed, "the removal of the code could not be verified: %s", adapter.AsError(err).Message)
+		return adapter.Errorf(adapter.Unconfirmed, "the removal of the code could not be verified: %s",
+			adapter.AsError(err).Message)
 	case occupied:
 		return adapter.Errorf(adapter.Unconfirmed, "the lock has not removed the code, and gave no reason")
 	}
