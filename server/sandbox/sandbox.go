@@ -73,13 +73,15 @@
 //
 //	GET    /systems                        {systems:[{system_id, name, time_zone, online}]}
 //	GET    /systems/{system}               the same, with users, groups and entrances
-//	POST   /systems/{system}/users         {external_id, full_name, email, phone, starts_at, ends_at, suspended, group_ids} → the user
+//	POST   /systems/{system}/users         {external_id, full_name, email, phone, starts_at, ends_at, suspended,
+//	                                       group_ids} → the user
 //	PUT    /systems/{system}/users/{user}  the same; absent fields are cleared
 //	DELETE /systems/{system}/users/{user}
 //
 // external_id makes creation repeatable: the same one on the same system updates the same user. An entrance opens for
 // a user that is in one of its groups, not suspended, and within starts_at and ends_at, either of which may be null.
-// A system that is offline returns SYSTEM_OFFLINE for everything except the list of systems. Further status codes: 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL; 422 INVALID_USER.
+// A system that is offline returns SYSTEM_OFFLINE for everything except the list of systems. Further status codes:
+// 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL; 422 INVALID_USER.
 //
 // # Time
 //
@@ -100,7 +102,7 @@
 //	POST   /sandbox/locks/{lock}/name                 {name}
 //	POST   /sandbox/locks/{lock}/battery              {battery_level: 0–100}
 //	POST   /sandbox/locks/{lock}/jam                  {jammed: bool}
-//	POST   /sandbox/locks/{lock}/keypad/codes         {name, code, request}: adds a code by hand; the same request returns the same code
+//	POST   /sandbox/locks/{lock}/keypad/codes         {name, code, request}: adds a code by hand, once per request
 //	PATCH  /sandbox/locks/{lock}/keypad/codes/{code}  {name, code}
 //	DELETE /sandbox/locks/{lock}/keypad/codes/{code}
 //	POST   /sandbox/locks/{lock}/keypad/enter         {code} → {unlocked, access_code_id, name}

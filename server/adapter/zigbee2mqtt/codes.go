@@ -115,8 +115,8 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 				return isNone
 			}
 			got = s
-			// Store the slot here, not when the command ends, because later messages take precedence. The message about a
-			// change contains the slot before the change.
+			// Store the slot here, not when the command ends, because later messages take precedence. The message
+			// about a change contains the slot before the change.
 			if !programmed(w.Action) {
 				l.read[n] = reading{s, time.Now()}
 			}

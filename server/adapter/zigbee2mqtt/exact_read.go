@@ -58,7 +58,8 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	switch class := adapter.ClassOf(err); {
 	case ctx.Err() != nil:
 		return frame{}, lost(ctx, adapter.Transient, "the lock has not answered yet")
-	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient, class == adapter.AuthRevoked: // the user may lack the permission
+	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient,
+		class == adapter.AuthRevoked: // the user may lack the permission
 	case class == adapter.Offline:
 		a.mu.Lock()
 		defer a.mu.Unlock()
