@@ -26,7 +26,7 @@ type Adapter interface {
 	// It fails with Transient, GatewayDown or AuthRevoked.
 	Devices(ctx context.Context) ([]Device, error)
 
-	// Device reads one device. It fails like Devices, and with NotFound when the account no longer has it.
+	// Device reads one device. It fails like Devices, and with NotFound when the account does not have it.
 	Device(ctx context.Context, device DeviceRef) (Device, error)
 
 	// Codes reads the codes on the device. With fresh, it queries the device instead of the vendor's copy.

@@ -42,7 +42,7 @@ func (a *answer) failure(err error) error {
 	return err
 }
 
-// read reads until the buffer holds most bytes and reports whether the response is complete. The buffer has that
+// startExpiry reads until the buffer holds most bytes and reports whether the response is complete. The buffer has that
 // capacity and little more; doubling would exceed it.
 func (a *answer) read(most int, spare *sync.Pool) (whole bool, err error) {
 	most = min(most, a.limit)

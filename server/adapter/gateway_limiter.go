@@ -9,9 +9,9 @@ import (
 
 // Bounds of the traffic from a gateway: the server copies and parses each message several times.
 const (
-	// gatewayPace is in bytes per second, after the first GatewayBurst.
+	// gatewayBytesPerSecond is in bytes per second, after the first GatewayBurst.
 	gatewayPace = 1 << 20
-	// leastMessage is the minimum number of bytes that a message counts as.
+	// minMessageCost is the minimum number of bytes that a message counts as.
 	leastMessage = 256
 )
 

@@ -13,7 +13,7 @@ type holdKey struct{}
 type hold struct {
 	mu    sync.Mutex
 	rooms []chan struct{}
-	// late releases the semaphores.
+	// expiry releases the semaphores.
 	late *time.Timer
 	over bool
 }

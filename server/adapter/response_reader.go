@@ -13,11 +13,11 @@ import (
 // Bounds of the responses that the server reads concurrently from all vendors. Small responses are not limited.
 const (
 	middleAnswer = 1 << 20
-	// mostOfLarge is the first buffer size of a larger response.
+	// largeBufferSize is the first buffer size of a larger response.
 	mostOfLarge = 4 << 20
-	// mostObjects limits the objects of a response: each takes some hundred bytes after decoding.
+	// maxObjects limits the objects of a response: each takes some hundred bytes after decoding.
 	mostObjects = 100_000
-	// mostParts limits the commas of a response: each value takes some thirty bytes after decoding.
+	// maxCommas limits the commas of a response: each value takes some thirty bytes after decoding.
 	mostParts = 1_000_000
 )
 
@@ -43,7 +43,7 @@ var ErrLarge = errors.New("the answer is too large")
 // vendor has had LargeResponseTimeout.
 var ErrCrowded = errors.New("other large responses were being read")
 
-// patientFor is the longest wait for other responses that cannot have caused a failure.
+// waitTolerance is the longest wait for other responses that cannot have caused a failure.
 const patientFor = time.Second
 
 // ReadResponse reads a response of at most limit bytes and calls decode before other responses of its size class are

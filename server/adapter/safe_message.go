@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// mostMessage is the number of bytes of a vendor's message that are processed.
+	// maxMessageBytes is the number of bytes of a vendor's message that are processed.
 	mostMessage = 4 << 10
-	// mostShown is the number of characters of a vendor's message that are shown.
+	// maxShownRunes is the number of characters of a vendor's message that are shown.
 	mostShown = 200
 )
 

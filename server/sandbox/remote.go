@@ -19,7 +19,7 @@ type accountRequest struct {
 	Systems         int      `json:"systems,omitempty"` // number of access systems; creates no locks
 }
 
-// ofOwner authenticates the owner of the cloud; other callers get UNAUTHORIZED.
+// ownerOnly authenticates the owner of the cloud; other callers get UNAUTHORIZED.
 func (s *Sandbox) ofOwner(act func(accountRequest) *problem) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -128,7 +128,7 @@ func readSystem(_ *http.Request, y *system) (any, *problem) {
 	return m, nil
 }
 
-// some replaces a nil list by one that is [] in JSON.
+// nonNil replaces a nil list by one that is [] in JSON.
 func some[T any](list []T) []T {
 	if list == nil {
 		return []T{}

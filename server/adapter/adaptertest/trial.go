@@ -248,7 +248,7 @@ func (c *trial) typed(err error, pin string) {
 	}
 }
 
-// told waits for an event of one of the kinds about the device or the account, or for a Resync.
+// awaitEvent waits for an event of one of the kinds about the device or the account, or for a Resync.
 func (c *trial) told(kinds ...adapter.EventKind) {
 	c.Helper()
 	deadline := time.After(c.Within)

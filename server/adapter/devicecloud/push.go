@@ -16,10 +16,10 @@ import (
 const (
 	// pushLimit is the maximum size of one push in bytes.
 	pushLimit = 16 << 10
-	// pushesAt is the rate of pushes per second.
+	// pushesPerSecond is the rate of pushes per second.
 	pushesAt   = 100
 	pushesOnce = 500
-	// longestRef is in bytes.
+	// maxRefSize is in bytes.
 	longestRef = 1000
 )
 

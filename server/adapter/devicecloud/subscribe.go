@@ -145,7 +145,7 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 
 // subscription is the known state of the webhook.
 type subscription struct {
-	// is means that the vendor presumably has the webhook.
+	// registered means that the vendor presumably has the webhook.
 	is bool
 	// listed means that the vendor has listed the webhook at least once, active or not. If it is missing later, the
 	// vendor has lost it. Some vendors list none.

@@ -70,13 +70,13 @@ type lengths []int
 const (
 	mostLengths = 32
 	longestPIN  = 32
-	// longestGap bounds the time between writes: reading the lock waits for it.
+	// maxWriteGap bounds the time between writes: reading the lock waits for it.
 	longestGap = 10 * time.Second
-	// longestAuto bounds the delay of an automatic lock.
+	// maxAutoLockDelay bounds the delay of an automatic lock.
 	longestAuto = 24 * time.Hour
-	// mostCodes is the maximum number of codes of a lock.
+	// maxCodes is the maximum number of codes of a lock.
 	mostCodes = 5000
-	// mostKind is the maximum length of a constraint's name in bytes.
+	// maxKindSize is the maximum length of a constraint's name in bytes.
 	mostKind = 100
 )
 

@@ -8,39 +8,39 @@ import (
 
 // Limits of what is stored of the messages of a broker, whose publishers may be faulty or malicious.
 const (
-	// mostLocks is the maximum number of locks in a network.
+	// maxLocks is the maximum number of locks in a network.
 	mostLocks = 500
-	// mostUndefined is the maximum number of devices that are not listed as locks.
+	// maxUndefined is the maximum number of devices that are not listed as locks.
 	mostUndefined = 1000
-	// mostSettings is the maximum number of devices with individual settings.
+	// maxSettings is the maximum number of devices with individual settings.
 	mostSettings = 1000
-	// mostNames is the maximum number of devices with a known availability. Zigbee2MQTT can serve fewer devices.
+	// maxNames is the maximum number of devices with a known availability. Zigbee2MQTT can serve fewer devices.
 	mostNames = 10_000
-	// longestName is in bytes. Devices with longer names are ignored.
+	// maxNameSize is in bytes. Devices with longer names are ignored.
 	longestName = 250
-	// mostFields is the maximum number of fields in the state of a lock.
+	// maxFields is the maximum number of fields in the state of a lock.
 	mostFields = 500
-	// mostSlots is the maximum number of slots of a lock.
+	// maxSlots is the maximum number of slots of a lock.
 	mostSlots = 1000
-	// mostTold is the maximum number of stored slots of a network.
+	// maxStoredSlots is the maximum number of stored slots of a network.
 	mostTold = 30_000
-	// mostPIN is in bytes.
+	// maxPINSize is in bytes.
 	mostPIN = 32
-	// mostStatus is in bytes; not_supported_255 has 17.
+	// maxStatusSize is in bytes; not_supported_255 has 17.
 	mostStatus = 20
-	// mostRefused is the maximum number of stored PINs that a lock has rejected.
+	// maxRefused is the maximum number of stored PINs that a lock has rejected.
 	mostRefused = 100
-	// longestAddress is in bytes; an IEEE address has 18.
+	// maxAddressSize is in bytes; an IEEE address has 18.
 	longestAddress = 64
-	// mostAsked is the maximum number of locks whose limits are read concurrently.
+	// maxConcurrentReads is the maximum number of locks whose limits are read concurrently.
 	mostAsked = 16
-	// mostText is the maximum size of other texts in bytes.
+	// maxTextSize is the maximum size of other texts in bytes.
 	mostText = 100
-	// mostAnswer is the maximum size of a response or a log message in bytes.
+	// maxResponseSize is the maximum size of a response or a log message in bytes.
 	mostAnswer = 16_384
-	// mostLogged is the number of bytes of a log text that are examined.
+	// maxLogSize is the number of bytes of a log text that are examined.
 	mostLogged = 4096
-	// mostReason is the maximum size of a connection error in bytes.
+	// maxReasonSize is the maximum size of a connection error in bytes.
 	mostReason = 300
 )
 

@@ -13,7 +13,7 @@ import (
 
 // bridge is the state of Zigbee2MQTT that it publishes.
 type bridge struct {
-	// told means that online is known since the connection.
+	// stateKnown means that online is known since the connection.
 	told   bool
 	online bool
 	// listed means that the devices have been published at least once.
@@ -27,13 +27,13 @@ type bridge struct {
 	start *time.Timer
 	// hangs means that the connection of Zigbee2MQTT exists, but it does not answer.
 	hangs bool
-	// asked means that probeUntilAlive runs.
+	// probing means that probeUntilAlive runs.
 	asked bool
-	// plain means that Zigbee2MQTT does not support exactRequest.
+	// noExactRead means that Zigbee2MQTT does not support exactRequest.
 	plain bool
-	// said holds the coordinator addresses since the connection.
+	// coordinators holds the coordinator addresses since the connection.
 	said coordinators
-	// meeting is the result of Config.CheckGateway since the connection; nil if there is none.
+	// gatewayCheck is the result of Config.CheckGateway since the connection; nil if there is none.
 	meeting *meeting
 	// reaches holds the published availability by friendly name.
 	reaches map[string]bool

@@ -70,7 +70,7 @@ type broker struct {
 	web    bool   // use WebSocket
 	tls    *tls.Config
 	dialer *net.Dialer
-	// asked is set when the broker has requested a certificate and none is configured; nil without TLS or with a
+	// probing is set when the broker has requested a certificate and none is configured; nil without TLS or with a
 	// certificate.
 	asked *atomic.Bool
 }

@@ -79,7 +79,7 @@ type feature struct {
 // bytes that encode it.
 type few[T any] []T
 
-// mostExposed is in commas of the JSON text; a lock has some hundred.
+// maxExposedCommas is in commas of the JSON text; a lock has some hundred.
 const mostExposed = 20_000
 
 func tooMany(data []byte) bool { return bytes.Count(data, []byte(",")) > mostExposed }

@@ -16,7 +16,7 @@ func lockListed(ieee, name, vendor string) string {
 		"definition":{"model":%q,"vendor":%[3]q,"exposes":[{"type":"lock","features":[{"property":"state","access":7}]},{"type":"composite","property":"pin_code","access":7}]}}`, ieee, name, vendor)
 }
 
-// told is an adapter without a connection that has received a list of locks with visible PINs.
+// stateKnown is an adapter without a connection that has received a list of locks with visible PINs.
 func told(t *testing.T, locks ...string) *Adapter {
 	t.Helper()
 	a := idle(Config{Topic: "z"})

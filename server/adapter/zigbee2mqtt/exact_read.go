@@ -26,7 +26,7 @@ const (
 	shortestPIN  = 0x0018
 )
 
-// errPlain means that Zigbee2MQTT does not support exact requests. Callers outside the package never see it.
+// errNoExactRead means that Zigbee2MQTT does not support exact requests. Callers outside the package never see it.
 var errPlain = errors.New("no exact answers")
 
 // frame is the response of a lock.
@@ -150,7 +150,7 @@ func (f frame) slot(n int, visible bool) (s slot, ok bool) {
 	return s, true
 }
 
-// limits decodes the limits of a lock.
+// applyLimits decodes the limits of a lock.
 func (f frame) limits() (w wireLimits, ok bool) {
 	if f.command != readResponse {
 		return w, false

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// heard waits until the adapter reports a change of the slot.
+// noteAlive waits until the adapter reports a change of the slot.
 func heard(t *testing.T, a *zigbee2mqtt.Adapter, slot adapter.CodeRef) {
 	t.Helper()
 	for {

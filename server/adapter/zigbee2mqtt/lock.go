@@ -45,17 +45,17 @@ type lock struct {
 	// toLocked is the direction of that command.
 	toLocked bool
 
-	// learned means that the limits below were read since the connection.
+	// limitsKnown means that the limits below were read since the connection.
 	learned bool
 	// slots is the number of slots, including slot 0.
 	slots int
-	// told means that the lock itself has reported slots.
+	// stateKnown means that the lock itself has reported slots.
 	told bool
-	// ends is the first slot that does not exist according to Zigbee2MQTT since the connection; 0 if unknown.
+	// slotLimit is the first slot that does not exist according to Zigbee2MQTT since the connection; 0 if unknown.
 	ends           int
 	minPIN, maxPIN int
 
-	// last is the last message.
+	// lastState is the last message.
 	last *wireState
 	// read holds the slots that are unchanged since they were read.
 	read map[int]reading
@@ -65,7 +65,7 @@ type lock struct {
 	put map[int][sha256.Size]byte
 	// refused holds the fingerprints of PINs that the lock has answered but not accepted.
 	refused map[[sha256.Size]byte]bool
-	// ours holds the times of the last writes by slot.
+	// ownWrites holds the times of the last writes by slot.
 	ours   map[int]time.Time
 	waiter *waiter
 
@@ -131,9 +131,9 @@ const (
 )
 
 const (
-	// answerWithin exceeds the 10 s after which Zigbee2MQTT gives up.
+	// answerTimeout exceeds the 10 s after which Zigbee2MQTT gives up.
 	answerWithin = 15 * time.Second
-	// mayBeAfter is how long a possible response waits for a better one.
+	// maybeDelay is how long a possible response waits for a better one.
 	mayBeAfter = 1500 * time.Millisecond
 )
 

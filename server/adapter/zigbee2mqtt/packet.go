@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// mostPacket is in bytes; the list of devices has some kilobytes per device.
+	// maxPacketSize is in bytes; the list of devices has some kilobytes per device.
 	mostPacket = adapter.GatewayBurst
-	// mostState is the maximum size of a lock's state in bytes.
+	// maxStateSize is the maximum size of a lock's state in bytes.
 	mostState = 256 << 10
-	// mostObjects is per message; each takes some hundred bytes after decoding.
+	// maxObjects is per message; each takes some hundred bytes after decoding.
 	mostObjects = 50_000
-	// mostProperties is in bytes per message; each byte takes ten after decoding.
+	// maxPropertiesSize is in bytes per message; each byte takes ten after decoding.
 	mostProperties = 4096
-	// mostWaiting is the maximum number of received messages that wait for processing.
+	// maxWaiting is the maximum number of received messages that wait for processing.
 	mostWaiting = 64
 	// publication is the packet type PUBLISH (MQTT 5, section 2.1.2).
 	publication = 3

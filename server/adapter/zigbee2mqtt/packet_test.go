@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// said is a connection that receives data, a few bytes at a time.
+// coordinators is a connection that receives data, a few bytes at a time.
 type said struct {
 	net.Conn
 	*bytes.Reader

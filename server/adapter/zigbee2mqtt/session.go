@@ -23,7 +23,7 @@ import (
 const (
 	dialWithin   = 10 * time.Second
 	packetWithin = 10 * time.Second
-	// farewell is how long a WebSocket waits for the response to its close frame.
+	// closeTimeout is how long a WebSocket waits for the response to its close frame.
 	farewell = time.Second
 	// keepAlive is in seconds. A broker that hangs is detected after two or three times that.
 	keepAlive = 10

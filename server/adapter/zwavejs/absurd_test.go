@@ -85,7 +85,7 @@ func TestAbsurdFrames(t *testing.T) {
 	}
 }
 
-// told is an adapter without a connection, and a session without a peer.
+// handleNodeEvent is an adapter without a connection, and a session without a peer.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
 	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}),
@@ -94,7 +94,7 @@ func told(t *testing.T) (*Adapter, *session) {
 	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
 }
 
-// hear processes a frame as the reader of the adapter does while it waits for the list.
+// applyChange processes a frame as the reader of the adapter does while it waits for the list.
 func (a *Adapter) hear(s *session, frame string) {
 	var network struct {
 		State struct {

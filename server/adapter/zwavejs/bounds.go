@@ -7,19 +7,19 @@ import (
 
 // Limits of what is stored of the messages of a gateway, which may be faulty or malicious.
 const (
-	// mostNode is the maximum node identifier; Z-Wave Long Range has 12 bits.
+	// maxNodeID is the maximum node identifier; Z-Wave Long Range has 12 bits.
 	mostNode = 4095
-	// mostLocks is per network. The list of more locks would exceed its size limit.
+	// maxLocks is per network. The list of more locks would exceed its size limit.
 	mostLocks = 500
-	// mostSlots is per lock; codes in higher slots are ignored.
+	// maxSlots is per lock; codes in higher slots are ignored.
 	mostSlots = 1000
-	// mostPIN is in bytes; PINs of User Code have 4 to 10.
+	// maxPINSize is in bytes; PINs of User Code have 4 to 10.
 	mostPIN = 32
-	// mostTold is the maximum number of codes of a network up to which codes in the gateway's copy are adopted.
+	// maxSeededCodes is the maximum number of codes of a network up to which codes in the gateway's copy are adopted.
 	mostTold = 20_000
-	// mostCodes is the maximum number of codes of a network.
+	// maxCodes is the maximum number of codes of a network.
 	mostCodes = 30_000
-	// mostText is the maximum size of a name in bytes.
+	// maxTextSize is the maximum size of a name in bytes.
 	mostText = 250
 )
 

@@ -134,8 +134,8 @@ func (a *Adapter) readSlot(ctx context.Context, s *session, n *node, slot int) (
 	return e, occupied, err
 }
 
-// shown stores the content of a slot as read from the lock. A lock that returns asterisks counts as hiding PINs from
-// then on.
+// storeSlot stores the content of a slot as read from the lock. A lock that returns asterisks counts as hiding PINs
+// from then on.
 func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 	masked := occupied && isMasked(e.pin)
 	if masked {
@@ -152,7 +152,7 @@ func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 	}
 }
 
-// remembered returns the known codes of the lock.
+// knownCodes returns the known codes of the lock.
 func (a *Adapter) remembered(n *node) adapter.Codes {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 	deniedUnknown                = 50 // "Invalid credential used"
 )
 
-// event processes an event of the gateway; events arrive in order. Unknown events are ignored.
+// handleEvent processes an event of the gateway; events arrive in order. Unknown events are ignored.
 func (a *Adapter) event(s *session, e *wireEvent) {
 	switch {
 	case e.Source == "driver" && e.Name == "driver ready": // the gateway has restarted: the list is outdated
@@ -55,7 +55,7 @@ func (a *Adapter) event(s *session, e *wireEvent) {
 	}
 }
 
-// removed processes that a node was excluded or replaced.
+// handleRemoved processes that a node was excluded or replaced.
 func (a *Adapter) removed(id int) {
 	a.mu.Lock()
 	n := a.nodes[id]
@@ -72,7 +72,7 @@ func (a *Adapter) gone(n *node) {
 	a.hints.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: n.ref, At: time.Now()})
 }
 
-// listed processes a node that is new or was interviewed again.
+// handleListed processes a node that is new or was interviewed again.
 func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
@@ -97,7 +97,7 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 	}
 }
 
-// told processes an event of one lock.
+// handleNodeEvent processes an event of one lock.
 func (a *Adapter) told(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
@@ -118,7 +118,7 @@ func (a *Adapter) told(n *node, e *wireEvent) {
 	}
 }
 
-// became processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
+// setStatus processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
 func (a *Adapter) became(n *node, status int, kind adapter.EventKind) {
 	a.mu.Lock()
 	was := n.status
@@ -165,7 +165,7 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	}
 }
 
-// lengthTold processes a change of the required PIN length; the event has no label.
+// handlePINLength processes a change of the required PIN length; the event has no label.
 func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int
@@ -205,7 +205,7 @@ func (v wireValue) change() (c change, ok bool) {
 	return c, true
 }
 
-// credentialTold processes a credential event of User Credential.
+// handleCredential processes a credential event of User Credential.
 func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 	var args struct {
 		User int             `json:"userId"`
@@ -299,7 +299,7 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 	}
 }
 
-// troubleTold processes a report of a jam or of a denied access.
+// handleTrouble processes a report of a jam or of a denied access.
 func (a *Adapter) troubleTold(n *node, t notification) {
 	switch t.Event {
 	case lockJammed:

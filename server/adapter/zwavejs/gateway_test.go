@@ -32,7 +32,7 @@ type script struct {
 	lists   int // number of times the node was listed
 }
 
-// command is a frame of the adapter.
+// noteCommand is a frame of the adapter.
 type command struct {
 	ID     string `json:"messageId"`
 	Name   string `json:"command"`
@@ -161,7 +161,7 @@ func (s *script) put(slot int, content string) {
 	s.slots[slot] = content
 }
 
-// tell sends a frame.
+// report sends a frame.
 func (s *script) tell(frame string) {
 	s.mu.Lock()
 	conn := s.conn

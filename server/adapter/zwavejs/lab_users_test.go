@@ -152,7 +152,7 @@ func TestRealIncompleteListIsRejected(t *testing.T) {
 			t.Fatalf("PutCode: %+v, %v", result, err)
 		}
 	}
-	// shows returns what a new adapter reads from the lock, and the number of requests.
+	// awaitBolt returns what a new adapter reads from the lock, and the number of requests.
 	shows := func(f lab.Faults) (codes adapter.Codes, asked int, err error) {
 		_ = h.adapter.Close()
 		h.open(t)

@@ -165,7 +165,7 @@ var moves = map[int]struct {
 	credentialLock: {true, ""}, credentialUnlock: {false, ""},
 }
 
-// moveTold processes a notification of a moved bolt and its cause.
+// handleMove processes a notification of a moved bolt and its cause.
 func (a *Adapter) moveTold(n *node, t notification) {
 	move := moves[t.Event]
 	a.mu.Lock()
@@ -205,7 +205,7 @@ func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
 	return ""
 }
 
-// jamTold processes a jam. locking means that the report says that the bolt was to lock.
+// handleJam processes a jam. locking means that the report says that the bolt was to lock.
 func (a *Adapter) jamTold(n *node, locking bool) {
 	a.mu.Lock()
 	n.operated.jam = time.Now()
@@ -221,7 +221,7 @@ func (a *Adapter) jamTold(n *node, locking bool) {
 // noticeWindow is how long before or after the report of a moved bolt the lock may report the cause.
 const noticeWithin = 2 * time.Second
 
-// movedSilently reports a moved bolt when the lock itself does not report the cause; a.mu is held.
+// reportUnexplainedMove reports a moved bolt when the lock itself does not report the cause; a.mu is held.
 func (a *Adapter) movedSilently(n *node, locked bool) {
 	o := adapter.Operation{Locked: locked, Method: adapter.ByUnknown, At: time.Now()}
 	if n.operated.commanded(locked) {

@@ -20,16 +20,16 @@ func (e entry) shows(pin string) bool { return e.pin == "" || e.pin == pin }
 // memory is the known state of a lock's slots: what was read from the lock, updated by the events of the lock and the
 // gateway. The zero value knows nothing. Adapter.mu guards it.
 type memory struct {
-	// all means that every slot is uncertain.
+	// allUncertain means that every slot is uncertain.
 	all bool
-	// doubts holds the uncertain slots.
+	// uncertain holds the uncertain slots.
 	doubts map[int]bool
 	// slots holds the occupied slots.
 	slots map[int]entry
-	// others holds unusable slots. User Credential: users without a PIN or with other credentials. User Code:
+	// otherNodes holds unusable slots. User Credential: users without a PIN or with other credentials. User Code:
 	// slots that do not exist.
 	others map[int]bool
-	// made holds users that this adapter has created or tried to create, and that have shown no PIN yet.
+	// created holds users that this adapter has created or tried to create, and that have shown no PIN yet.
 	made map[int]bool
 	// keys holds the written codes by idempotency key.
 	keys map[string]put
@@ -89,7 +89,7 @@ func (m *memory) doubt(slot int) {
 	m.doubts[slot] = true
 }
 
-// hear applies a change, and reports whether it is new.
+// applyChange applies a change, and reports whether it is new.
 func (m *memory) hear(c change) bool {
 	if m.reading[0] || m.reading[c.slot] { // probably caused by the read; applied when it ends
 		if m.heard == nil {
@@ -109,7 +109,7 @@ func (m *memory) hear(c change) bool {
 	return true
 }
 
-// begin records the start of a read of a slot (0: all).
+// beginRead records the start of a read of a slot (0: all).
 func (m *memory) begin(slot int) {
 	if m.reading == nil {
 		m.reading = map[int]bool{}
@@ -122,7 +122,7 @@ func (m *memory) begin(slot int) {
 	delete(m.doubts, slot)
 }
 
-// shown stores the content of a slot as read from the lock.
+// storeSlot stores the content of a slot as read from the lock.
 func (m *memory) shown(slot int, e entry, occupied bool) {
 	if m.slots == nil {
 		m.slots = map[int]entry{}
@@ -136,7 +136,7 @@ func (m *memory) shown(slot int, e entry, occupied bool) {
 	}
 }
 
-// finish records the end of a read; complete means that the lock has answered all of it.
+// finishRead records the end of a read; complete means that the lock has answered all of it.
 func (m *memory) finish(slot int, complete bool) {
 	delete(m.reading, slot)
 	heard := m.heard
@@ -153,7 +153,7 @@ func (m *memory) finish(slot int, complete bool) {
 	}
 }
 
-// write records the start of a write with a key.
+// noteWrite records the start of a write with a key.
 func (m *memory) write(key string, slot int, e entry) {
 	m.start(slot, e)
 	m.forget(slot)
@@ -162,7 +162,7 @@ func (m *memory) write(key string, slot int, e entry) {
 	}
 }
 
-// clear records the start of the clearing of a slot.
+// noteClear records the start of the clearing of a slot.
 func (m *memory) clear(slot int) { m.start(slot, entry{}) }
 
 func (m *memory) start(slot int, e entry) {
@@ -172,7 +172,7 @@ func (m *memory) start(slot int, e entry) {
 	m.pending[slot] = e
 }
 
-// forget removes the key of a slot.
+// abandon removes the key of a slot.
 func (m *memory) forget(slot int) {
 	maps.DeleteFunc(m.keys, func(_ string, p put) bool { return p.slot == slot })
 }
@@ -207,7 +207,7 @@ func (m *memory) hasPIN(user int) bool {
 	return false
 }
 
-// making records the start of the creation of a user, and reports whether it was attempted earlier.
+// noteCreation records the start of the creation of a user, and reports whether it was attempted earlier.
 func (m *memory) making(user int) (before bool) {
 	before = m.made[user]
 	if m.made == nil {
@@ -217,7 +217,7 @@ func (m *memory) making(user int) (before bool) {
 	return before
 }
 
-// meet records that a user exists or was deleted.
+// noteUser records that a user exists or was deleted.
 func (m *memory) meet(user int, there bool) {
 	switch {
 	case !slotIn(user):
@@ -229,7 +229,7 @@ func (m *memory) meet(user int, there bool) {
 	}
 }
 
-// meetOther records that a user has other credentials, or was created outside this adapter.
+// noteOtherUser records that a user has other credentials, or was created outside this adapter.
 func (m *memory) meetOther(user int) {
 	if slotIn(user) {
 		m.bar(user, true)
@@ -237,7 +237,7 @@ func (m *memory) meetOther(user int) {
 	}
 }
 
-// bar records whether a slot is unusable.
+// setBlocked records whether a slot is unusable.
 func (m *memory) bar(slot int, is bool) {
 	if m.others == nil {
 		m.others = map[int]bool{}
@@ -257,13 +257,13 @@ func (m *memory) written(slot int) {
 	delete(m.touched, slot)
 }
 
-// echoes reports whether a report about the slot may be caused by a running or recent write of this adapter.
+// mayBeEcho reports whether a report about the slot may be caused by a running or recent write of this adapter.
 func (m *memory) echoes(slot int) bool {
 	_, writing := m.pending[slot]
 	return writing || time.Since(m.writes[slot]) < echoWithin
 }
 
-// touch records a change at the lock's keypad. Slot 0 means an unknown slot: all slots count as changed, unless a
+// markTouched records a change at the lock's keypad. Slot 0 means an unknown slot: all slots count as changed, unless a
 // write runs or was recent, because some locks report writes without the slot.
 func (m *memory) touch(slot int) {
 	if slot == 0 {

@@ -131,7 +131,7 @@ func (t *traits) takesCodes() bool {
 	return userCode || userCredential
 }
 
-// inMemory returns the number of stored codes of all locks; a.mu is held.
+// storedCodes returns the number of stored codes of all locks; a.mu is held.
 func (a *Adapter) inMemory() (codes int) {
 	for _, n := range a.nodes {
 		codes += len(n.codes.slots)
@@ -145,7 +145,7 @@ func whose(device adapter.DeviceRef) (home uint32, id int, ok bool) {
 	return home, id, err == nil
 }
 
-// note applies a value of a device, and reports whether the device has changed.
+// applyValue applies a value of a device, and reports whether the device has changed.
 func (n *node) note(v wireValue) bool {
 	var number float64
 	if v.Endpoint != 0 || json.Unmarshal(v.NewValue, &number) != nil {
@@ -170,7 +170,7 @@ func (n *node) note(v wireValue) bool {
 	return false
 }
 
-// measure applies the values that describe the code capabilities: one value per slot and, for locks whose PINs must
+// applyLimits applies the values that describe the code capabilities: one value per slot and, for locks whose PINs must
 // have the same length, the configuration parameter (16 of Schlage's, "User Code PIN Length"; zwave-js device file
 // 0x003b/be469zp.json).
 func (t *traits) measure(v wireValue) {
@@ -209,10 +209,10 @@ func (n *node) has(commandClass int) bool {
 	return ok
 }
 
-// named reports whether the lock stores users with names, and codes separately.
+// hasUsers reports whether the lock stores users with names, and codes separately.
 func (n *node) named() bool { return n.has(ccUserCredential) }
 
-// tells reports whether the lock reports changes at its keypad.
+// reportsChanges reports whether the lock reports changes at its keypad.
 func (n *node) tells() bool { return n.has(ccNotification) || n.named() }
 
 // device returns the description of the lock.

@@ -10,13 +10,13 @@ import (
 // The command class Schedule Entry Lock stores a time frame for the user of a slot, in full minutes of the lock's
 // clock. The adapter uses the first schedule slot of a user.
 
-// keepsTime reports whether the lock applies time frames: it has the command class, and the zone of its clock is
-// configured.
+// supportsTimeFrames reports whether the lock applies time frames: it has the command class, and the zone of its
+// clock is configured.
 func (n *node) keepsTime(g gateway) bool {
 	return g.zone != nil && n.has(ccScheduleEntryLock) && n.has(ccUserCode)
 }
 
-// acceptableTime fails if the lock cannot apply the time frame.
+// checkTimeFrame fails if the lock cannot apply the time frame.
 func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 	switch {
 	case spec.StartsAt == nil && spec.EndsAt == nil:
@@ -92,7 +92,7 @@ func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *ent
 	return nil
 }
 
-// keepTime writes the time frame of a slot and verifies it.
+// writeTimeFrame writes the time frame of a slot and verifies it.
 func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, found, wanted entry) error {
 	if sameTime(found.starts, wanted.starts) && sameTime(found.ends, wanted.ends) || !n.keepsTime(a.gateway) {
 		return nil

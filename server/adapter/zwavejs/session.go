@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// leastSchema is the first schema with error codes.
+	// minSchema is the first schema with error codes.
 	leastSchema = 32
-	// unifiedFrom is the first schema with endpoint.access_control.
+	// accessControlSchema is the first schema with endpoint.access_control.
 	unifiedFrom = 48
-	// mostSchema is the last tested schema.
+	// maxSchema is the last tested schema.
 	mostSchema = 50
 
 	dialWithin = 10 * time.Second
-	// writeWithin is for a command, which is small: a gateway that does not accept it hangs.
+	// writeTimeout is for a command, which is small: a gateway that does not accept it hangs.
 	writeWithin = 10 * time.Second
-	// pingEvery detects half-open connections; the server never pings.
+	// pingInterval detects half-open connections; the server never pings.
 	pingEvery  = 15 * time.Second
 	pongWithin = 5 * time.Second
-	// listWithin is for the list of the network, during which no ping is answered.
+	// listTimeout is for the list of the network, during which no ping is answered.
 	listWithin = time.Minute
 )
 
@@ -121,7 +121,7 @@ func (s *session) initialize(ctx context.Context) error {
 		"additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
 }
 
-// alive sends pings until one remains unanswered.
+// pingLoop sends pings until one remains unanswered.
 func (s *session) alive(ctx context.Context) error {
 	for {
 		select {

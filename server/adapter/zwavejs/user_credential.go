@@ -14,7 +14,7 @@ import (
 
 const credentialPIN = 1 // zwave-js UserCredentialType.PINCode
 
-// unfit reports whether the gateway's server is too old for the lock's codes.
+// tooOld reports whether the gateway's server is too old for the lock's codes.
 func (s *session) unfit(n *node) bool { return n.named() && s.schema < unifiedFrom }
 
 // capabilities reads the limits of a lock with users from the gateway, once.
@@ -88,7 +88,7 @@ func (c wireCredential) entry(u wireUser) entry {
 	return e
 }
 
-// userTold processes that a user was added, changed, or deleted with its credentials.
+// handleUser processes that a user was added, changed, or deleted with its credentials.
 func (a *Adapter) userTold(n *node, e *wireEvent) {
 	var u wireUser
 	if !n.named() || json.Unmarshal(e.Args, &u) != nil {
@@ -116,7 +116,7 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 	}
 }
 
-// deletionTold processes a deletion, possibly of many items. A list that is being read may have ended at the deleted
+// handleDeletion processes a deletion, possibly of many items. A list that is being read may have ended at the deleted
 // item, because the lock names the next item before the gateway reads it.
 func (a *Adapter) deletionTold(n *node, many bool) {
 	a.mu.Lock()

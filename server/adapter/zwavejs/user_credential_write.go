@@ -53,7 +53,7 @@ func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot i
 	return true, nil
 }
 
-// fitting truncates a name to the size that the lock stores: non-ASCII characters take two or four bytes.
+// truncateName truncates a name to the size that the lock stores: non-ASCII characters take two or four bytes.
 func fitting(name string, most int) string {
 	units := utf16.Encode([]rune(name))
 	if each := utf16.Decode(units); len(units) == len(name) { // ASCII
@@ -89,7 +89,7 @@ func (a *Adapter) addUser(ctx context.Context, s *session, n *node, user args) (
 	return added.Result.User, err
 }
 
-// makeUser creates the user of a new code. The lock itself detects a user with that number. Such a user is left
+// createUser creates the user of a new code. The lock itself detects a user with that number. Such a user is left
 // unchanged, with errTaken, unless an earlier attempt of this adapter created it.
 func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entry) error {
 	a.mu.Lock()
@@ -118,7 +118,7 @@ func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entr
 	return userTaken(result)
 }
 
-// userTaken returns the error of a write of a user.
+// userError returns the error of a write of a user.
 func userTaken(result int) error {
 	if result != resultOK {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the user of the code (result %d)", result)

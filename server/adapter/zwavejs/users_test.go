@@ -107,7 +107,7 @@ func (h *household) answer(s *script, c command) string {
 	return h.write(what, c, at)
 }
 
-// write returns the response to a command that changes the lock.
+// noteWrite returns the response to a command that changes the lock.
 func (h *household) write(what string, c command, at credential) string {
 	_, there := h.users[c.User]
 	switch what {

@@ -184,7 +184,7 @@ func (a *Adapter) known(n *node, slot int) entry {
 	return n.codes.slots[slot]
 }
 
-// write writes a PIN to a slot and verifies it.
+// noteWrite writes a PIN to a slot and verifies it.
 func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry,
 	occupied bool) error {
 	began := time.Now()
@@ -227,7 +227,7 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the code, and gave no reason")
 }
 
-// inDoubt marks a slot as uncertain, so that it is read before its next use.
+// markUncertain marks a slot as uncertain, so that it is read before its next use.
 func (a *Adapter) inDoubt(n *node, slot int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,7 +277,7 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
 	return adapter.Confirmed, nil
 }
 
-// clear clears a slot and verifies that.
+// noteClear clears a slot and verifies that.
 func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) error {
 	e, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
@@ -292,7 +292,7 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 	return a.empty(ctx, s, n, slot, e)
 }
 
-// empty deletes the content of a slot and verifies that.
+// emptySlot deletes the content of a slot and verifies that.
 func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
 	a.mu.Lock()
 	n.codes.clear(slot)

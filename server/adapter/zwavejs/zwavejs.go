@@ -47,7 +47,7 @@ type Adapter struct {
 	tried   chan struct{} // closed when the attempt ends
 	nodes   map[int]*node // locks of the network by node identifier
 
-	// others holds the nodes that show no lock, with the reference that each would have as a lock; empty while the
+	// otherNodes holds the nodes that show no lock, with the reference that each would have as a lock; empty while the
 	// gateway has not identified the node.
 	others map[int]adapter.DeviceRef
 }
@@ -173,7 +173,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 	return <-ended
 }
 
-// up processes the list of the network. The codes on the locks may have changed while disconnected.
+// markUp processes the list of the network. The codes on the locks may have changed while disconnected.
 func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
@@ -226,7 +226,7 @@ func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	return n
 }
 
-// down records the loss of the connection, or the error of the last attempt.
+// markDown records the loss of the connection, or the error of the last attempt.
 func (a *Adapter) down(err error) {
 	a.mu.Lock()
 	lost := a.session != nil
@@ -249,7 +249,7 @@ func (a *Adapter) down(err error) {
 	}
 }
 
-// over ends the attempt to connect and wakes the waiting calls.
+// endAttempt ends the attempt to connect and wakes the waiting calls.
 func (a *Adapter) over() {
 	select {
 	case <-a.tried:

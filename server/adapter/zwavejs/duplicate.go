@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// refusal is the last report of the lock that a PIN is a duplicate. Adapter.mu guards it.
+// duplicateReport is the last report of the lock that a PIN is a duplicate. Adapter.mu guards it.
 type refusal struct {
 	at     time.Time
 	slot   int           // slot that has the PIN; 0 if unknown

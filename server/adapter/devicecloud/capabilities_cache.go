@@ -11,7 +11,7 @@ import (
 // usual locks. The capabilities of further locks are read when needed.
 const mostKnown = 2 << 20
 
-// known caches the capabilities of locks.
+// capsCache caches the capabilities of locks.
 type known struct {
 	mu   sync.Mutex
 	caps map[adapter.DeviceRef]adapter.Caps
