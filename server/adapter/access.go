@@ -11,32 +11,36 @@ type SystemRef string
 // UserRef names a user within its system, as the vendor does.
 type UserRef string
 
-// AccessSystems reaches the access systems of one account: what keeps people, the groups they are in, and the
-// entrances that these open. Its calls fail with an *Error, or with one joined to the context's error; reads may fail with ErrCrowded, too.
+// AccessSystems accesses the access control systems of one account: users, the groups they belong to, and the
+// entrances that the groups open. Methods fail with an *Error, joined to the context's error when the context has
+// ended. Reads may also fail with ErrSaturated.
 type AccessSystems interface {
-	// Systems lists the systems of the account. It fails with AuthRevoked where the account's credentials are refused.
+	// Systems lists the systems of the account. It fails with AuthRevoked when the vendor rejects the account's
+	// credentials.
 	Systems(ctx context.Context) ([]AccessSystem, error)
-	// Look reads all that is on a system. It fails with Offline, and with NotFound for one that is gone.
+	// ReadSystem reads the users, groups, and entrances of a system. It fails with Offline, and with NotFound when
+	// the system does not exist.
 	Look(ctx context.Context, system SystemRef) (SystemContent, error)
-	// PutUser makes the user, or with a Ref has it be as it says; what it does not say is taken away. With the same Key
-	// it is the same user, however often it is made. It fails with NotFound where Ref is gone, with Full and with
-	// Invalid; with Unconfirmed nobody knows whether it took effect.
+	// PutUser creates a user or, when u.Ref is set, replaces that user; fields that are unset in u are cleared.
+	// Repeated creations with the same Key return the same user. It fails with NotFound when u.Ref does not exist,
+	// with Full, and with Invalid. It fails with Unconfirmed when the outcome is unknown.
 	PutUser(ctx context.Context, system SystemRef, u AccessUser) (UserRef, error)
-	// DeleteUser takes a user away; one that is not there is no error.
+	// DeleteUser deletes a user. Deleting an absent user is not an error.
 	DeleteUser(ctx context.Context, system SystemRef, user UserRef) error
-	// Close ends what the adapter keeps open.
+	// Close releases the connections of the adapter.
 	Close() error
 }
 
-// AccessSystem is a system as the list of its account shows it.
+// AccessSystem is one system in the list of its account.
 type AccessSystem struct {
-	Ref      SystemRef
-	Name     string
-	TimeZone string // IANA name; empty: not known
+	Ref  SystemRef
+	Name string
+	// TimeZone is an IANA name; empty when unknown.
+	TimeZone string
 	Online   bool
 }
 
-// SystemContent is all that is on a system.
+// SystemContent is everything stored on a system.
 type SystemContent struct {
 	Users     []AccessUser
 	Groups    []AccessGroup
@@ -45,28 +49,33 @@ type SystemContent struct {
 
 // AccessUser is a person on a system.
 type AccessUser struct {
-	Ref       UserRef
-	Key       string // of whoever made it over the API; empty: somebody at the system did
-	FullName  string
-	Email     string
-	Phone     string
-	StartsAt  *time.Time // nil: since ever
-	EndsAt    *time.Time // nil: for ever
+	Ref UserRef
+	// Key is the AccessUser.Key of the creation through the API; empty for a user added at the system.
+	Key      string
+	FullName string
+	Email    string
+	Phone    string
+	// StartsAt is nil when the access has no start.
+	StartsAt *time.Time
+	// EndsAt is nil when the access has no end.
+	EndsAt    *time.Time
 	Suspended bool
-	Groups    []string // the groups it is in, as the vendor names them
+	// Groups holds the vendor's group identifiers.
+	Groups []string
 }
 
-// AccessGroup is a set of users with the entrances that open for them.
+// AccessGroup is a set of users and the entrances that open for them.
 type AccessGroup struct {
 	Ref, Name string
-	Entrances []string // as the vendor names them
+	// Entrances holds the vendor's entrance identifiers.
+	Entrances []string
 }
 
-// Entrance is a door, a gate or a lift of a system.
+// Entrance is a door, gate, or elevator of a system.
 type Entrance struct{ Ref, Name string }
 
-// AccessSimulator is what the adapters of simulated access systems can do beside.
+// AccessSimulator is implemented by adapters of simulated access systems.
 type AccessSimulator interface {
-	// Disconnect has the vendor refuse the account's credentials.
+	// Disconnect revokes the account's credentials at the vendor.
 	Disconnect(ctx context.Context) error
 }

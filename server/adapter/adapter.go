@@ -1,9 +1,9 @@
-// Package adapter is the one interface through which every vendor's devices are reached: what a device
-// is and can do, the codes that are on it, and the errors a vendor can answer with. It must not know who
-// owns a code ("managed" and "unmanaged" are words of package access), nor that a database exists.
+// Package adapter defines the interface between the server and the devices of every vendor: the properties and
+// capabilities of a device, the codes on it, and the classes of vendor errors. It must not know who owns a code
+// ("managed" and "unmanaged" are terms of package access), and it must not know the database.
 //
-// One folder below this one holds one vendor protocol; package adaptertest holds the suite that each of
-// them has to pass.
+// Each package below this one implements one vendor protocol. Package adaptertest holds the conformance suite that
+// every adapter must pass.
 package adapter
 
 import (
@@ -12,229 +12,285 @@ import (
 	"time"
 )
 
-// DeviceRef is the vendor's own identifier of a device, unique within one account and stable for as long
-// as the device is the same piece of hardware.
+// DeviceRef is the vendor's identifier of a device. It is unique within one account and stable while the device
+// remains the same piece of hardware.
 type DeviceRef string
 
-// CodeRef is the vendor's own identifier of a code on one device: a cloud's identifier or a slot number.
+// CodeRef is the vendor's identifier of a code on one device: an identifier of the cloud, or a slot number.
 type CodeRef string
 
-// Adapter reaches the devices of one connected account. All methods may be called concurrently and end
-// with their context; every error is, or wraps, an *Error; reads may fail with ErrCrowded, too.
+// Adapter accesses the devices of one connected account. All methods may be called concurrently and return when their
+// context ends. Every error is or wraps an *Error; reads may also fail with ErrSaturated.
 type Adapter interface {
 	// Devices lists all devices of the account.
 	// It fails with Transient, GatewayDown or AuthRevoked.
 	Devices(ctx context.Context) ([]Device, error)
 
-	// Device reads one device. It fails like Devices, and with NotFound when the account no longer has it.
+	// Device reads one device. It fails like Devices, and with NotFound when the account does not have it.
 	Device(ctx context.Context, device DeviceRef) (Device, error)
 
-	// Codes reads what is on the device. Fresh asks the device itself where the vendor keeps a copy;
-	// the answer says whether it came from such a copy (Stale).
-	// It fails like Device, with Offline, and with NotSupported when the device cannot list its codes.
+	// Codes reads the codes on the device. With fresh, it queries the device instead of the vendor's copy.
+	// Codes.Stale reports whether the answer comes from such a copy. It fails like Device, with Offline, and with
+	// NotSupported when the device cannot list its codes.
 	Codes(ctx context.Context, device DeviceRef, fresh bool) (Codes, error)
 
-	// PutCode creates the code, or overwrites the one named by spec.Ref. Repeating it with the same
-	// spec.Key has no further effect. It fails like Device, with Offline, and with Duplicate, Full,
-	// Invalid or Unconfirmed. Where the code turns out to be there otherwise than it is to be, the result
-	// has its Ref beside the error. Of a device that cannot list its codes Offline, GatewayDown and
-	// AuthRevoked without that say that nothing was put.
+	// PutCode creates the code, or overwrites the code spec.Ref. Repeating a call with the same spec.Key has no
+	// further effect. It fails like Device, with Offline, and with Duplicate, Full, Invalid, or Unconfirmed. If the
+	// code exists but differs from spec, the result holds its Ref in addition to the error. For a device that cannot
+	// list its codes, Offline, GatewayDown, and AuthRevoked without a Ref mean that nothing was written.
 	PutCode(ctx context.Context, device DeviceRef, spec CodeSpec) (PutResult, error)
 
-	// DeleteCode removes a code; an absent code is no error. The result says whether the device has
-	// already confirmed. It fails like Device, with Offline, NotSupported or Unconfirmed.
+	// DeleteCode deletes a code. Deleting an absent code is not an error. The returned state is Confirmed when the
+	// device has confirmed the deletion. It fails like Device, with Offline, NotSupported, or Unconfirmed.
 	DeleteCode(ctx context.Context, device DeviceRef, code CodeRef) (State, error)
 
-	// Events carries hints of what has changed. They may be lost, doubled and late: they only say where
-	// to look. The channel is closed by Close.
+	// Events returns the channel of events. An event only says where to look: it may be lost, duplicated, or late.
+	// Close closes the channel.
 	Events() <-chan Event
 
+	// Close disconnects the adapter and closes the channel of events.
 	Close() error
 }
 
-// Locker is the further ability of an account with devices that can be locked or unlocked from afar (Caps.Lock,
-// Caps.Unlock). Accepted means that the bolt has still to move: Device shows when it has, and LockOperated or
-// Jammed tells, where the vendor tells anything. Repeating either has no further effect on the bolt.
-// Both fail like Device, with Offline, with NotSupported where the device lacks the capability, and with
-// Unconfirmed where nobody knows whether the command got through; with any other error it did not.
+// Locker is implemented by adapters whose devices can be locked or unlocked remotely (Caps.Lock, Caps.Unlock).
+// Accepted means that the bolt has not moved yet. Device shows when it has; vendors that send events also send
+// LockOperated or Jammed. Repeating a call has no further effect on the bolt. Both methods fail like Device, with
+// Offline, and with NotSupported when the device lacks the capability. They fail with Unconfirmed when the outcome is
+// unknown; after any other error the command had no effect.
 type Locker interface {
+	// Lock locks the device.
 	Lock(ctx context.Context, device DeviceRef) (State, error)
+	// Unlock unlocks the device.
 	Unlock(ctx context.Context, device DeviceRef) (State, error)
 }
 
-// AutoLocker is the further ability of an account with devices that can be told to lock themselves a while after they
-// were unlocked (Caps.AutoLock). Accepted means that the device has still to take that: Device shows when it has.
-// Repeating it has no further effect. It fails like Device, with Offline, with Invalid where the device does not take
-// that delay, with NotSupported where it lacks the capability, and with Unconfirmed where nobody knows whether it got
-// through.
+// AutoLocker is implemented by adapters whose devices can lock themselves some time after an unlock (Caps.AutoLock).
+// Accepted means that the device has not applied the setting yet; Device shows when it has. Repeating a call has no
+// further effect. It fails like Device, with Offline, with Invalid when the device does not support the delay, with
+// NotSupported when the device lacks the capability, and with Unconfirmed when the outcome is unknown.
 type AutoLocker interface {
+	// ConfigureAutoLock writes the auto-lock setting of the device.
 	ConfigureAutoLock(ctx context.Context, device DeviceRef, setting AutoLock) (State, error)
 }
 
-// AutoLock says whether a device locks itself, and how long after it was unlocked.
+// AutoLock is the auto-lock setting of a device.
 type AutoLock struct {
 	Enabled bool
-	Delay   time.Duration // where it is enabled
+	// Delay is the time between the unlock and the automatic lock; meaningful only when Enabled.
+	Delay time.Duration
 }
 
-// Seconds is a time that is told in seconds, to the nearest nanosecond: converting it would cut, and 8.2 be less.
+// Seconds converts seconds to a Duration, rounded to the nearest nanosecond. A plain conversion would truncate 8.2.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// OfflineIssuer is the further ability of an account whose vendor makes codes that a device accepts without being told of
-// them (Caps.OfflineCodes). Such a code is in no list, and can be neither changed nor taken back.
+// OfflineIssuer is implemented by adapters whose vendor issues codes that a device accepts without a connection
+// (Caps.OfflineCodes). Such codes are not listed and cannot be changed or deleted.
 type OfflineIssuer interface {
-	// IssueCode has the vendor make a code. The device need not be reached. Repeating it with the same spec.Key gives
-	// the same code. It fails like Device, with Full, with Invalid where the vendor makes none for such a time, and with
-	// NotSupported where the device lacks the capability.
+	// IssueCode asks the vendor for an offline code. The device can be offline. Repeated calls with the same spec.Key
+	// return the same code. It fails like Device, with Full, with Invalid when the vendor issues no code for such a
+	// time, and with NotSupported when the device lacks the capability.
 	IssueCode(ctx context.Context, device DeviceRef, spec OfflineSpec) (IssuedCode, error)
 }
 
-// OfflineSpec is a code to be made. It starts and ends on the hour.
+// OfflineSpec describes an offline code to issue. StartsAt and EndsAt must be full hours.
 type OfflineSpec struct {
-	Key              string // ours, at most 64 characters
+	// Key is the server's idempotency key, at most 64 characters.
+	Key              string
 	Kind             OfflineKind
 	StartsAt, EndsAt time.Time
 }
 
-// OfflineKind says how long an offline code may last.
+// OfflineKind is the duration class of an offline code.
 type OfflineKind string
 
+// Kinds of offline codes. An OfflineOneTime code opens once.
 const (
 	OfflineHourly  OfflineKind = "hourly"
 	OfflineDaily   OfflineKind = "daily"
-	OfflineOneTime OfflineKind = "one_time" // it opens once
+	OfflineOneTime OfflineKind = "one_time"
 )
 
-// IssuedCode is a code that the vendor has made.
+// IssuedCode is an offline code that the vendor has issued.
 type IssuedCode struct {
-	Ref CodeRef // by which the vendor tells of its use
+	// Ref identifies the code in the vendor's events about its use.
+	Ref CodeRef
 	PIN string
 }
 
-// Simulator is the further ability of an account whose devices are simulated: what a person would do to
-// the hardware by hand. It fails with NotSupported on an account of real devices.
+// Simulator is implemented by adapters of simulated devices. Its methods do what a person would do at the hardware.
+// They fail with NotSupported for an account of real devices.
 type Simulator interface {
+	// SetOnline disconnects the device from its network, or reconnects it.
 	SetOnline(ctx context.Context, device DeviceRef, online bool) error
+	// RemoveDevice removes the device from the account.
 	RemoveDevice(ctx context.Context, device DeviceRef) error
-	// AddCode types a code in at the keypad, and names it. The same request gives the same code, as long as that is there; empty:
-	// each time another one. It fails with Duplicate, Full or Invalid.
+	// AddCode enters a new code with a name at the keypad. The same request returns the same code while that code
+	// exists; with an empty request each call adds another code. It fails with Duplicate, Full, or Invalid.
 	AddCode(ctx context.Context, device DeviceRef, name, pin, request string) (CodeRef, error)
-	// EnterCode types a PIN in at the door, and says whether that has opened it.
+	// EnterCode enters a PIN at the door and reports whether the door opened.
 	EnterCode(ctx context.Context, device DeviceRef, pin string) (opened bool, err error)
-	// LockByHand locks the door with the keypad's own button. It fails with Transient where the bolt is jammed.
+	// LockByHand locks the door with the keypad's lock button. It fails with Transient when the bolt is jammed.
 	LockByHand(ctx context.Context, device DeviceRef) error
-	// SetHub takes the hub that the device is behind off its network, or brings it back. It fails with NotSupported where there is none.
+	// SetHub disconnects the hub of the device from its network, or reconnects it. It fails with NotSupported when
+	// the device has no hub.
 	SetHub(ctx context.Context, device DeviceRef, online bool) error
-	// SetSubscription ends or renews what has to be paid for codes. It fails with NotSupported where nothing has.
+	// SetSubscription expires or renews the paid plan that codes require. It fails with NotSupported when codes
+	// require no plan.
 	SetSubscription(ctx context.Context, device DeviceRef, expired bool) error
-	// Disconnect has the vendor refuse the account's credentials from now on.
+	// Disconnect revokes the account's credentials at the vendor.
 	Disconnect(ctx context.Context) error
 }
 
-// Device is one device as its vendor describes it.
+// Device describes one device as reported by its vendor.
 type Device struct {
-	Ref          DeviceRef
-	Name         string
-	Type         string // device_type of the API, such as "august_lock"
-	Provider     string // device_provider_name of the API, such as "august"
+	Ref  DeviceRef
+	Name string
+	// Type is the device_type of the API, such as "august_lock".
+	Type string
+	// Provider is the device_provider_name of the API, such as "august".
+	Provider     string
 	Manufacturer string
 	Model        string
 	SerialNumber string
 	Online       bool
-	Locked       *bool    // nil where unknown
-	BatteryLevel *float64 // 0 to 1, nil where unknown
+	// Locked is nil when unknown.
+	Locked *bool
+	// BatteryLevel is between 0 and 1; nil when unknown.
+	BatteryLevel *float64
 	Caps         Caps
-	CapsUnknown  bool // Caps does not say yet what codes it takes: what was known of that before still holds
+	// CapsUnknown means that Caps does not contain the code capabilities yet. The previously known ones remain valid.
+	CapsUnknown bool
 
-	AutoLock            *AutoLock // nil where unknown
-	HubOffline          bool      // it cannot be reached because its hub cannot
-	SubscriptionMissing bool      // its vendor puts no codes on it until it is paid for that
-	Lossy               bool      // what Events has to tell of it may get lost unnoticed, and reading it now and then costs it little
+	// AutoLock is nil when unknown.
+	AutoLock *AutoLock
+	// HubOffline means that the device is unreachable because its hub is.
+	HubOffline bool
+	// SubscriptionMissing means that the vendor accepts no codes for the device until a plan is paid.
+	SubscriptionMissing bool
+	// LossyEvents means that events of the device may get lost unnoticed and that reading it periodically is cheap.
+	Lossy bool
 }
 
-// Caps is what one device can do. Capabilities belong to a device, not to a vendor.
+// Caps holds the capabilities of one device. They belong to a device, not to a vendor.
 type Caps struct {
-	Lock, Unlock    bool // can be locked, unlocked from afar
-	AutoLock        bool // can be told to lock itself after a while
-	Hub             bool // is reached through a hub
-	Subscription    bool // its vendor may want to be paid for codes
-	OnlineCodes     bool // codes can be put on it from afar
-	OfflineCodes    bool // the vendor can issue codes that the device accepts without a connection
-	ListCodes       bool // existing codes can be read back
-	DeleteUnmanaged bool // a code that we did not put there can be deleted
-	ModifyInPlace   bool // PutCode with a Ref changes the code; otherwise delete, then create
-	PINVisible      bool // Codes carries PINs
-	ProviderPIN     bool // the vendor chooses the PIN, PutResult carries it; CodeSpec.PIN must be empty
-	NativeSchedule  bool // StartsAt and EndsAt are kept by the device itself
-	Convert         Convert
-	CodeLengths     []int // ascending
-	Constraints     []Constraint
-	MaxCodes        int // 0: unknown
-	Confirm         Confirm
-	MinGap          time.Duration // the least time between two writes
+	// Lock and Unlock mean that the device can be locked and unlocked remotely.
+	Lock, Unlock bool
+	// AutoLock means that the device can lock itself after a delay.
+	AutoLock bool
+	// Hub means that the device connects through a hub.
+	Hub bool
+	// Subscription means that codes may require a paid plan of the vendor.
+	Subscription bool
+	// OnlineCodes means that codes can be written remotely.
+	OnlineCodes bool
+	// OfflineCodes means that the vendor issues codes that the device accepts without a connection.
+	OfflineCodes bool
+	// ListCodes means that existing codes can be read.
+	ListCodes bool
+	// DeleteUnmanaged means that codes added outside the server can be deleted.
+	DeleteUnmanaged bool
+	// ModifyInPlace means that PutCode with a Ref changes the code; otherwise callers delete, then create.
+	ModifyInPlace bool
+	// PINVisible means that Codes returns PINs.
+	PINVisible bool
+	// ProviderPIN means that the vendor chooses the PIN and PutResult holds it; CodeSpec.PIN must be empty.
+	ProviderPIN bool
+	// NativeSchedule means that the device itself applies StartsAt and EndsAt.
+	NativeSchedule bool
+	Convert        Convert
+	// CodeLengths lists the accepted PIN lengths in ascending order.
+	CodeLengths []int
+	Constraints []Constraint
+	// MaxCodes is 0 when unknown.
+	MaxCodes int
+	Confirm  Confirm
+	// MinGap is the minimum time between two writes.
+	MinGap time.Duration
 }
 
-// Convert says how a code that is already on the device can be taken over.
+// Convert says how a code that exists on the device can become managed.
 type Convert string
 
 const (
-	ConvertNever   Convert = "never"
-	ConvertAdopt   Convert = "adopt"   // the PIN is readable: ownership is taken without a write
-	ConvertRewrite Convert = "rewrite" // the PIN is hidden: its owner must supply a new one
+	// ConvertNever means that the code cannot become managed.
+	ConvertNever Convert = "never"
+	// ConvertAdopt means that the PIN is readable, so that no write is necessary.
+	ConvertAdopt Convert = "adopt"
+	// ConvertRewrite means that the PIN is hidden and the caller must supply a new one.
+	ConvertRewrite Convert = "rewrite"
 )
 
-// Confirm says how the effect of a write becomes known.
+// Confirm says how the outcome of a write becomes known.
 type Confirm string
 
 const (
-	ConfirmSync     Confirm = "sync"      // the answer to the write is the device's own
-	ConfirmReadBack Confirm = "read_back" // the write was accepted; Codes tells later whether it took effect
+	// ConfirmSync means that the response to the write comes from the device.
+	ConfirmSync Confirm = "sync"
+	// ConfirmReadBack means that the vendor accepts the write and a later Codes shows its outcome.
+	ConfirmReadBack Confirm = "read_back"
 )
 
-// Constraint narrows the PINs or names that a device takes. Kind is a constraint_type of the API, such as
-// "no_zeros"; MinLength and MaxLength belong to "name_length", 0 where unbounded.
+// Constraint restricts the PINs or names that a device accepts. Kind is a constraint_type of the API, such as
+// "no_zeros". MinLength and MaxLength apply to "name_length"; 0 means no bound.
 type Constraint struct {
 	Kind                 string
 	MinLength, MaxLength int
 }
 
-// Codes is the content of one device.
+// Codes is the list of codes on one device.
 type Codes struct {
-	Codes        []Code
-	SerialNumber string // of the device that has answered; empty where it is not known
-	Stale        bool   // read from a copy that the device has not confirmed since the last (re)connection
+	Codes []Code
+	// SerialNumber identifies the device that answered; empty when unknown.
+	SerialNumber string
+	// Stale means that the list comes from a copy that the device has not confirmed since the last (re)connection.
+	Stale bool
 }
 
 // Code is one code on a device.
 type Code struct {
-	Ref              CodeRef
-	Key              string // the CodeSpec.Key it was created with, where the vendor keeps it
-	KeyGuessed       bool   // it does not: Key is that of the last put to the place, which shows no PIN, and somebody else may have filled it since
-	PIN              string // empty where hidden
-	Name             string
-	State            State // Accepted: on its way onto the device
+	Ref CodeRef
+	// Key is the CodeSpec.Key of the creation, if the vendor stores it.
+	Key string
+	// KeyGuessed means that the vendor does not store keys. Key is then the one of the last write to this place,
+	// which hides its PIN, so that another writer may have replaced the code.
+	KeyGuessed bool
+	// PIN is empty when hidden.
+	PIN  string
+	Name string
+	// State is Accepted while the code is being written to the device.
+	State            State
 	StartsAt, EndsAt *time.Time
-	Failed           *Error    // the vendor gave up putting it on the device
-	Removing         bool      // a deletion was accepted and is on its way
-	ChangedAt        time.Time // PIN hidden: when the device told last that it was changed, by this machine's clock, unless that was of a put by this adapter; zero: never
-	Disabled         bool      // the device keeps it, and lets nobody in with it; PutCode with its Ref enables it
+	// Failed is set when the vendor has given up writing the code to the device.
+	Failed *Error
+	// Removing means that a deletion was accepted and has not completed.
+	Removing bool
+	// ChangedAt is when the device last reported a change of a hidden PIN, by this machine's clock. Changes by this
+	// adapter do not count; zero means never.
+	ChangedAt time.Time
+	// Disabled means that the device stores the code but denies access with it. PutCode with its Ref enables the
+	// code.
+	Disabled bool
 }
 
-// CodeSpec is a code as it should be.
+// CodeSpec is the desired state of a code.
 type CodeSpec struct {
-	Ref              CodeRef // the code to overwrite; empty to create
-	Key              string  // idempotency key of a creation, at most 64 characters
-	PIN              string
-	Name             string
-	StartsAt, EndsAt *time.Time // both or neither; only where Caps.NativeSchedule
+	// Ref is the code to overwrite; empty to create one.
+	Ref CodeRef
+	// Key is the idempotency key of a creation, at most 64 characters.
+	Key  string
+	PIN  string
+	Name string
+	// StartsAt and EndsAt are both set or both nil. They require Caps.NativeSchedule.
+	StartsAt, EndsAt *time.Time
 
-	// Place is told the Ref of a code that is created where the adapter chooses it, before it is written: so it is known
-	// after a crash, also where PINs are hidden and the vendor keeps no Key. It is told that of a code whose place is to be
-	// emptied first, too, before that. Its error ends the put. It may be nil.
+	// OnPlace receives the Ref of a code before the code is written, when the adapter chooses the Ref. The caller
+	// stores it, so that the Ref is known after a crash even if PINs are hidden and the vendor stores no Key. If the
+	// place must be cleared first, OnPlace is called before the clearing. An error ends the write. OnPlace may be
+	// nil.
 	Place func(ctx context.Context, code CodeRef) error
 }
 
-// TellPlace calls Place, where there is one.
+// NotifyPlace calls OnPlace, if set.
 func (s CodeSpec) TellPlace(ctx context.Context, code CodeRef) error {
 	if s.Place == nil {
 		return nil
@@ -242,62 +298,91 @@ func (s CodeSpec) TellPlace(ctx context.Context, code CodeRef) error {
 	return s.Place(ctx, code)
 }
 
-// PutResult is what became of a PutCode.
+// PutResult is the outcome of a PutCode.
 type PutResult struct {
-	Ref   CodeRef
-	PIN   string // where Caps.ProviderPIN
+	Ref CodeRef
+	// PIN is set when Caps.ProviderPIN.
+	PIN   string
 	State State
 }
 
-// State says how far a write has come.
+// State is the progress of a write.
 type State string
 
 const (
-	Accepted  State = "accepted"  // the vendor took it; the device has not confirmed
-	Confirmed State = "confirmed" // it is on the device
+	// Accepted means that the vendor has accepted the write and the device has not confirmed it.
+	Accepted State = "accepted"
+	// Confirmed means that the device has applied the write.
+	Confirmed State = "confirmed"
 )
 
-// Event is a hint. Device is empty where the whole account should be looked at again.
+// Event says that something may have changed. Device is empty when the whole account must be read.
 type Event struct {
-	Kind      EventKind
-	Device    DeviceRef
-	Code      CodeRef   // CodesChanged, LockOperated, AccessDenied: the code, where known
-	Operation Operation // LockOperated, AccessDenied, Jammed
-	At        time.Time // DeviceRemoved: when that was heard, by this machine's clock
+	Kind   EventKind
+	Device DeviceRef
+	// Code is set for CodesChanged, LockOperated, and AccessDenied, if known.
+	Code CodeRef
+	// Operation is set for LockOperated, AccessDenied, and Jammed.
+	Operation Operation
+	// At is when a DeviceRemoved was received, by this machine's clock.
+	At time.Time
 }
 
+// EventKind is the kind of an Event.
 type EventKind string
 
 const (
-	Resync         EventKind = "resync"          // anything may have changed
-	DeviceOnline   EventKind = "device_online"   //
-	DeviceOffline  EventKind = "device_offline"  //
-	DeviceListed   EventKind = "device_listed"   // devices were added to or removed from the account
-	DeviceRemoved  EventKind = "device_removed"  // it has left for good: what has its Ref from then on is another device; not lost while the program runs
-	CodesChanged   EventKind = "codes_changed"   // put, changed or deleted, by us or by others
-	StatusChanged  EventKind = "status_changed"  // battery, bolt, name
-	AccountRevoked EventKind = "account_revoked" // the credentials are no longer good
-	LockOperated   EventKind = "lock_operated"   // the bolt was moved, by us or by others
-	AccessDenied   EventKind = "access_denied"   // somebody was not let in
-	Jammed         EventKind = "jammed"          // the bolt could not be moved
+	// Resync means that anything in the account may have changed.
+	Resync EventKind = "resync"
+	// DeviceOnline means that the device came online.
+	DeviceOnline EventKind = "device_online"
+	// DeviceOffline means that the device went offline.
+	DeviceOffline EventKind = "device_offline"
+	// DeviceListed means that devices were added to or removed from the account.
+	DeviceListed EventKind = "device_listed"
+	// DeviceRemoved means that the device was removed permanently: another device may reuse its Ref.
+	// It is not lost while the program runs.
+	DeviceRemoved EventKind = "device_removed"
+	// CodesChanged means that codes were added, changed, or deleted, by this server or by others.
+	CodesChanged EventKind = "codes_changed"
+	// StatusChanged means that the battery level, the bolt, or the name changed.
+	StatusChanged EventKind = "status_changed"
+	// AccountRevoked means that the account's credentials are invalid.
+	AccountRevoked EventKind = "account_revoked"
+	// LockOperated means that the bolt moved, commanded by this server or by others.
+	LockOperated EventKind = "lock_operated"
+	// AccessDenied means that a person was denied access.
+	AccessDenied EventKind = "access_denied"
+	// Jammed means that the bolt could not move.
+	Jammed EventKind = "jammed"
 )
 
-// Operation is what somebody did, or tried to do, at a lock. It carries no PIN.
+// Operation is an action at a lock, completed or attempted. It contains no PIN.
 type Operation struct {
-	ID     string    // the vendor's identifier of it, the same when it is told twice; empty where it has none
-	Locked bool      // LockOperated: where the bolt is now; Jammed: where it was to go
-	Method Method    // LockOperated
-	At     time.Time // by the vendor's clock; zero: now
+	// ID is the vendor's identifier of the operation, equal in repeated events; empty when the vendor has none.
+	ID string
+	// Locked is the position of the bolt after a LockOperated, and the target position of a Jammed.
+	Locked bool
+	// Method is set for LockOperated.
+	Method Method
+	// At is the time by the vendor's clock; zero means now.
+	At time.Time
 }
 
-// Method is how a bolt was moved: the method of the API's lock.locked and lock.unlocked.
+// Method is how a bolt was moved: the method of the API's lock.locked and lock.unlocked events.
 type Method string
 
 const (
-	ByKeycode Method = "keycode"   // a PIN at the keypad; Event.Code says which, where known
-	ByHand    Method = "manual"    // thumbturn, key or a button on the lock
-	Remotely  Method = "remote"    // through the vendor, by us or by an app
-	ByItself  Method = "automatic" // such as an auto-lock timer
-	ByCard    Method = "card"      // a card or a tag
-	ByUnknown Method = "unknown"   //
+	// ByKeycode is a PIN at the keypad. Event.Code identifies the code, if known.
+	ByKeycode Method = "keycode"
+	// ByHand is a thumbturn, a key, or a button on the lock.
+	ByHand Method = "manual"
+	// Remotely is a command through the vendor, by this server or by an app.
+	Remotely Method = "remote"
+	// Automatically is the lock's own action, such as an auto-lock timer.
+	ByItself Method = "automatic"
+	// ByCard is a card or a tag.
+	ByCard Method = "card"
+	// ByUnknown is any other method.
+	ByUnknown Method = "unknown"
 )

@@ -10,28 +10,31 @@ import (
 	"time"
 )
 
-// What has been read of large answers is used again by the next of their size: a vendor that sends megabytes again and
-// again would otherwise have as many collected.
+// The pools reuse the buffers of large responses, one pool per size class. Without them, a vendor that repeatedly
+// sends megabytes would create as much garbage.
 var middleSpare, largeSpare, largestSpare sync.Pool
 
-// answer is what is being read.
+// responseBuffer reads one response.
 type answer struct {
 	io.Reader
 	limit  int
 	buffer *bytes.Buffer
-	spare  *sync.Pool // of its buffer; nil: it is small
+	// pool is the pool of buffer; nil for a small buffer, which is not pooled.
+	spare  *sync.Pool
 	waited time.Duration
-	cut    bool // its time was over
+	// timedOut means that reading exceeded LargeResponseTimeout.
+	cut bool
 }
 
-// enter waits for the room.
+// acquire waits for the semaphore and adds the time spent to waited.
 func (a *answer) enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 	began := time.Now()
 	defer func() { a.waited += time.Since(began) }()
 	return enter(ctx, room)
 }
 
-// failure is that of reading the answer.
+// wrapError returns the error of reading the response, wrapped in ErrSaturated when the wait for other responses may
+// have caused it.
 func (a *answer) failure(err error) error {
 	if a.waited > patientFor && !a.cut && !errors.Is(err, ErrLarge) {
 		return fmt.Errorf("%w: %w", ErrCrowded, err)
@@ -39,7 +42,8 @@ func (a *answer) failure(err error) error {
 	return err
 }
 
-// read reads on until there are most bytes, in a buffer that has room for so much and hardly more, which doubling would pass.
+// startExpiry reads until the buffer holds most bytes and reports whether the response is complete. The buffer has that
+// capacity and little more; doubling would exceed it.
 func (a *answer) read(most int, spare *sync.Pool) (whole bool, err error) {
 	most = min(most, a.limit)
 	if spare != nil {
@@ -55,10 +59,11 @@ func (a *answer) read(most int, spare *sync.Pool) (whole bool, err error) {
 	return a.buffer.Len() <= most, nil
 }
 
-// move goes on in another buffer.
+// grow moves the content to another buffer.
 func (a *answer) move(room int, spare *sync.Pool) {
 	next, _ := spare.Get().(*bytes.Buffer)
-	if next == nil || next.Cap() < room || next.Cap() > room+SmallAnswer { // the largest of one vendor are not those of another
+	// Buffers for the largest responses of different vendors differ in size.
+	if next == nil || next.Cap() < room || next.Cap() > room+SmallAnswer {
 		next = new(bytes.Buffer)
 		next.Grow(room)
 	}
@@ -67,6 +72,7 @@ func (a *answer) move(room int, spare *sync.Pool) {
 	a.buffer, a.spare = next, spare
 }
 
+// putBack returns the buffer to its pool.
 func (a *answer) putBack() {
 	if a.spare != nil {
 		a.buffer.Reset()
@@ -75,7 +81,7 @@ func (a *answer) putBack() {
 	}
 }
 
-// leave gives up a room. Whoever is next in it finds the buffer.
+// release returns the buffer before it releases the semaphore, so that the next holder can reuse the buffer.
 func (a *answer) leave(room func()) {
 	a.putBack()
 	room()

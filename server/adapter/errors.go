@@ -6,23 +6,33 @@ import (
 	"time"
 )
 
-// Class sorts vendors' errors by what can be done about them.
+// Class classifies vendor errors by the possible reaction.
 type Class string
 
 const (
-	Transient    Class = "transient"     // try again; also everything that is not understood
-	Offline      Class = "offline"       // the device cannot be reached
-	GatewayDown  Class = "gateway_down"  // nothing of the account can be reached
-	AuthRevoked  Class = "auth_revoked"  // the account's credentials are no longer accepted
-	Duplicate    Class = "duplicate"     // the PIN is already on the device
-	Full         Class = "full"          // the device has no room for another code
-	Invalid      Class = "invalid"       // the device refuses this PIN, name or time frame
-	NotSupported Class = "not_supported" // the device cannot do this at all
-	NotFound     Class = "not_found"     // the account has no such device or code
-	Unconfirmed  Class = "unconfirmed"   // nobody knows whether it took effect: read, then decide
+	// Transient means that a retry may succeed. Unknown errors are Transient.
+	Transient Class = "transient"
+	// Offline means that the device is unreachable.
+	Offline Class = "offline"
+	// GatewayDown means that the whole account is unreachable.
+	GatewayDown Class = "gateway_down"
+	// AuthRevoked means that the vendor rejects the account's credentials.
+	AuthRevoked Class = "auth_revoked"
+	// Duplicate means that the PIN is already on the device.
+	Duplicate Class = "duplicate"
+	// Full means that the device cannot store another code.
+	Full Class = "full"
+	// Invalid means that the device rejects this PIN, name, or time frame.
+	Invalid Class = "invalid"
+	// NotSupported means that the device lacks the capability.
+	NotSupported Class = "not_supported"
+	// NotFound means that the account has no such device or code.
+	NotFound Class = "not_found"
+	// Unconfirmed means that the outcome is unknown: read, then decide.
+	Unconfirmed Class = "unconfirmed"
 )
 
-// Retryable says whether the same call may succeed later without anything else being changed.
+// Retryable reports whether the same call may succeed later without another change.
 func (c Class) Retryable() bool {
 	switch c {
 	case Transient, Offline, GatewayDown, Unconfirmed:
@@ -32,24 +42,29 @@ func (c Class) Retryable() bool {
 	}
 }
 
-// Error is what an adapter fails with.
+// Error is the error type of adapters.
 type Error struct {
-	Class      Class
-	Message    string        // for people; carries no PIN and no credential
-	RetryAfter time.Duration // not before then; 0 where the vendor does not say
-	Conflict   CodeRef       // Duplicate: the code that has the PIN, where known
-	Gone       bool          // NotFound: the device has left for good, and its reference may be given to another
+	Class Class
+	// Message is for people. It contains no PIN and no credential.
+	Message string
+	// RetryAfter is the minimum wait before a retry; 0 when the vendor gives none.
+	RetryAfter time.Duration
+	// Conflict is the code that has the PIN of a Duplicate, if known.
+	Conflict CodeRef
+	// Gone means that the device of a NotFound was removed permanently and another device may reuse its Ref.
+	Gone bool
 }
 
+// Error implements error.
 func (e *Error) Error() string { return string(e.Class) + ": " + e.Message }
 
-// Errorf makes an *Error. Its arguments must hold no PIN and no credential.
+// Errorf returns an *Error. The arguments must contain no PIN and no credential.
 func Errorf(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }
 
-// ClassOf is the class of err; what is not an *Error is Transient, because wrongly giving up is worse
-// than one more try.
+// ClassOf returns the class of err. It returns Transient for an err that is not an *Error, because a superfluous
+// retry costs less than giving up wrongly.
 func ClassOf(err error) Class {
 	if e := AsError(err); e != nil {
 		return e.Class
@@ -57,7 +72,7 @@ func ClassOf(err error) Class {
 	return Transient
 }
 
-// AsError is the *Error that err is or wraps; nil when it is neither.
+// AsError returns the *Error in the chain of err, or nil.
 func AsError(err error) *Error {
 	e, _ := errors.AsType[*Error](err)
 	return e

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Host is a host of a URL, without its port and brackets, as it is compared with others: one host that is written in many
-// ways is one. What has several names cannot be told so.
+// NormalizeHost returns the canonical form of a URL's host, without port and brackets. Different spellings of one
+// host become equal; different names of one host do not.
 func Host(name string) string {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if address, err := netip.ParseAddr(name); err == nil {

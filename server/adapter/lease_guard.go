@@ -7,14 +7,15 @@ import (
 
 type whileKey struct{}
 
-// While is the context for calls that are made only as long as held returns nil: whoever works on a device holds a lease of
-// it, and may stand still for longer than that lasts between two of its steps. What held returns instead, it has ended ctx with.
+// WithLeaseCheck returns a context for calls that may only send while held returns nil. A caller that works on a
+// device holds a lease of it, and may be paused between two steps for longer than the lease lasts. When held returns
+// an error, it has canceled ctx with that error.
 func While(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, whileKey{}, held)
 }
 
-// MaySend is what an adapter asks right before it sends something to a vendor. It fails with Transient, and what has ended
-// the right to. What ctx holds is given up.
+// MaySend must be called by an adapter immediately before it sends something to a vendor. It fails with Transient,
+// joined to the error of the lease check, when the lease is lost. It releases the memory permit of ctx.
 func MaySend(ctx context.Context) error {
 	holdOf(ctx).giveUp(false)
 	held, ok := ctx.Value(whileKey{}).(func() error)
@@ -22,7 +23,7 @@ func MaySend(ctx context.Context) error {
 		return nil
 	}
 	if err := held(); err != nil {
-		return fmt.Errorf("%w (%w)", Errorf(Transient, "nothing was sent: somebody else may be at work there by now"), err)
+		return fmt.Errorf("%w (%w)", Errorf(Transient, "nothing was sent: another server may hold the lease now"), err)
 	}
 	return nil
 }

@@ -9,17 +9,18 @@ import (
 
 type holdKey struct{}
 
-// hold is what keeps rooms for large answers.
+// memoryPermit holds the semaphores for large responses.
 type hold struct {
 	mu    sync.Mutex
 	rooms []chan struct{}
-	late  *time.Timer // gives them up
-	over  bool
+	// expiry releases the semaphores.
+	late *time.Timer
+	over bool
 }
 
-// Hold is the context for a call whose answer, if it is a large one, keeps its room until release: what was read takes
-// memory until it is taken in, and what is written down of it takes others' time. Others wait for that room, so it is given
-// up LargeWithin after it was read, and before anything else is asked with the same context.
+// WithMemoryPermit returns a context for a call whose large response keeps its semaphore until release. What was read
+// occupies memory until it is stored, and storing it delays others that wait for the semaphore. Therefore the permit
+// is released LargeResponseTimeout after the read, and before anything else is requested with the same context.
 func Hold(ctx context.Context) (_ context.Context, release func()) {
 	h := &hold{}
 	return context.WithValue(ctx, holdKey{}, h), func() { h.giveUp(true) }
@@ -39,7 +40,7 @@ func (h *hold) has(room chan struct{}) bool {
 	return slices.Contains(h.rooms, room)
 }
 
-// keep takes over a room that was entered, unless that is over.
+// adopt takes over an acquired semaphore, unless the permit was released.
 func (h *hold) keep(room chan struct{}) bool {
 	if h == nil {
 		return false
@@ -52,7 +53,7 @@ func (h *hold) keep(room chan struct{}) bool {
 	return !h.over
 }
 
-// read says that the answer is read: from now on it is being written down.
+// startExpiry starts the timeout for storing a response that has been read.
 func (h *hold) read() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,14 +64,15 @@ func (h *hold) read() {
 	late = time.AfterFunc(LargeWithin, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.late == late { // otherwise it is another answer by now
+		// Otherwise the timer of another response is running.
+		if h.late == late {
 			h.empty()
 		}
 	})
 	h.late = late
 }
 
-// giveUp leaves all rooms; for good: none is kept any more.
+// releaseAll releases all semaphores. With final, the permit adopts no more.
 func (h *hold) giveUp(forGood bool) {
 	if h == nil {
 		return
@@ -81,7 +83,7 @@ func (h *hold) giveUp(forGood bool) {
 	h.over = h.over || forGood
 }
 
-// empty leaves all rooms; with h.mu held.
+// releaseLocked releases all semaphores; h.mu is held.
 func (h *hold) empty() {
 	for _, room := range h.rooms {
 		<-room

@@ -9,37 +9,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// What was read of one keeps the others waiting until it is taken in, but not whatever else is asked for meanwhile.
-func TestALargeAnswerKeepsItsRoomUntilItIsTakenIn(t *testing.T) { //nolint:paralleltest // the others are not to hold it
+// A large response blocks others until it is stored, but not while something else is requested.
+func TestMemoryPermit_HoldsUntilRelease(t *testing.T) { //nolint:paralleltest // other tests must not hold the semaphore
 	read := func(ctx context.Context) {
 		t.Helper()
-		if err := adapter.ReadAnswer(ctx, strings.NewReader(strings.Repeat("a", 2<<20)), 8<<20, func([]byte) error { return nil }); err != nil {
+		if err := adapter.ReadAnswer(ctx, strings.NewReader(strings.Repeat("a", 2<<20)), 8<<20,
+			func([]byte) error { return nil }); err != nil {
 			t.Error(err)
 		}
 	}
 	held, release := adapter.Hold(t.Context())
 	read(held)
 	if !adaptertest.LargeAnswerWaits(t) {
-		t.Error("another is read meanwhile")
+		t.Error("another large response is read meanwhile")
 	}
 	read(held)
 	if err := adapter.MaySend(held); err != nil {
 		t.Error(err)
 	}
 	if adaptertest.LargeAnswerWaits(t) {
-		t.Error("it is held while something else is asked")
+		t.Error("the permit is held during another request")
 	}
 	read(held)
 	if !adaptertest.LargeAnswerWaits(t) {
-		t.Error("the answer to that is not held")
+		t.Error("the response to the other request is not held")
 	}
 	release()
 	release()
 	if adaptertest.LargeAnswerWaits(t) {
-		t.Error("it is held for ever")
+		t.Error("the permit is held after release")
 	}
-	read(held) // after the end it holds nothing
+	read(held) // a released permit holds nothing
 	if adaptertest.LargeAnswerWaits(t) {
-		t.Error("it is held after its end")
+		t.Error("the released permit holds a response")
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"net/url"
 )
 
-// Reason is why a connection was not made or ended, for people. It never holds the URL that was called, as
-// that may hold a password.
+// Reason returns for people why a connection failed or ended. It omits the URL, which may contain a password.
 func Reason(err error) string {
 	var (
 		wrapped *url.Error

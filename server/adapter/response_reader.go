@@ -10,12 +10,15 @@ import (
 	"time"
 )
 
-// What all vendors together may have the server keep of answers that are being read. Small ones are free.
+// Bounds of the responses that the server reads concurrently from all vendors. Small responses are not limited.
 const (
 	middleAnswer = 1 << 20
-	mostOfLarge  = 4 << 20   // there is room for so much of what is larger until more has come
-	mostObjects  = 100_000   // of an answer: each takes some hundred bytes once it is read
-	mostParts    = 1_000_000 // commas of an answer: what is between them takes some thirty bytes
+	// largeBufferSize is the first buffer size of a larger response.
+	mostOfLarge = 4 << 20
+	// maxObjects limits the objects of a response: each takes some hundred bytes after decoding.
+	mostObjects = 100_000
+	// maxCommas limits the commas of a response: each value takes some thirty bytes after decoding.
+	mostParts = 1_000_000
 )
 
 var (
@@ -23,27 +26,30 @@ var (
 	larges  = make(chan struct{}, 1)
 )
 
-// SmallAnswer is how many bytes a vendor may send without waiting for others that send much.
+// SmallResponse is the number of bytes that a vendor may send without waiting for other large responses.
 const SmallAnswer = 64 << 10
 
-// LargeWithin is how long the rest of what is larger may take: others wait for it.
+// LargeResponseTimeout is the maximum time to receive the rest of a larger response while others wait.
 const LargeWithin = 10 * time.Second
 
-// AnswerHeader is how many bytes the header of an answer may have.
+// MaxResponseHeader is the maximum size of a response header in bytes.
 const AnswerHeader = 32 << 10
 
-// ErrLarge is the failure of reading an answer that is larger than it may be.
+// ErrTooLarge is returned for a response that exceeds its size limit.
 var ErrLarge = errors.New("the answer is too large")
 
-// ErrCrowded is the failure of reading an answer that has waited for large ones of others for more than patientFor: its vendor,
-// or the time bound of the call, may have ended it meanwhile. It says nothing about the vendor, unless that has had LargeWithin.
-var ErrCrowded = errors.New("others' large answers were being read")
+// ErrSaturated is returned for a response that has waited more than waitTolerance for other large responses. The
+// vendor, or the timeout of the call, may have ended it meanwhile. It says nothing about the vendor, unless the
+// vendor has had LargeResponseTimeout.
+var ErrCrowded = errors.New("other large responses were being read")
 
+// waitTolerance is the longest wait for other responses that cannot have caused a failure.
 const patientFor = time.Second
 
-// ReadAnswer reads an answer of at most limit bytes, and has decode take it in before others of its size are read: a
-// vendor that sends much keeps nobody waiting for longer than the time bound, and the memory of the server small. What
-// decode is given is used again afterwards. It fails with ErrLarge, with ErrCrowded, as the reader does, as ctx does, and as decode does.
+// ReadResponse reads a response of at most limit bytes and calls decode before other responses of its size class are
+// read. A vendor that sends much therefore blocks others no longer than the timeout, and the server's memory stays
+// bounded. decode must not retain its argument. It fails with ErrTooLarge, ErrSaturated, the error of r, the error of
+// ctx, or the error of decode.
 func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
 	a := &answer{Reader: r, limit: limit, buffer: new(bytes.Buffer)}
 	whole, err := a.read(SmallAnswer, nil)
@@ -70,13 +76,15 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 	if err != nil {
 		return a.failure(err)
 	}
-	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects || bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
+	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects ||
+		bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
 		return ErrLarge
 	}
 	return decode(a.buffer.Bytes())
 }
 
-// Room waits until size bytes, which are known to come, may be received beside those of others. It fails as ctx does.
+// AcquireMemory waits until size bytes, which are known to arrive, may be received in addition to those of others. It
+// fails when ctx ends.
 func Room(ctx context.Context, size int) (leave func(), err error) {
 	switch {
 	case size <= SmallAnswer:
@@ -100,7 +108,7 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 		return func() { <-room }, nil
 	}
 	select {
-	case room <- struct{}{}: // also where ctx has just ended
+	case room <- struct{}{}: // even if ctx has just ended
 		return inside()
 	default:
 	}
@@ -108,28 +116,29 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 	case room <- struct{}{}:
 		return inside()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the large answers of others: %w", ctx.Err())
+		return nil, fmt.Errorf("wait for other large responses: %w", ctx.Err())
 	}
 }
 
-// endAfter closes r, where that is possible, unless what it returns is called before; that says whether it was too late.
+// closeAfter closes r, if it is an io.Closer, unless stop is called within d. stop reports whether it was too late.
 func endAfter(r io.Reader, d time.Duration) (stop func() (late bool)) {
 	c, ok := r.(io.Closer)
 	if !ok {
 		return func() bool { return false }
 	}
-	t := time.AfterFunc(d, func() { c.Close() }) // whoever reads is told
+	// The reader gets the error of a closed connection.
+	t := time.AfterFunc(d, func() { c.Close() })
 	return func() bool { return !t.Stop() }
 }
 
-// List is a list in an answer with fewer elements than take much memory: each is larger in memory than the few bytes
-// that it may be written with.
+// List is a JSON array with a bounded number of elements: an element takes more memory than the few bytes that encode
+// it.
 type List[T any] []T
 
-// MostListed is how many elements a List has at most.
+// MaxListElements is the maximum number of elements of a List.
 const MostListed = 50_000
 
-// UnmarshalJSON fails for a list that is too long, and for one that holds null.
+// UnmarshalJSON implements json.Unmarshaler. It fails for a list that is too long or contains null.
 func (l *List[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -11,20 +11,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
+func TestReadResponse_Limits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		size, limit int
 		want        error
 	}{
 		"nothing": {0, 10, nil}, "all that may be": {10, 10, nil}, "one more": {11, 10, adapter.ErrLarge},
-		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil}, "middle": {1 << 20, 8 << 20, nil},
-		"large": {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil}, "too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
+		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil},
+		"middle": {1 << 20, 8 << 20, nil},
+		"large":  {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil},
+		"too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := -1
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit, func(b []byte) error { got = len(b); return nil })
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit,
+				func(b []byte) error { got = len(b); return nil })
 			if !errors.Is(err, test.want) || test.want == nil && got != test.size {
 				t.Errorf("%d bytes of %d: %v", got, test.size, err)
 			}
@@ -32,23 +35,24 @@ func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
 	}
 }
 
-// What is read is kept once, and not in twice the room.
-func TestLargeAnswersTakeNoMoreRoomThanTheyMayHave(t *testing.T) {
+// A response is stored once, in a buffer of about its size.
+func TestReadResponse_BufferSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
-		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error {
-			if most := size + 64<<10; cap(b) > most {
-				t.Errorf("%d bytes of room for %d", cap(b), size)
-			}
-			return nil
-		})
+		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+			func(b []byte) error {
+				if most := size + 64<<10; cap(b) > most {
+					t.Errorf("buffer of %d bytes for %d", cap(b), size)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func TestEndlessAnswersEnd(t *testing.T) {
+func TestReadResponse_EndlessBody(t *testing.T) {
 	t.Parallel()
 	err := adapter.ReadAnswer(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
@@ -60,33 +64,35 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// One large answer is being read; another does not wait for ever.
-func TestLargeAnswersWaitForOneAnother(t *testing.T) {
+// One large response is being read; another must not wait forever.
+func TestLargeResponsesWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 2<<20)
 	err := adapter.ReadAnswer(t.Context(), strings.NewReader(large), 8<<20, func([]byte) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		go func() {
-			io.WriteString(w, large[:1<<20+1]) // to a reader that ends
+			io.WriteString(w, large[:1<<20+1]) // the reader ends early
 			cancel()
 		}()
 		err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the other is read meanwhile: %v", err)
+			t.Errorf("the other response is read meanwhile: %v", err)
 		}
-		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil }) // small ones are
+		// small responses do not wait
+		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil })
 	})
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
+func TestList_Limits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MostListed-1) + `1]`: adapter.MostListed,
-		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1, `[1`: -1,
+		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1,
+		`[1`: -1,
 	} {
 		var got adapter.List[int]
 		err := json.Unmarshal([]byte(text), &got)
@@ -94,29 +100,32 @@ func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
 			t.Errorf("%.20s…: %d elements, %v", text, len(got), err)
 		}
 	}
-	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20, func([]byte) error { return nil })
+	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20,
+		func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
 		t.Errorf("too many objects: %v", err)
 	}
-	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20, func([]byte) error { return nil })
+	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20,
+		func([]byte) error { return nil })
 	if !errors.Is(err, adapter.ErrLarge) {
-		t.Errorf("too many parts: %v", err)
+		t.Errorf("too many values: %v", err)
 	}
 }
 
-// A vendor that sends megabytes again and again would otherwise have as many collected.
-func TestLargeAnswersUseTheRoomOfThoseBefore(t *testing.T) { //nolint:paralleltest // nobody else is to take it
+// A vendor that repeatedly sends megabytes must not create as much garbage.
+func TestLargeResponsesReuseBuffers(t *testing.T) { //nolint:paralleltest // other tests must not take the buffers
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
 		rooms := map[*byte]bool{}
 		const times = 20
 		for range times {
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error { rooms[&b[0]] = true; return nil })
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+				func(b []byte) error { rooms[&b[0]] = true; return nil })
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(rooms) > times/2 { // the collector takes some
-			t.Errorf("%d answers of %d bytes take %d rooms", times, size, len(rooms))
+		if len(rooms) > times/2 { // the garbage collector takes some
+			t.Errorf("%d responses of %d bytes use %d buffers", times, size, len(rooms))
 		}
 	}
 }

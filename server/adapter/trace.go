@@ -6,17 +6,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Trace begins the span of a call of a vendor over HTTP. Of its path only words are told, and that there is something
-// else; the call itself carries none of it.
+// StartSpan starts the span of an HTTP call to a vendor. The span contains only the known words of the path and
+// placeholders for the rest; the request carries no trace headers.
 func Trace(ctx context.Context, vendor, base, method, path string, words []string) (context.Context, traces.Span) {
 	if !traces.On(ctx) {
 		return ctx, traces.Span{}
 	}
 	pattern := traces.Pattern(path, words...)
-	return traces.Begin(ctx, method+" "+pattern, append(traces.At(base), traces.Adapter(vendor), traces.Method(method), traces.Operation(pattern))...)
+	return traces.Begin(ctx, method+" "+pattern,
+		append(traces.At(base), traces.Adapter(vendor), traces.Method(method), traces.Operation(pattern))...)
 }
 
-// TraceCommand begins the span of a command to a gateway. Command is a word of the gateway's protocol.
+// StartCommandSpan starts the span of a command to a gateway. command is a word of the gateway's protocol.
 func TraceCommand(ctx context.Context, vendor, address, command string) (context.Context, traces.Span) {
 	if !traces.On(ctx) {
 		return ctx, traces.Span{}
@@ -24,7 +25,7 @@ func TraceCommand(ctx context.Context, vendor, address, command string) (context
 	return traces.Begin(ctx, command, append(traces.At(address), traces.Adapter(vendor), traces.Operation(command))...)
 }
 
-// Traced ends the span of a call that has failed with err.
+// EndSpan ends the span of a call. err is the result of the call.
 func Traced(span traces.Span, err error) {
 	if err != nil && span.On() {
 		span.Fail(traces.Word(err, string(ClassOf(err))))

@@ -5,16 +5,19 @@ import (
 	"time"
 )
 
-// Transport is a new one for the cloud of one account, with bounds for what a vendor may send that nobody has asked for.
+// NewTransport returns an HTTP transport for the cloud of one account, with bounds for unsolicited data.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = AnswerHeader
 	t.HTTP2 = &http.HTTP2Config{
-		MaxReadFrameSize:              16 << 10,  // for as much there is room made as soon as the header of a frame has come
-		MaxReceiveBufferPerStream:     256 << 10, // of an answer that nobody reads yet: 4 MiB, unless this is said
+		// net/http allocates a buffer of the announced frame size when the frame header arrives.
+		MaxReadFrameSize: 16 << 10,
+		// The default is 4 MiB per unread response.
+		MaxReceiveBufferPerStream:     256 << 10,
 		MaxReceiveBufferPerConnection: 1 << 20,
-		SendPingTimeout:               15 * time.Second, // without a frame: many calls share a connection, which may be dead
-		PingTimeout:                   15 * time.Second,
+		// Many calls share a connection, which may be dead.
+		SendPingTimeout: 15 * time.Second,
+		PingTimeout:     15 * time.Second,
 	}
 	return t
 }

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// What HTTP/2 lets a peer send before anybody reads it is said when a connection begins: by itself Go takes 4 MiB of each answer, past
-// all that is counted of answers being read.
-func TestPeersOfHTTP2AreToldToSendLittleAtOnce(t *testing.T) {
+// HTTP/2 announces the receive windows when a connection starts. The default of net/http is 4 MiB per response,
+// beyond all limits of responses being read.
+func TestHTTP2ReceiveWindows(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	trust := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates, NextProtos: []string{"h2"}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: server.TLS.Certificates, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestPeersOfHTTP2AreToldToSendLittleAtOnce(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		begin := make([]byte, 24+9) // the preface, and the header of the frame of settings
+		begin := make([]byte, 24+9) // the preface and the header of the SETTINGS frame
 		if _, err := io.ReadFull(c, begin); err != nil {
 			return
 		}
@@ -55,6 +56,6 @@ func TestPeersOfHTTP2AreToldToSendLittleAtOnce(t *testing.T) {
 	const maxFrameSize, initialWindowSize = 5, 4 // RFC 9113 section 6.5.2
 	got, ok := <-told
 	if !ok || got[maxFrameSize] != 16<<10 || got[initialWindowSize] != 256<<10 {
-		t.Errorf("it is told %v", got)
+		t.Errorf("the announced settings are %v", got)
 	}
 }

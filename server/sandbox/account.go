@@ -12,19 +12,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// AccountSpec says which locks a vendor account has.
+// AccountSpec describes the locks of a vendor account.
 type AccountSpec struct {
-	Key             string   // names the account; with the seed it decides the account's token and identifiers
-	Profiles        []string // empty: all
-	LocksPerProfile int      // 0: 1
+	// Key identifies the account. With the seed, it determines the token and the identifiers of the account.
+	Key string
+	// Profiles defaults to all profiles.
+	Profiles []string
+	// LocksPerProfile defaults to 1.
+	LocksPerProfile int
 }
 
 var errClosed = errors.New("the sandbox is closed")
 
 // Account is a vendor account.
 type Account struct {
-	ID    string
-	Token string // the bearer token of its requests
+	ID string
+	// Token is the bearer token of the account's requests.
+	Token string
 	Locks []Lock
 }
 
@@ -35,9 +39,9 @@ type Lock struct {
 	Name    string
 }
 
-// EnsureAccount makes the account and those of its locks that it does not have yet; a new lock has a few
-// codes on it. A lock with a file in Options.Dir is as it was left, a removed one stays removed. It
-// fails for an unknown profile, for a file that cannot be read or written, and after Close.
+// EnsureAccount creates the account and its missing locks; a new lock has a few codes. A lock with a file in
+// Options.Dir keeps its state, and a removed lock stays removed. It fails for an unknown profile, for a file that
+// cannot be read or written, and after Close.
 func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +56,7 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	for _, name := range names {
 		for n := range max(1, spec.LocksPerProfile) {
 			if err := a.ensureLock(spec.Key, name, n); err != nil {
-				return Account{}, fmt.Errorf("make lock %d of profile %q: %w", n+1, name, err)
+				return Account{}, fmt.Errorf("create lock %d of profile %q: %w", n+1, name, err)
 			}
 		}
 	}
@@ -63,7 +67,7 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	return account, nil
 }
 
-// Forget ends the account of a key, with what its locks remember.
+// Forget deletes the account and the files of its locks and access systems.
 func (s *Sandbox) Forget(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,11 +87,11 @@ func (s *Sandbox) Forget(key string) error {
 	return errors.Join(errs...)
 }
 
-// account is the cloud's side of a vendor account.
+// account is a vendor account in the cloud.
 type account struct {
 	box     *Sandbox
 	id      string
-	gateway *gate // shared by the locks that are busy together
+	gateway *gate // shared by the locks of busyGateway profiles
 
 	mu      sync.Mutex
 	locks   []*lock
@@ -96,7 +100,7 @@ type account struct {
 	state   accountState
 }
 
-// accountState is what is kept of an account beside its locks. It is also the file's format.
+// accountState is the persistent state of an account without its locks, and the format of its file.
 type accountState struct {
 	Revoked  bool       `json:"revoked"`
 	Webhooks []*webhook `json:"webhooks"`
@@ -110,7 +114,7 @@ func (a *account) all() []*lock {
 	return slices.Clone(a.locks)
 }
 
-// lock finds a lock that has not been removed.
+// lock returns the lock with the id, or nil if it does not exist or was removed.
 func (a *account) lock(id string) *lock {
 	a.mu.Lock()
 	l := a.byID[id]
@@ -144,12 +148,12 @@ func (a *account) ensureLock(key, profile string, n int) error {
 		}
 	}
 	l.view = slices.Clone(l.mem.Codes)
-	l.autoLock() // what it had begun when the sandbox ended; nobody else has it yet
+	l.autoLock() // restarts the timer; l.mu is not needed yet
 	a.locks, a.byID[id] = append(a.locks, l), l
 	return nil
 }
 
-// revoke stops or restores the account's token, and tells its webhooks of the former.
+// revoke revokes or restores the account's token, and pushes an event for a revocation.
 func (a *account) revoke(revoked bool) error {
 	a.mu.Lock()
 	a.state.Revoked = revoked
@@ -169,7 +173,7 @@ func (a *account) isRevoked() bool {
 
 func (s *Sandbox) files() files { return files(s.opts.Dir) }
 
-// idOf is the identifier that belongs to the parts under this seed.
+// idOf returns the identifier that the seed and the parts determine.
 func (s *Sandbox) idOf(parts ...string) string {
 	return uuid.NewSHA1(uuid.UUID{}, s.tokens.digest(parts...)).String()
 }

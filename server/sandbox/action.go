@@ -10,14 +10,15 @@ import (
 // action is a lock or unlock command.
 type action struct{ id, customID, name string }
 
-// keptActions is how many commands per lock a custom_id is compared with.
+// keptActions is the number of commands per lock whose custom_id is remembered.
 const keptActions = 64
 
-// act accepts a lock or unlock command, or finds the one that the same custom_id has given before.
+// act accepts a lock or unlock command, or returns the earlier one with the same custom_id.
 func (l *lock) act(name, customID string) (action, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 && customID != "" {
+	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 &&
+		customID != "" {
 		return l.actions[i], nil
 	}
 	if !l.mem.reachable() {
@@ -43,7 +44,7 @@ func (l *lock) act(name, customID string) (action, *problem) {
 	return a, nil
 }
 
-// move moves the bolt and announces the outcome. The caller holds l.mu.
+// move moves the bolt and announces the outcome; l.mu is held.
 func (l *lock) move(e event, locked bool) *problem {
 	p := l.commit(func(m *memory) *problem {
 		if m.Jammed {
@@ -63,7 +64,7 @@ func (l *lock) move(e event, locked bool) *problem {
 	return p
 }
 
-// setAutoLock accepts that the lock is to lock itself a while after it was unlocked, or is not to.
+// setAutoLock accepts a change of the auto-lock setting.
 func (l *lock) setAutoLock(on bool, seconds float64) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +96,8 @@ func (l *lock) setAutoLock(on bool, seconds float64) *problem {
 	return nil
 }
 
-// autoLock has the lock lock itself in a while where it is unlocked and is to do that. It does so by itself, whether
-// the cloud reaches it or not. The caller holds l.mu.
+// autoLock starts the timer that locks an unlocked lock. It works even if the cloud cannot reach the lock; l.mu is
+// held.
 func (l *lock) autoLock() {
 	l.turns++
 	if l.mem.Locked || !l.mem.AutoLock {
@@ -108,7 +109,8 @@ func (l *lock) autoLock() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if turn == l.turns && !l.mem.Removed {
-			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true) // a jam is announced
+			// a jam is announced
+			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true)
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// box is a sandbox with one account, spoken to over HTTP.
+// box is a sandbox with one account, called over HTTP.
 type box struct {
 	*sandbox.Sandbox
 	url     string
@@ -46,7 +46,7 @@ func open(t testing.TB, o sandbox.Options, profiles ...string) *box {
 // object is a JSON object.
 type object = map[string]any
 
-// call makes a request and gives the status and the answer.
+// call sends a request and returns the status and the response.
 func (b *box) call(t testing.TB, method, path string, body any) (int, object) {
 	t.Helper()
 	return b.callAs(t, b.account.Token, method, path, body)
@@ -81,7 +81,7 @@ func (b *box) callAs(t testing.TB, token, method, path string, body any) (int, o
 	return resp.StatusCode, answer
 }
 
-// ok makes a request that must succeed.
+// ok sends a request that must succeed.
 func (b *box) ok(t testing.TB, method, path string, body any) object {
 	t.Helper()
 	status, answer := b.call(t, method, path, body)
@@ -91,7 +91,7 @@ func (b *box) ok(t testing.TB, method, path string, body any) object {
 	return answer
 }
 
-// refuses says that a request is answered with the error.
+// refuses requires that a request fails with the code.
 func (b *box) refuses(t testing.TB, code, method, path string, body any) object {
 	t.Helper()
 	status, answer := b.call(t, method, path, body)
@@ -112,13 +112,13 @@ func (b *box) faults(t testing.TB, f sandbox.Faults) {
 	b.ok(t, http.MethodPut, b.controlPath("faults"), f)
 }
 
-// memory is what is on the lock.
+// memory returns the content of the lock.
 func (b *box) memory(t testing.TB) []object {
 	t.Helper()
 	return objects(b.ok(t, http.MethodGet, b.controlPath("memory"), nil)["access_codes"])
 }
 
-// list is what the cloud shows.
+// list returns the codes as shown by the cloud.
 func (b *box) list(t testing.TB) []object {
 	t.Helper()
 	return objects(b.ok(t, http.MethodGet, b.codesPath(), nil)["access_codes"])
@@ -132,7 +132,7 @@ func objects(v any) []object {
 	return all
 }
 
-// with is the code with the field, nil where there is none.
+// with returns the code with the field, or nil.
 func with(codes []object, field string, value any) object {
 	if i := slices.IndexFunc(codes, func(c object) bool { return c[field] == value }); i >= 0 {
 		return codes[i]
@@ -140,7 +140,7 @@ func with(codes []object, field string, value any) object {
 	return nil
 }
 
-// put puts a code on the lock and waits until it is there.
+// put writes a code and waits until it is on the lock.
 func (b *box) put(t testing.TB, body object) string {
 	t.Helper()
 	id, _ := b.ok(t, http.MethodPost, b.codesPath(), body)["access_code_id"].(string)
@@ -148,7 +148,7 @@ func (b *box) put(t testing.TB, body object) string {
 	return id
 }
 
-// events are the pushes that a webhook got.
+// events receives the pushes of a webhook.
 type events struct{ got chan object }
 
 func (b *box) subscribe(t testing.TB, names ...string) *events {
@@ -166,7 +166,7 @@ func (b *box) subscribe(t testing.TB, names ...string) *events {
 	return e
 }
 
-// next is the next push of the type.
+// next returns the next push of the type.
 func (e *events) next(t testing.TB, name string) object {
 	t.Helper()
 	deadline := time.After(testenv.Timeout(testenv.WaitTimeout))

@@ -6,7 +6,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// controls are the paths below /sandbox; the package comment lists them.
+// controls registers the paths below /sandbox, which the package comment lists.
 func controls(r chi.Router) {
 	r.Post("/account/revoke", revoke(true))
 	r.Post("/account/restore", revoke(false))
@@ -31,7 +31,7 @@ func controls(r chi.Router) {
 	})
 }
 
-// done is the answer where there is nothing to tell.
+// done is the body of an empty response.
 var done = map[string]any{}
 
 func control(act func(*http.Request, *lock) (any, *problem)) http.HandlerFunc {
@@ -79,7 +79,7 @@ func setBattery(r *http.Request, l *lock) (any, *problem) {
 	return done, l.setBattery(*req.BatteryLevel)
 }
 
-// rename is the owner giving the lock another name in the vendor's app, of which the cloud tells nobody.
+// rename is a new name that the owner sets in the vendor's app. The cloud sends no event.
 func rename(r *http.Request, l *lock) (any, *problem) {
 	var req struct {
 		Name string `json:"name"`
@@ -88,7 +88,7 @@ func rename(r *http.Request, l *lock) (any, *problem) {
 		return nil, p
 	}
 	if req.Name == "" {
-		return nil, refuse(invalidRequest, "name is needed.")
+		return nil, refuse(invalidRequest, "name is required.")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +140,7 @@ func keypadAdd(r *http.Request, l *lock) (any, *problem) {
 		return nil, p
 	}
 	if req.Name == nil || req.Code == nil {
-		return nil, refuse(invalidRequest, "name and code are needed.")
+		return nil, refuse(invalidRequest, "name and code are required.")
 	}
 	return l.addByHand(*req.Name, *req.Code, req.Request)
 }
@@ -163,7 +163,7 @@ func keypadEnter(r *http.Request, l *lock) (any, *problem) {
 		return nil, p
 	}
 	if req.Code == nil {
-		return nil, refuse(invalidRequest, "code is needed.")
+		return nil, refuse(invalidRequest, "code is required.")
 	}
 	c, p := l.enter(*req.Code)
 	if c == nil {

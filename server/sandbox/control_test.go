@@ -13,14 +13,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestACodeOpensInItsTimeFrameByTheLocksClock(t *testing.T) {
+func TestCodeOpensInItsTimeFrame(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	now.Store(start.Unix())
 	b := open(t, sandbox.Options{Seed: 7, Clock: func() time.Time { return time.Unix(now.Load(), 0) }}, "august")
 	e := b.subscribe(t)
-	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour), "ends_at": start.Add(2 * time.Hour)})
+	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour),
+		"ends_at": start.Add(2 * time.Hour)})
 	for _, c := range []struct {
 		after time.Duration
 		skew  time.Duration
@@ -47,7 +48,8 @@ func TestACodeOpensInItsTimeFrameByTheLocksClock(t *testing.T) {
 			continue
 		}
 		e.next(t, "access_code.used")
-		if done := e.next(t, "lock.action_completed"); done["performed_via"] != "pin_code" || done["status"] != "success" {
+		if done := e.next(t, "lock.action_completed"); done["performed_via"] != "pin_code" ||
+			done["status"] != "success" {
 			t.Errorf("announced as %v", done)
 		}
 	}
@@ -73,13 +75,15 @@ func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	e := b.subscribe(t)
 	path := "/locks/" + b.lock() + "/actions"
 	first := b.ok(t, http.MethodPost, path, object{"action": "unlock", "custom_id": "a1"})
-	if done := e.next(t, "lock.action_completed"); done["action_id"] != first["action_id"] || done["custom_id"] != "a1" {
+	if done := e.next(t, "lock.action_completed"); done["action_id"] != first["action_id"] ||
+		done["custom_id"] != "a1" {
 		t.Errorf("announced as %v, accepted as %v", done, first)
 	}
 	if state := b.ok(t, http.MethodGet, "/locks/"+b.lock(), nil)["lock_state"]; state != "unlocked" {
 		t.Errorf("the lock is %v", state)
 	}
-	if again := b.ok(t, http.MethodPost, path, object{"action": "unlock", "custom_id": "a1"}); again["action_id"] != first["action_id"] {
+	if again := b.ok(t, http.MethodPost, path,
+		object{"action": "unlock", "custom_id": "a1"}); again["action_id"] != first["action_id"] {
 		t.Errorf("the same custom_id gave another action: %v", again)
 	}
 	b.ok(t, http.MethodPost, b.controlPath("jam"), object{"jammed": true})
@@ -92,14 +96,15 @@ func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodPost, path, object{"action": "lock"})
 }
 
-func TestActionsAreDoneInTheOrderTheyWereAskedFor(t *testing.T) {
+func TestActionsAreExecutedInOrder(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
 	b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 1, Max: 500}})
 	var asked, done []any
 	for i := range 20 {
-		asked = append(asked, b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": []string{"lock", "unlock"}[i%2]})["action_id"])
+		asked = append(asked, b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions",
+			object{"action": []string{"lock", "unlock"}[i%2]})["action_id"])
 	}
 	for range asked {
 		done = append(done, e.next(t, "lock.action_completed")["action_id"])
@@ -109,14 +114,15 @@ func TestActionsAreDoneInTheOrderTheyWereAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
+func TestKeypadOfOfflineLock(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821"})
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodGet, b.codesPath()+"?refresh=true", nil)
-	id := b.ok(t, http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821"})["access_code_id"]
+	id := b.ok(t, http.MethodPost, b.controlPath("keypad/codes"),
+		object{"name": "Guest", "code": "4821"})["access_code_id"]
 	answer := b.ok(t, http.MethodGet, b.codesPath(), nil)
 	if answer["stale"] != true || with(objects(answer["access_codes"]), "access_code_id", id) != nil {
 		t.Errorf("the cloud shows %v", answer)
@@ -130,10 +136,10 @@ func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
 		select {
 		case told := <-e.got:
 			if told["event_type"] != want {
-				t.Errorf("told %v, want %s", told, want)
+				t.Errorf("event %v, want %s", told, want)
 			}
 		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-			t.Fatalf("nothing is told, want %s", want)
+			t.Fatalf("no event, want %s", want)
 		}
 	}
 }
@@ -146,18 +152,19 @@ func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 	b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": "unlock"})
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 
-	// When a later write of the same latency has reached another lock, the first one's time is over.
+	// When a later write with the same latency has reached another lock, the first one is due.
 	other := "/locks/" + b.account.Locks[1].ID
 	b.ok(t, http.MethodPut, "/sandbox"+other+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}})
 	later := b.ok(t, http.MethodPost, other+"/access_codes", object{"name": "Guest", "code": "4821"})["access_code_id"]
 	testenv.Until(t, "the later write has arrived", func() bool {
-		return with(objects(b.ok(t, http.MethodGet, "/sandbox"+other+"/memory", nil)["access_codes"]), "access_code_id", later) != nil
+		return with(objects(b.ok(t, http.MethodGet, "/sandbox"+other+"/memory", nil)["access_codes"]),
+			"access_code_id", later) != nil
 	})
 	if with(b.memory(t), "access_code_id", id) != nil {
 		t.Fatal("the code reached an offline lock")
 	}
 	if state := b.ok(t, http.MethodGet, "/locks/"+b.lock(), nil)["lock_state"]; state != "locked" {
-		t.Errorf("an offline lock was made %v", state)
+		t.Errorf("an offline lock became %v", state)
 	}
 	b.ok(t, http.MethodPost, b.controlPath("online"), object{})
 	testenv.Until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
@@ -173,7 +180,8 @@ func TestAKeypadCodeObeysTheLock(t *testing.T) {
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, path, object{"name": "Other"})
 	b.refuses(t, "INVALID_PIN", http.MethodPatch, path+"/"+id, object{"code": "48"})
 	b.ok(t, http.MethodPatch, path+"/"+id, object{"code": "4822"})
-	if c := with(b.memory(t), "access_code_id", id); c["code"] != "4822" || c["name"] != "Guest" || c["origin"] != "keypad" {
+	if c := with(b.memory(t), "access_code_id", id); c["code"] != "4822" || c["name"] != "Guest" ||
+		c["origin"] != "keypad" {
 		t.Errorf("the code is now %v", c)
 	}
 	b.ok(t, http.MethodDelete, path+"/"+id, nil)
@@ -182,13 +190,13 @@ func TestAKeypadCodeObeysTheLock(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, path, object{"name": "Other", "code": "4823"})
 }
 
-// Whoever does not know whether a request has come through sends it again.
-func TestAKeypadCodeIsTypedInOnceForOneRequest(t *testing.T) {
+// A client that does not know the outcome of a request repeats it.
+func TestKeypadRequestIsRepeatable(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	path, body := b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821", "request": "r1"}
 	id := b.ok(t, http.MethodPost, path, body)["access_code_id"]
-	b.faults(t, sandbox.Faults{SlotsTaken: 1000}) // of which it needs none
+	b.faults(t, sandbox.Faults{SlotsTaken: 1000}) // a repeated request needs no slot
 	if again := b.ok(t, http.MethodPost, path, body); again["access_code_id"] != id {
 		t.Errorf("the same request typed in another code: %v", again)
 	}
@@ -274,7 +282,7 @@ func TestAFailureRateIsReproducible(t *testing.T) {
 	}
 }
 
-func TestAFaultOfWritesLeavesReadsAlone(t *testing.T) {
+func TestWriteFaultsDoNotAffectReads(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	b.faults(t, sandbox.Faults{FailureRate: map[string]float64{"full": 1}})
@@ -282,7 +290,7 @@ func TestAFaultOfWritesLeavesReadsAlone(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821"})
 }
 
-func TestAFullLockRefusesAtOnce(t *testing.T) {
+func TestFullLockRefuses(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	b.faults(t, sandbox.Faults{SlotsTaken: 246, LatencyMS: slow.LatencyMS}) // of 250, and three codes
@@ -290,14 +298,14 @@ func TestAFullLockRefusesAtOnce(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4822"})
 }
 
-func TestAListStaysBehindForItsWindow(t *testing.T) {
+func TestListLag(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	window := 60_000
 	b.faults(t, sandbox.Faults{ListLagMS: &window})
 	id := b.put(t, object{"name": "Guest", "code": "4821"})
 	if with(b.list(t), "access_code_id", id) != nil {
-		t.Error("the list has the code at once")
+		t.Error("the list has the code immediately")
 	}
 	b.refuses(t, "PIN_CONFLICT", http.MethodPost, b.codesPath(), object{"name": "Other", "code": "4821"})
 }
@@ -336,8 +344,10 @@ func TestPushesAreLostLateDoubledAndRepeated(t *testing.T) {
 func TestAWebhookIsOnePerURL(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	first := b.ok(t, http.MethodPost, "/webhooks", object{"url": "http://127.0.0.1:1/a", "events": []string{"device.online"}})
-	again := b.ok(t, http.MethodPost, "/webhooks", object{"url": "http://127.0.0.1:1/a", "events": []string{"device.offline"}})
+	first := b.ok(t, http.MethodPost, "/webhooks",
+		object{"url": "http://127.0.0.1:1/a", "events": []string{"device.online"}})
+	again := b.ok(t, http.MethodPost, "/webhooks",
+		object{"url": "http://127.0.0.1:1/a", "events": []string{"device.offline"}})
 	if first["webhook_id"] != again["webhook_id"] || again["status"] != "active" {
 		t.Errorf("%v and %v", first, again)
 	}
@@ -351,7 +361,7 @@ func TestAWebhookIsOnePerURL(t *testing.T) {
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, "/webhooks", object{"url": "nowhere"})
 }
 
-func TestALowBatteryIsToldOnce(t *testing.T) {
+func TestLowBatteryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	e := b.subscribe(t)
@@ -359,15 +369,15 @@ func TestALowBatteryIsToldOnce(t *testing.T) {
 		b.ok(t, http.MethodPost, b.controlPath("battery"), object{"battery_level": level})
 	}
 	if low := e.next(t, "device.low_battery"); low["battery_level"] != 20.0 {
-		t.Errorf("told %v", low)
+		t.Errorf("event %v", low)
 	}
 	if next := e.next(t, "battery.replaced"); next["battery_level"] != 90.0 {
-		t.Errorf("told %v", next)
+		t.Errorf("event %v", next)
 	}
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, b.controlPath("battery"), object{"battery_level": 101})
 }
 
-func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
+func TestCloseCancelsPendingWrites(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7, Speed: 0.001}, "august")
 	hanging := make(chan struct{})

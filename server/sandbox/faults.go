@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// Faults are the knobs of one lock. They are not kept across a restart. Rates are probabilities, 0 to 1.
+// Faults configures the faults of one lock. It is not persistent. Rates are probabilities between 0 and 1.
 type Faults struct {
-	// LatencyMS replaces the profile's latency, whatever the sandbox's speed.
+	// LatencyMS replaces the profile's latency, independent of Options.Speed.
 	LatencyMS *Range `json:"latency_ms,omitempty"`
-	// FailureRate makes requests about the lock fail, by class: transient, rate_limited and auth_revoked any
-	// request; offline, busy, duplicate, full and invalid writes; unconfirmed lets a write through and cuts
-	// the connection in place of an answer; failed accepts a write that then fails on the lock.
+	// FailureRate is the probability of failed requests by class. transient, rate_limited, and auth_revoked apply to
+	// all requests; offline, busy, duplicate, full, and invalid to writes. unconfirmed executes a write and closes
+	// the connection instead of responding. failed accepts a write that then fails on the lock.
 	FailureRate map[string]float64 `json:"failure_rate,omitempty"`
 	// DropNext is the number of writes to accept without effect.
 	DropNext int `json:"drop_next,omitempty"`
 
-	LateWebhookMS    int     `json:"late_webhook_ms,omitempty"` // added to each
+	// LateWebhookMS is the additional delay of each webhook event.
+	LateWebhookMS    int     `json:"late_webhook_ms,omitempty"`
 	DuplicateWebhook float64 `json:"duplicate_webhook,omitempty"`
 	LostWebhook      float64 `json:"lost_webhook,omitempty"`
 
-	// ListLagMS replaces the profile's time by which the list stays behind the lock.
+	// ListLagMS replaces the time by which the profile's list lags behind the lock.
 	ListLagMS *int `json:"eventual_consistency_window_ms,omitempty"`
-	// SlotsTaken is the number of slots in use by what the cloud does not list.
+	// SlotsTaken is the number of slots that are in use but not listed by the cloud.
 	SlotsTaken int `json:"slots_taken,omitempty"`
 	// ClockSkewMS is how far the lock's clock is ahead.
 	ClockSkewMS int `json:"clock_skew_ms,omitempty"`
-	// Masked hides PINs, as many a gateway does; the lock's capabilities say so.
+	// Masked hides PINs, as many gateways do. The capabilities of the lock reflect that.
 	Masked bool `json:"masked,omitempty"`
 }
 
-// Range is from Min to Max.
+// Range is an inclusive range.
 type Range struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -47,7 +48,7 @@ func (f Faults) listLag(profile time.Duration) time.Duration {
 	return profile
 }
 
-// check says which knob is out of its range.
+// check returns a problem for a value out of range.
 func (f Faults) check() *problem {
 	rates := maps.Clone(f.FailureRate)
 	if rates == nil {
@@ -55,7 +56,8 @@ func (f Faults) check() *problem {
 	}
 	for class := range rates {
 		if _, ok := faults[class]; !ok {
-			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class, slices.Sorted(maps.Keys(faults)))
+			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class,
+				slices.Sorted(maps.Keys(faults)))
 		}
 	}
 	rates["duplicate_webhook"], rates["lost_webhook"] = f.DuplicateWebhook, f.LostWebhook
@@ -75,17 +77,17 @@ func (f Faults) check() *problem {
 	return nil
 }
 
-// fault is what goes wrong with one request.
+// fault is the fault of one request.
 type fault struct {
-	problem *problem // the answer
-	abort   bool     // do it, then cut the connection
-	broken  bool     // accept it, and let it fail on the lock
+	problem *problem // the response
+	abort   bool     // execute, then close the connection
+	broken  bool     // accept, then fail on the lock
 }
 
-// faults are the classes of Faults.FailureRate. The kind is empty where the request is let through.
+// faults maps the classes of Faults.FailureRate. An empty kind lets the request through.
 var faults = map[string]struct {
 	kind  kind
-	reads bool // also reads fail with it
+	reads bool // applies to reads as well
 }{
 	"transient":    {unavailable, true},
 	"rate_limited": {rateLimited, true},
@@ -99,7 +101,7 @@ var faults = map[string]struct {
 	"failed":       {},
 }
 
-// draw decides what goes wrong with the next request about the lock.
+// draw draws the fault of the next request about the lock.
 func (l *lock) draw(write bool) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +122,7 @@ func (l *lock) draw(write bool) fault {
 		case class == "failed":
 			return fault{broken: true}
 		}
-		p := &problem{kind: f.kind, message: fmt.Sprintf("The sandbox was told to fail as %s.", class)}
+		p := &problem{kind: f.kind, message: fmt.Sprintf("The sandbox is configured to fail with class %s.", class)}
 		if p.kind == unavailable || p.kind == rateLimited || p.kind == deviceBusy {
 			p.retryAfter = l.box.scaled(time.Second)
 		}

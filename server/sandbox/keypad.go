@@ -2,13 +2,13 @@ package sandbox
 
 import "slices"
 
-// addByHand programs a code at the keypad. The lock obeys the same rules as with remote writes, save that
-// somebody at the keypad chooses the PIN. What is on its way the lock does not know yet. A request that has typed a code in
-// finds that one.
+// addByHand adds a code at the keypad. The rules are those of remote writes, except that the person at the keypad
+// chooses the PIN. The lock does not know pending writes yet. A repeated request returns its code.
 func (l *lock) addByHand(name, pin, request string) (c stored, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.mem.Codes, func(c stored) bool { return c.Request == request }); i >= 0 && request != "" {
+	if i := slices.IndexFunc(l.mem.Codes, func(c stored) bool { return c.Request == request }); i >= 0 &&
+		request != "" {
 		return l.mem.Codes[i], nil
 	}
 	c = stored{Name: name, PIN: pin, Origin: fromKeypad, Request: request}
@@ -29,7 +29,7 @@ func (l *lock) addByHand(name, pin, request string) (c stored, p *problem) {
 	return c, p
 }
 
-// changeByHand changes the code's name or PIN at the keypad; nil leaves it.
+// changeByHand changes the code's name or PIN at the keypad; nil keeps the value.
 func (l *lock) changeByHand(id string, name, pin *string) (c stored, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,8 +74,8 @@ func (l *lock) deleteByHand(id string) *problem {
 	return p
 }
 
-// enter is somebody typing a PIN at the door: it opens for a code whose time frame the lock's clock is in.
-// The code is nil where the PIN is not accepted. It fails with LOCK_JAMMED.
+// enter enters a PIN at the door. The door opens for a code whose time frame contains the time of the lock's clock.
+// The returned code is nil if the PIN is not accepted. It fails with LOCK_JAMMED.
 func (l *lock) enter(pin string) (*stored, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *lock) enter(pin string) (*stored, *problem) {
 	return c, l.move(e, false)
 }
 
-// lockByHand is somebody pressing the keypad's button. It fails with LOCK_JAMMED.
+// lockByHand presses the lock button of the keypad. It fails with LOCK_JAMMED.
 func (l *lock) lockByHand() *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// listed is a code as the cloud shows it.
+// listed is a code as shown by the cloud.
 type listed struct {
 	stored
 	Status  status
@@ -22,8 +22,8 @@ const (
 	statusFailed   status = "failed"
 )
 
-// list is the cloud's copy of what is on the lock with what is on its way; stale while the lock is
-// offline. Refresh is DEVICE_OFFLINE then.
+// list returns the cloud's copy of the codes on the lock, including pending writes; stale while the lock is offline.
+// With refresh, an offline lock is DEVICE_OFFLINE.
 func (l *lock) list(refresh bool) (codes []listed, stale bool, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *lock) listing() []listed {
 	return append(codes, l.failures()...)
 }
 
-// failures are the creations that never became a code.
+// failures returns the failed creations.
 func (l *lock) failures() []listed {
 	var codes []listed
 	for _, f := range l.failed {

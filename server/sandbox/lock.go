@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lock is one lock: its memory, and what the cloud knows and intends beside it.
+// lock is one lock: its memory, and the state of the cloud about it.
 type lock struct {
 	acct *account
 	box  *Sandbox
@@ -21,23 +21,22 @@ type lock struct {
 
 	mu      sync.Mutex
 	mem     memory
-	ended   bool                // it is forgotten: nothing is written down any more
+	ended   bool                // the account was deleted: files are not written
 	view    []stored            // the cloud's copy of mem.Codes
-	ops     []*op               // on their way, oldest first
-	lastAt  time.Time           // no write overtakes an earlier one
-	failed  map[string]*failure // by access code: what became of the last write
+	ops     []*op               // pending writes, oldest first
+	lastAt  time.Time           // time of the last pending write; later ones follow it
+	failed  map[string]*failure // failed last writes by access code
 	actions []action            // the last lock and unlock commands, oldest first
-	actedAt time.Time           // no command overtakes an earlier one
-	turns   int                 // counts what the bolt and its automatic have been told, so that an old timer does nothing
+	actedAt time.Time           // time of the last pending command; later ones follow it
+	turns   int                 // generation of the auto-lock timer; an older timer does nothing
 	faults  Faults
 	rng     *rand.Rand
 }
 
-// gate lets one write at a time through to what is behind it.
+// gate admits one write at a time.
 type gate struct{ taken atomic.Bool }
 
-// failure is a write that was accepted and then failed. Code is set where it was a creation, which then
-// exists nowhere else.
+// failure is an accepted write that failed. code is set for a creation, whose code exists nowhere else.
 type failure struct {
 	problem *problem
 	code    *stored
@@ -45,7 +44,11 @@ type failure struct {
 
 func (a *account) newLock(id string, prof profile, n int) *lock {
 	l := &lock{
-		acct: a, box: a.box, id: id, name: prof.LockName, prof: prof,
+		acct:   a,
+		box:    a.box,
+		id:     id,
+		name:   prof.LockName,
+		prof:   prof,
 		failed: map[string]*failure{},
 		rng:    a.box.rngOf("rng", id),
 	}
@@ -61,8 +64,8 @@ func (a *account) newLock(id string, prof profile, n int) *lock {
 	return l
 }
 
-// factory is the memory of the profile's nth lock, which somebody has used for a while. Its PINs are the same in every
-// sandbox, so that a PIN which an example or a test gives to a new code is free everywhere or nowhere.
+// factory returns the initial memory of the profile's nth lock, which looks used. Its PINs are equal in every
+// sandbox, so that a PIN in an example or a test is free everywhere or nowhere.
 func (l *lock) factory(n int) memory {
 	m := memory{LockID: l.id, Online: true, Locked: true, BatteryLevel: 60 + l.rng.IntN(40)}
 	pins := rand.New(rand.NewPCG(binary.BigEndian.Uint64(Tokens(0).digest("factory", l.prof.Provider)), uint64(n)))
@@ -76,7 +79,7 @@ func (l *lock) factory(n int) memory {
 
 func (l *lock) file() string { return "locks/" + l.id + ".json" }
 
-// codeID is the next access code's identifier. It begins with the lock's.
+// codeID returns the next identifier of an access code, which starts with that of the lock.
 func (l *lock) codeID(m *memory) string {
 	m.NextCode++
 	return fmt.Sprintf("ac_%s_%d", l.id, m.NextCode)
@@ -88,16 +91,16 @@ func (l *lock) isRemoved() bool {
 	return l.mem.Removed
 }
 
-// now is what the lock's own clock shows.
+// now returns the time of the lock's clock.
 func (l *lock) now() time.Time {
 	return l.box.opts.Clock().Add(l.faults.skew())
 }
 
-// commit changes the lock's memory, file first, and lets the cloud see it. Where change or the file
-// fails, nothing has changed. The caller holds l.mu.
+// commit changes the lock's memory, file first, and publishes it to the cloud. If change or the file fails, nothing
+// changes; l.mu is held.
 func (l *lock) commit(change func(*memory) *problem) *problem {
 	if l.ended {
-		return refuse(lockNotFound, "There is no such lock any more.")
+		return refuse(lockNotFound, "There is no such lock.")
 	}
 	m := l.mem.clone()
 	if p := change(&m); p != nil {
@@ -112,7 +115,7 @@ func (l *lock) commit(change func(*memory) *problem) *problem {
 	return nil
 }
 
-// publish brings the cloud's copy up to date, now or after the list's lag; not while the lock is offline.
+// publish updates the cloud's copy, immediately or after the lag of the list, unless the lock is offline.
 func (l *lock) publish() {
 	if !l.mem.reachable() {
 		return
@@ -131,7 +134,7 @@ func (l *lock) publish() {
 	})
 }
 
-// setOnline takes the lock off its network or brings it back, when what waited for it goes on.
+// setOnline disconnects the lock from its network, or reconnects it, which resumes the waiting writes.
 func (l *lock) setOnline(online bool) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,20 +144,20 @@ func (l *lock) setOnline(online bool) *problem {
 	return l.connect(func(m *memory) { m.Online = online })
 }
 
-// setHub takes the hub that the lock is behind off its network or brings it back.
+// setHub disconnects the hub of the lock from its network, or reconnects it.
 func (l *lock) setHub(online bool) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !l.prof.Hub:
-		return refuse(notSupported, "The lock is behind no hub.")
+		return refuse(notSupported, "The lock has no hub.")
 	case l.mem.HubOffline != online:
 		return nil
 	}
 	return l.connect(func(m *memory) { m.HubOffline = !online })
 }
 
-// connect changes whether the cloud reaches the lock. The caller holds l.mu.
+// connect changes whether the cloud can reach the lock; l.mu is held.
 func (l *lock) connect(change func(*memory)) *problem {
 	if p := l.commit(func(m *memory) *problem { change(m); return nil }); p != nil {
 		return p
@@ -173,7 +176,7 @@ func (l *lock) connect(change func(*memory)) *problem {
 	return nil
 }
 
-// forget ends the lock for good.
+// forget deletes the lock permanently.
 func (l *lock) forget() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,12 +194,12 @@ func (l *lock) remove() *problem {
 	return nil
 }
 
-// setExpired ends the subscription that the vendor wants for codes, or renews it.
+// setExpired expires or renews the subscription that the vendor requires for codes.
 func (l *lock) setExpired(expired bool) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.prof.Subscription {
-		return refuse(notSupported, "The vendor of this lock wants no subscription.")
+		return refuse(notSupported, "The vendor of this lock requires no subscription.")
 	}
 	if p := l.commit(func(m *memory) *problem { m.Expired = expired; return nil }); p != nil {
 		return p
@@ -205,7 +208,7 @@ func (l *lock) setExpired(expired bool) *problem {
 	return nil
 }
 
-// setBattery sets the charge in percent and tells of a low and of a new battery.
+// setBattery sets the charge in percent, and announces a low or a new battery.
 func (l *lock) setBattery(level int) *problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,4 +225,5 @@ func (l *lock) setBattery(level int) *problem {
 	return nil
 }
 
-const lowBattery = 20 // percent
+// lowBattery is in percent.
+const lowBattery = 20

@@ -62,14 +62,20 @@ func TestCodesObeyTheLock(t *testing.T) {
 		{"chosen PIN", "salto_ks", object{"name": "A", "code": "482135"}, "INVALID_PIN"},
 		{"vendor's PIN", "salto_ks", object{"name": "A"}, ""},
 		{"time frame", "yale", object{"name": "A", "code": "4821", "starts_at": hour(1), "ends_at": hour(2)}, ""},
-		{"no time frames", "smartthings", object{"name": "A", "code": "4821", "starts_at": hour(1), "ends_at": hour(2)}, "INVALID_TIME_FRAME"},
+		{"no time frames", "smartthings", object{"name": "A", "code": "4821", "starts_at": hour(1),
+			"ends_at": hour(2)}, "INVALID_TIME_FRAME"},
 		{"half a time frame", "yale", object{"name": "A", "code": "4821", "starts_at": hour(1)}, "INVALID_TIME_FRAME"},
-		{"backwards", "yale", object{"name": "A", "code": "4821", "starts_at": hour(2), "ends_at": hour(1)}, "INVALID_TIME_FRAME"},
-		{"over", "yale", object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(-1)}, "INVALID_TIME_FRAME"},
+		{"backwards", "yale", object{"name": "A", "code": "4821", "starts_at": hour(2), "ends_at": hour(1)},
+			"INVALID_TIME_FRAME"},
+		{"over", "yale", object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(-1)},
+			"INVALID_TIME_FRAME"},
 		{"begun", "yale", object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)}, ""},
-		{"begun where it must not", "kwikset", object{"name": "AB", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)}, "INVALID_TIME_FRAME"},
-		{"no time", "yale", object{"name": "A", "code": "4821", "starts_at": "soon", "ends_at": hour(1)}, "INVALID_REQUEST"},
-		{"custom_id too long", "yale", object{"name": "A", "code": "4821", "custom_id": strings.Repeat("k", 65)}, "INVALID_REQUEST"},
+		{"begun where it must not", "kwikset",
+			object{"name": "AB", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)}, "INVALID_TIME_FRAME"},
+		{"no time", "yale", object{"name": "A", "code": "4821", "starts_at": "soon", "ends_at": hour(1)},
+			"INVALID_REQUEST"},
+		{"custom_id too long", "yale", object{"name": "A", "code": "4821", "custom_id": strings.Repeat("k", 65)},
+			"INVALID_REQUEST"},
 	} {
 		t.Run(c.profile+" "+c.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +83,7 @@ func TestCodesObeyTheLock(t *testing.T) {
 			if c.refusal != "" {
 				answer := b.refuses(t, c.refusal, http.MethodPost, b.codesPath(), c.body)
 				if pin, _ := c.body["code"].(string); pin != "" && strings.Contains(answer["message"].(string), pin) {
-					t.Errorf("the message carries the PIN")
+					t.Errorf("the message contains the PIN")
 				}
 				return
 			}
@@ -86,7 +92,7 @@ func TestCodesObeyTheLock(t *testing.T) {
 	}
 }
 
-func TestNoOfflineCodeThatCannotOpenAnyMore(t *testing.T) {
+func TestExpiredOfflineCodeIsRefused(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "igloohome")
 	path := "/locks/" + b.account.Locks[0].ID + "/offline_codes"
@@ -94,7 +100,8 @@ func TestNoOfflineCodeThatCannotOpenAnyMore(t *testing.T) {
 		return time.Now().Truncate(time.Hour).Add(time.Duration(n) * time.Hour).UTC().Format(time.RFC3339)
 	}
 	for kind, ends := range map[string]int{"hourly": 48, "daily": 24*40 - 72} {
-		b.refuses(t, "INVALID_TIME_FRAME", http.MethodPost, path, object{"kind": kind, "starts_at": hour(-72), "ends_at": hour(ends)})
+		b.refuses(t, "INVALID_TIME_FRAME", http.MethodPost, path,
+			object{"kind": kind, "starts_at": hour(-72), "ends_at": hour(ends)})
 	}
 	b.ok(t, http.MethodPost, path, object{"kind": "hourly", "starts_at": hour(-22), "ends_at": hour(48)})
 }
@@ -109,7 +116,7 @@ func TestADuplicateNamesTheCodeThatHasThePIN(t *testing.T) {
 	}
 }
 
-func TestACodeOnTheWayIsPendingAndACodeOnTheLockActive(t *testing.T) {
+func TestCodeStatus(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	slow := 60_000
@@ -134,7 +141,8 @@ func TestTheSameCustomIDIsTheSameCode(t *testing.T) {
 	b := open(t, sandbox.Options{Seed: 7}, "nuki")
 	body := object{"name": "Guest", "code": "482135", "custom_id": "k1"}
 	id := b.put(t, body)
-	status, again := b.call(t, http.MethodPost, b.codesPath(), object{"name": "Other", "code": "573246", "custom_id": "k1"})
+	status, again := b.call(t, http.MethodPost, b.codesPath(),
+		object{"name": "Other", "code": "573246", "custom_id": "k1"})
 	if status != http.StatusOK || again["access_code_id"] != id || again["name"] != "Guest" {
 		t.Errorf("%d %v", status, again)
 	}
@@ -145,9 +153,10 @@ func TestTheSameCustomIDIsTheSameCode(t *testing.T) {
 	}
 }
 
-func TestAChangeLeavesAbsentFieldsAlone(t *testing.T) {
+func TestPatchKeepsAbsentFields(t *testing.T) {
 	t.Parallel()
-	starts, ends := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)
+	starts, ends := time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)
 	for profile, dropped := range map[string]bool{"yale": false, "nuki": true} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +182,8 @@ func TestABusyGatewayRefusesWithATimeToWait(t *testing.T) {
 			b := open(t, sandbox.Options{Seed: 7}, profile)
 			b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 60_000, Max: 60_000}})
 			b.ok(t, http.MethodPost, b.codesPath(), object{"name": "One", "code": "213546"})
-			answer := b.refuses(t, "DEVICE_BUSY", http.MethodPost, b.codesPath(), object{"name": "Two", "code": "546213"})
+			answer := b.refuses(t, "DEVICE_BUSY", http.MethodPost, b.codesPath(),
+				object{"name": "Two", "code": "546213"})
 			if wait, _ := answer["retry_after_ms"].(float64); wait < 1 {
 				t.Errorf("retry_after_ms %v", answer["retry_after_ms"])
 			}
@@ -185,7 +195,8 @@ func TestTTLocksBehindOneGatewayAreBusyTogether(t *testing.T) {
 	t.Parallel()
 	s := sandbox.New(sandbox.Options{Speed: 1000})
 	t.Cleanup(s.Close)
-	account, err := s.EnsureAccount(sandbox.AccountSpec{Key: "two", Profiles: []string{"ttlock", "nuki"}, LocksPerProfile: 2})
+	account, err := s.EnsureAccount(sandbox.AccountSpec{Key: "two", Profiles: []string{"ttlock", "nuki"},
+		LocksPerProfile: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +204,10 @@ func TestTTLocksBehindOneGatewayAreBusyTogether(t *testing.T) {
 	b.server.Config.Handler, b.account = s.Handler(), account
 	for i, want := range []int{http.StatusCreated, http.StatusLocked, http.StatusCreated, http.StatusCreated} {
 		id := account.Locks[i].ID
-		b.ok(t, http.MethodPut, "/sandbox/locks/"+id+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 60_000, Max: 60_000}})
-		status, answer := b.call(t, http.MethodPost, "/locks/"+id+"/access_codes", object{"name": "One", "code": "213546"})
+		b.ok(t, http.MethodPut, "/sandbox/locks/"+id+"/faults",
+			sandbox.Faults{LatencyMS: &sandbox.Range{Min: 60_000, Max: 60_000}})
+		status, answer := b.call(t, http.MethodPost, "/locks/"+id+"/access_codes",
+			object{"name": "One", "code": "213546"})
 		if status != want {
 			t.Errorf("lock %d: %d %v, want %d", i, status, answer, want)
 		}

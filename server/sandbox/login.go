@@ -10,16 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Everything is the vendor with locks of all the others.
+// Everything is the provider with locks of all other providers.
 const Everything = "sandbox"
 
-// AccessSystems is the vendor of access systems.
+// AccessSystems is the provider of access systems.
 const AccessSystems = "sandbox_access_system"
 
-// People have an account at every vendor. All have the same password, which is no secret.
+// People are the email addresses of the persons with an account at every provider.
 var People = []string{"jane@example.com", "john@example.com"}
 
-// Password is that of all People.
+// Password is the password of all People; it is not secret.
 const Password = "1234"
 
 // loginRequest is the body of POST /login.
@@ -30,7 +30,7 @@ type loginRequest struct {
 	Password string `json:"password"`
 }
 
-// login tells a partner which account somebody has, and has that account's token be accepted again.
+// login returns the account of a person to a partner, and restores the account's token.
 func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 	var q loginRequest
@@ -64,7 +64,7 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"account": key, "email": email})
 }
 
-// person is who has the address, in whichever case.
+// person returns the address in People that equals email, ignoring case.
 func person(email string) (string, bool) {
 	for _, p := range People {
 		if strings.EqualFold(p, strings.TrimSpace(email)) {
@@ -74,10 +74,8 @@ func person(email string) (string, bool) {
 	return "", false
 }
 
-// accountKey names the account that somebody has at a provider. The first of the People has the locks that a partner
-// begins with.
-//
-// What partners' accounts are named by changes when they begin anew: Anew.
+// accountKey returns the key of a person's account at a provider. The first of the People has the initial locks of a
+// partner. After a FreshKey, partner is that key.
 func accountKey(partner, provider, email string) string {
 	if provider == Everything && email == People[0] {
 		return partner
@@ -85,8 +83,8 @@ func accountKey(partner, provider, email string) string {
 	return partner + "/" + provider + "/" + email
 }
 
-// Anew is the key of an account with which a partner begins anew: with locks that nobody has ever seen. What is on its
-// way to those before does not reach them, and whoever logs in from then on gets to new ones, too.
+// FreshKey returns the key of a new account with which a partner starts over with new locks. Pending requests to the
+// old locks do not reach the new ones, and later logins use new accounts as well.
 func Anew(partner string) string { return partner + "#" + uuid.NewString() }
 
 func (s *Sandbox) base(partner string) string {
@@ -95,21 +93,21 @@ func (s *Sandbox) base(partner string) string {
 	return cmp.Or(s.bases[partner], partner)
 }
 
-// ensureAccount makes the account, without locks and access systems, unless there is one.
+// ensureAccount returns the account, and creates it without locks and access systems if necessary.
 func (s *Sandbox) ensureAccount(key string) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.account(key)
 }
 
-// account is ensureAccount for those who hold the lock.
+// account is ensureAccount; s.mu is held.
 func (s *Sandbox) account(key string) (*account, error) {
 	if s.closed {
 		return nil, errClosed
 	}
 	hash := sha256.Sum256([]byte(s.tokens.Account(key)))
 	base, _, _ := strings.Cut(key, "/")
-	if partner, _, anew := strings.Cut(base, "#"); anew {
+	if partner, _, fresh := strings.Cut(base, "#"); fresh {
 		s.bases[partner] = base
 	}
 	a := s.accounts[hash]

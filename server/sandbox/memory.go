@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// memory is what a lock remembers by itself, whatever becomes of its cloud. It is also the file's format.
+// memory is the persistent state of a lock, independent of the cloud, and the format of its file.
 type memory struct {
 	LockID       string   `json:"lock_id"`
-	Name         string   `json:"name,omitempty"` // given by its owner; empty: the profile's
+	Name         string   `json:"name,omitempty"` // set by the owner; defaults to the profile's
 	Online       bool     `json:"online"`
 	HubOffline   bool     `json:"hub_offline,omitempty"`
 	Expired      bool     `json:"subscription_expired,omitempty"`
@@ -22,15 +22,15 @@ type memory struct {
 	Locked       bool     `json:"locked"`
 	Jammed       bool     `json:"jammed,omitempty"`
 	AutoLock     bool     `json:"auto_lock,omitempty"`
-	AutoLockSecs float64  `json:"auto_lock_seconds,omitempty"` // after which it locks itself; 0: never set
+	AutoLockSecs float64  `json:"auto_lock_seconds,omitempty"` // 0 if never set
 	BatteryLevel int      `json:"battery_level"`               // percent
-	NextCode     int      `json:"next_code"`                   // numbers codes, never twice
+	NextCode     int      `json:"next_code"`                   // number of the last code; never reused
 	Codes        []stored `json:"access_codes"`
 
 	Offline []offlineCode `json:"offline_codes,omitempty"`
 }
 
-// reachable says whether the cloud reaches the lock.
+// reachable reports whether the cloud can reach the lock.
 func (m *memory) reachable() bool { return m.Online && !m.HubOffline }
 
 // stored is a code on the lock.
@@ -41,10 +41,10 @@ type stored struct {
 	PIN      string `json:"code"`
 	window
 	Origin  origin `json:"origin"`
-	Request string `json:"request,omitempty"` // that has typed it in
+	Request string `json:"request,omitempty"` // the control request that added the code
 }
 
-// origin says how a code came onto the lock.
+// origin is how a code was added to the lock.
 type origin string
 
 const (
@@ -53,7 +53,7 @@ const (
 	fromKeypad  origin = "keypad"
 )
 
-// window is the time frame of a code; both nil: always.
+// window is the time frame of a code. Both nil means always.
 type window struct {
 	StartsAt *time.Time `json:"starts_at"`
 	EndsAt   *time.Time `json:"ends_at"`
@@ -93,10 +93,10 @@ func (m *memory) clone() memory {
 	return c
 }
 
-// files keeps JSON documents below a directory; empty: nowhere.
+// files stores JSON documents below a directory; it stores nothing if empty.
 type files string
 
-// load reads the named document into v and says whether there was one.
+// load reads the document into v, and reports whether it exists.
 func (d files) load(name string, v any) (bool, error) {
 	if d == "" {
 		return false, nil
@@ -114,7 +114,7 @@ func (d files) load(name string, v any) (bool, error) {
 	return true, nil
 }
 
-// remove takes the named document away, if it is there.
+// remove deletes the document, if it exists.
 func (d files) remove(name string) error {
 	if d == "" {
 		return nil
@@ -126,7 +126,7 @@ func (d files) remove(name string) error {
 	return err
 }
 
-// save replaces the named document as a whole, or leaves it as it was.
+// save replaces the document atomically.
 func (d files) save(name string, v any) error {
 	if d == "" {
 		return nil

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Offline codes are made by the vendor's cloud and told to nobody but who has asked: the lock finds out by itself, from
-// the digits and its clock, whether one is good. So they are made whether the lock can be reached or not, can be neither
-// chosen, changed nor taken back, and are in no list of what is on the lock. The rules are igloohome's
-// (spec/adapters.md section 4.5).
+// Offline codes are computed by the vendor's cloud, and the lock verifies them from their digits and its clock. So
+// the cloud issues them whether or not the lock is reachable, and they cannot be chosen, changed, deleted, or listed.
+// The rules are those of igloohome (spec/adapters.md section 4.5).
 
-// offlineCode is one that was made. What is known of its use, the lock alone knows.
+// offlineCode is an issued code. Only the lock knows its use.
 type offlineCode struct {
 	ID       string      `json:"access_code_id"`
 	CustomID string      `json:"custom_id,omitempty"`
@@ -21,7 +20,7 @@ type offlineCode struct {
 	PIN      string      `json:"code"`
 	StartsAt time.Time   `json:"starts_at"`
 	EndsAt   time.Time   `json:"ends_at"`
-	UsedAt   *time.Time  `json:"used_at,omitempty"` // for the first time
+	UsedAt   *time.Time  `json:"used_at,omitempty"` // first use
 }
 
 type offlineKind string
@@ -33,14 +32,15 @@ const (
 )
 
 const (
-	activation = 24 * time.Hour // within which a code that lasts longer has to be used first
+	// activation is the time after the start within which a longer code must be used first.
+	activation = 24 * time.Hour
 	day        = 24 * time.Hour
 )
 
-// slots is how many codes of a kind there are for the same time.
+// slots is the number of codes of each kind for the same time.
 var slots = map[offlineKind]int{hourly: 3, daily: 3, oneTime: 5}
 
-// opens says whether the lock accepts the code at now.
+// opens reports whether the lock accepts the code at now.
 func (c offlineCode) opens(now time.Time) bool {
 	switch {
 	case now.Before(c.StartsAt), !now.Before(c.EndsAt):
@@ -60,7 +60,7 @@ type offlineRequest struct {
 	CustomID string      `json:"custom_id"`
 }
 
-// check says why the vendor makes no such code: INVALID_REQUEST, INVALID_TIME_FRAME.
+// check returns why the vendor cannot issue the code: INVALID_REQUEST, INVALID_TIME_FRAME.
 func (q offlineRequest) check(now time.Time) *problem {
 	lasts := q.EndsAt.Sub(q.StartsAt)
 	whole := q.StartsAt.Equal(q.StartsAt.Truncate(time.Hour)) && q.EndsAt.Equal(q.EndsAt.Truncate(time.Hour))
@@ -74,7 +74,8 @@ func (q offlineRequest) check(now time.Time) *problem {
 	case !q.EndsAt.After(now):
 		return refuse(invalidTimeFrame, "ends_at is in the past.")
 	case !q.StartsAt.Add(activation).After(now):
-		return refuse(invalidTimeFrame, "Offline codes have to be used first within 24 hours of starts_at, which are over.")
+		return refuse(invalidTimeFrame, "Offline codes must be used first within 24 hours of starts_at, which have "+
+			"passed.")
 	case q.Kind == hourly && (lasts < time.Hour || lasts > 672*time.Hour):
 		return refuse(invalidTimeFrame, "An hourly code lasts 1 to 672 hours.")
 	case q.Kind == daily && (lasts < 29*day || lasts > 367*day || lasts%day != 0):
@@ -85,14 +86,15 @@ func (q offlineRequest) check(now time.Time) *problem {
 	return nil
 }
 
-// issue makes a code, or finds the one that the same custom_id has made before.
+// issue issues a code, or returns the earlier one with the same custom_id.
 func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.prof.Offline {
 		return c, refuse(notSupported, "The lock has no offline codes.")
 	}
-	if i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.CustomID == q.CustomID }); i >= 0 && q.CustomID != "" {
+	if i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.CustomID == q.CustomID }); i >= 0 &&
+		q.CustomID != "" {
 		return l.mem.Offline[i], nil
 	}
 	if p := q.check(l.box.opts.Clock()); p != nil {
@@ -115,8 +117,15 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 	}
 	p = l.commit(func(m *memory) *problem {
 		m.NextCode++
-		c = offlineCode{ID: fmt.Sprintf("op_%s_%d", l.id, m.NextCode), CustomID: q.CustomID, Kind: q.Kind, StartsAt: q.StartsAt.UTC(), EndsAt: q.EndsAt.UTC()}
-		for c.PIN = l.offlinePIN(c, variance); slices.ContainsFunc(m.Offline, func(o offlineCode) bool { return o.PIN == c.PIN }); {
+		c = offlineCode{
+			ID:       fmt.Sprintf("op_%s_%d", l.id, m.NextCode),
+			CustomID: q.CustomID,
+			Kind:     q.Kind,
+			StartsAt: q.StartsAt.UTC(),
+			EndsAt:   q.EndsAt.UTC(),
+		}
+		for c.PIN = l.offlinePIN(c, variance); slices.ContainsFunc(m.Offline,
+			func(o offlineCode) bool { return o.PIN == c.PIN }); {
 			variance += len(slots) * 10
 			c.PIN = l.offlinePIN(c, variance)
 		}
@@ -126,13 +135,14 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 	return c, p
 }
 
-// offlinePIN are the nine digits that follow from the lock's secret and the time.
+// offlinePIN returns the nine digits that the lock's secret and the time determine.
 func (l *lock) offlinePIN(c offlineCode, variance int) string {
-	digest := l.box.tokens.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(), fmt.Sprint(variance))
+	digest := l.box.tokens.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(),
+		fmt.Sprint(variance))
 	return fmt.Sprintf("%09d", binary.BigEndian.Uint64(digest)%1_000_000_000)
 }
 
-// enterOffline uses the offline code with the PIN, if it opens now. The caller holds l.mu.
+// enterOffline uses the offline code with the PIN, if it opens now; l.mu is held.
 func (l *lock) enterOffline(pin string) *stored {
 	i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.PIN == pin })
 	if i < 0 || !l.mem.Offline[i].opens(l.now()) {
@@ -159,5 +169,12 @@ func postOffline(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 		return
 	}
 	c, p := l.issue(q)
-	settle(w, map[string]any{"access_code_id": c.ID, "lock_id": l.id, "kind": c.Kind, "code": c.PIN, "starts_at": c.StartsAt, "ends_at": c.EndsAt}, p)
+	settle(w, map[string]any{
+		"access_code_id": c.ID,
+		"lock_id":        l.id,
+		"kind":           c.Kind,
+		"code":           c.PIN,
+		"starts_at":      c.StartsAt,
+		"ends_at":        c.EndsAt,
+	}, p)
 }

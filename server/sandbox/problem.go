@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// problem is an error answer of the contract: {error_code, message}.
+// problem is an error response of the contract: {error_code, message}.
 type problem struct {
 	kind       kind
-	message    string        // carries no PIN
+	message    string        // contains no PIN
 	conflict   string        // PIN_CONFLICT: the code that has the PIN
-	retryAfter time.Duration // 0: not said
+	retryAfter time.Duration // 0 if none
 }
 
 type kind struct {

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// profile is how one vendor's locks behave. Its values come from spec/adapters.md section 6.5, which
-// names the source of each; "assumed" marks those for which no public source was found, and all
-// latencies are assumed, shortened to what is pleasant to watch.
+// profile describes the behavior of one vendor's locks. Its values come from spec/adapters.md section 6.5, which
+// names their sources. "assumed" marks values without a public source. All latencies are assumed, and shortened for
+// demonstrations.
 type profile struct {
 	Provider     string // device_provider_name of the API
 	DeviceType   string // device_type of the API
 	Manufacturer string
 	Model        string
-	LockName     string // what the first lock of the profile is called
+	LockName     string // name of the first lock
 
 	CodeLengths []int
-	PerLock     bool // each lock takes one of CodeLengths only
+	PerLock     bool // each lock accepts only one of CodeLengths
 	MaxCodes    int
 	Constraints []constraintKind
 	NameMin     int
-	NameMax     int // 0: unbounded
+	NameMax     int // 0 if unbounded
 
 	PINVisible     bool
 	ProviderPIN    bool // the vendor chooses the PIN
@@ -29,18 +29,18 @@ type profile struct {
 	Convert        string // adopt or never
 	MinGap         time.Duration
 
-	AutoLock     bool // it can lock itself after a while; assumed of all that say so
-	Offline      bool // its vendor makes codes that it accepts without being told of them
-	Hub          bool // the cloud reaches it through a hub
-	Subscription bool // its vendor wants a subscription for access codes
+	AutoLock     bool // the lock can lock itself after a delay; always assumed
+	Offline      bool // the vendor issues offline codes
+	Hub          bool // the lock connects through a hub
+	Subscription bool // the vendor requires a subscription for access codes
 
 	Busy           busy
-	PatchDropsTime bool // a change that does not repeat the time frame loses it
+	PatchDropsTime bool // a change without a time frame clears it
 
 	Latency latency
-	ListLag time.Duration // how long the list stays behind the lock
+	ListLag time.Duration // how long the list lags behind the lock
 
-	Codes []string // names of the codes that are on a new lock
+	Codes []string // names of the codes on a new lock
 }
 
 // constraintKind is a constraint_type of the API.
@@ -54,10 +54,10 @@ const (
 	cannotContain0789    constraintKind = "cannot_contain_0789"
 	cannotSpecifyPINCode constraintKind = "cannot_specify_pin_code"
 	startDateInFuture    constraintKind = "start_date_in_future"
-	nameLength           constraintKind = "name_length" // stands in NameMin and NameMax
+	nameLength           constraintKind = "name_length" // see NameMin and NameMax
 )
 
-// busy says what a write under way keeps other writes from.
+// busy says which other writes a running write blocks.
 type busy int
 
 const (
@@ -66,7 +66,7 @@ const (
 	busyGateway      // a write to any lock of the account behind the same gateway
 )
 
-// latency is the time between acknowledgement and effect, drawn evenly between the two.
+// latency is the uniformly distributed time between acknowledgment and effect.
 type latency struct{ Min, Max time.Duration }
 
 func lengths(from, to int) []int {
@@ -127,7 +127,7 @@ var profiles = map[string]profile{
 	},
 	"smartthings": {
 		DeviceType: "smartthings_lock", Manufacturer: "SmartThings", Model: "Z-Wave Lock", LockName: "Apartment 4B",
-		CodeLengths: lengths(4, 8), MaxCodes: 27, // 30 slots less the 3 that the hub keeps
+		CodeLengths: lengths(4, 8), MaxCodes: 27, // 30 slots minus 3 reserved by the hub
 		Convert: "never", MinGap: 200 * time.Millisecond,
 		Latency: ms(100, 600),
 		Codes:   []string{"Cleaner", "Contractor"},
@@ -169,10 +169,10 @@ var profiles = map[string]profile{
 	},
 }
 
-// Profiles names all profiles, in alphabetical order.
+// Profiles returns the names of all profiles, sorted.
 func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
 
-// profileOf is the profile as the n-th lock of an account has it.
+// profileOf returns the profile of an account's nth lock.
 func profileOf(name string, n int) (profile, bool) {
 	p, ok := profiles[name]
 	p.Provider = name

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// event is what a webhook is sent. The guide shows it in two forms, flat and with the code in an object
-// of its own; this is both. It carries no PIN.
+// event is the body of a webhook delivery. The guide shows two forms, flat and with the code in an object; event
+// combines them. It contains no PIN.
 type event struct {
 	ID           string     `json:"event_id"`
 	Type         string     `json:"event_type"`
@@ -44,19 +44,20 @@ type webhook struct {
 	URL    string   `json:"url"`
 	Events []string `json:"events"`
 
-	queue   [][]byte // not delivered yet, oldest first; the account's mutex guards it
+	queue   [][]byte // undelivered events, oldest first; account.mu guards it
 	sending bool
 	gone    bool
 }
 
 const (
-	queueLimit = 10_000 // per webhook; what does not fit is lost
+	// queueLimit is per webhook; further events are lost.
+	queueLimit = 10_000
 	attempts   = 8
-	retryGap   = 250 * time.Millisecond // doubled with each attempt, at the sandbox's speed
+	// retryGap is doubled after each attempt, and divided by Options.Speed.
+	retryGap = 250 * time.Millisecond
 )
 
-// announce tells the account's webhooks of something that the lock reported, as the lock's faults let it.
-// The caller holds l.mu.
+// announce pushes an event of the lock to the account's webhooks, subject to the lock's faults; l.mu is held.
 func (l *lock) announce(e event) {
 	e.DeviceID = l.id
 	switch {
@@ -77,11 +78,12 @@ func (l *lock) announce(e event) {
 	}
 }
 
-// announceCode announces what became of a write to the code.
+// announceCode announces the outcome of a write to the code.
 func (l *lock) announceCode(kind opKind, c stored, p *problem) {
 	e := event{Type: "access_code." + string(kind), AccessCodeID: c.ID, CustomID: c.CustomID, Status: "success"}
 	if kind != opDelete {
-		e.AccessCode = &eventCode{AccessCodeID: c.ID, LockID: l.id, Name: c.Name, window: c.window, Status: statusActive}
+		e.AccessCode = &eventCode{AccessCodeID: c.ID, LockID: l.id, Name: c.Name, window: c.window,
+			Status: statusActive}
 	}
 	if p != nil {
 		e.Status, e.ErrorCode, e.Message = "failed", p.kind.code, p.message
@@ -92,7 +94,7 @@ func (l *lock) announceCode(kind opKind, c stored, p *problem) {
 	l.announce(e)
 }
 
-// push queues the event for every webhook of the account that wants it.
+// push enqueues the event for all matching webhooks of the account.
 func (a *account) push(e event) {
 	if e.ID == "" {
 		e.ID, e.Timestamp = uuid.NewString(), a.box.opts.Clock().UTC()
@@ -115,7 +117,7 @@ func (a *account) push(e event) {
 	}
 }
 
-// deliver empties the webhook's queue in order.
+// deliver sends the events of the webhook's queue in order.
 func (a *account) deliver(w *webhook) {
 	for {
 		a.mu.Lock()
@@ -158,7 +160,7 @@ func (s *Sandbox) post(url string, body []byte) (accepted bool) {
 	return resp.StatusCode/100 == 2
 }
 
-// subscribe makes the webhook, or gives the one with this URL other events.
+// subscribe creates the webhook, or updates the events of the one with this URL.
 func (a *account) subscribe(url string, events []string) (*webhook, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

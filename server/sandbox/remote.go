@@ -16,10 +16,10 @@ type accountRequest struct {
 	Key             string   `json:"key"`
 	Profiles        []string `json:"profiles,omitempty"`
 	LocksPerProfile int      `json:"locks_per_profile,omitempty"`
-	Systems         int      `json:"systems,omitempty"` // with access systems, and without locks
+	Systems         int      `json:"systems,omitempty"` // number of access systems; creates no locks
 }
 
-// ofOwner passes on what the cloud's owner asks: UNAUTHORIZED to anybody else.
+// ownerOnly authenticates the owner of the cloud; other callers get UNAUTHORIZED.
 func (s *Sandbox) ofOwner(act func(accountRequest) *problem) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -31,7 +31,7 @@ func (s *Sandbox) ofOwner(act func(accountRequest) *problem) http.HandlerFunc {
 		var q accountRequest
 		p := read(r, &q)
 		if p == nil && q.Key == "" {
-			p = refuse(invalidRequest, "key is needed.")
+			p = refuse(invalidRequest, "key is required.")
 		}
 		if p == nil {
 			p = act(q)
@@ -48,37 +48,43 @@ func (s *Sandbox) putAccount(q accountRequest) *problem {
 		_, err = s.EnsureAccount(AccountSpec{Key: q.Key, Profiles: q.Profiles, LocksPerProfile: q.LocksPerProfile})
 	}
 	if err != nil {
-		return refuse(unavailable, "The account could not be made: %v", err)
+		return refuse(unavailable, "The account could not be created: %v", err)
 	}
 	return nil
 }
 
 func (s *Sandbox) deleteAccount(q accountRequest) *problem {
 	if err := s.Forget(q.Key); err != nil {
-		return refuse(unavailable, "The account could not be forgotten: %v", err)
+		return refuse(unavailable, "The account could not be deleted: %v", err)
 	}
 	return nil
 }
 
-// Remote is a sandbox of the same seed in another process, as its owner reaches it.
+// Remote accesses a sandbox with the same seed in another process as its owner.
 type Remote struct {
-	URL  string // of the cloud
+	// URL is the address of the cloud.
+	URL string
+	// Seed is the Options.Seed of the sandbox.
 	Seed uint64
 }
 
 var remoteHTTP = &http.Client{Timeout: 10 * time.Second}
 
-// EnsureAccount does what Sandbox.EnsureAccount does there.
+// EnsureAccount calls Sandbox.EnsureAccount there.
 func (r Remote) EnsureAccount(ctx context.Context, spec AccountSpec) error {
-	return r.send(ctx, http.MethodPut, accountRequest{Key: spec.Key, Profiles: spec.Profiles, LocksPerProfile: spec.LocksPerProfile})
+	return r.send(ctx, http.MethodPut, accountRequest{
+		Key:             spec.Key,
+		Profiles:        spec.Profiles,
+		LocksPerProfile: spec.LocksPerProfile,
+	})
 }
 
-// EnsureAccessAccount does what Sandbox.EnsureAccessAccount does there.
+// EnsureAccessAccount calls Sandbox.EnsureAccessAccount there.
 func (r Remote) EnsureAccessAccount(ctx context.Context, spec AccessSpec) error {
 	return r.send(ctx, http.MethodPut, accountRequest{Key: spec.Key, Systems: max(1, spec.Systems)})
 }
 
-// Forget does what Sandbox.Forget does there.
+// Forget calls Sandbox.Forget there.
 func (r Remote) Forget(ctx context.Context, key string) error {
 	return r.send(ctx, http.MethodDelete, accountRequest{Key: key})
 }
@@ -105,6 +111,6 @@ func (r Remote) send(ctx context.Context, method string, q accountRequest) error
 	var out struct {
 		Message string `json:"message"`
 	}
-	_ = json.NewDecoder(res.Body).Decode(&out) // the status says it, too
+	_ = json.NewDecoder(res.Body).Decode(&out) // the status suffices without a message
 	return fmt.Errorf("the simulated cloud at %s answers %s: %s", r.URL, res.Status, out.Message)
 }

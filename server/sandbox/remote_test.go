@@ -7,34 +7,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-func TestOwnerMakesAndEndsAccountsFromElsewhere(t *testing.T) {
+func TestRemote(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	there, tokens := sandbox.Remote{URL: b.url, Seed: 7}, sandbox.Tokens(7)
-	if err := there.EnsureAccount(t.Context(), sandbox.AccountSpec{Key: "more", Profiles: []string{"schlage"}, LocksPerProfile: 2}); err != nil {
+	if err := there.EnsureAccount(t.Context(),
+		sandbox.AccountSpec{Key: "more", Profiles: []string{"schlage"}, LocksPerProfile: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := there.EnsureAccessAccount(t.Context(), sandbox.AccessSpec{Key: "offices"}); err != nil {
 		t.Fatal(err)
 	}
-	if status, got := b.callAs(t, tokens.Account("more"), "GET", "/locks", nil); status != 200 || len(got["locks"].([]any)) != 2 {
-		t.Errorf("the locks that were asked for: %d %v", status, got)
+	if status, got := b.callAs(t, tokens.Account("more"), "GET", "/locks", nil); status != 200 ||
+		len(got["locks"].([]any)) != 2 {
+		t.Errorf("the requested locks: %d %v", status, got)
 	}
-	if status, got := b.callAs(t, tokens.Account("offices"), "GET", "/systems", nil); status != 200 || len(got["systems"].([]any)) != 1 {
-		t.Errorf("the systems that were asked for: %d %v", status, got)
+	if status, got := b.callAs(t, tokens.Account("offices"), "GET", "/systems", nil); status != 200 ||
+		len(got["systems"].([]any)) != 1 {
+		t.Errorf("the requested systems: %d %v", status, got)
 	}
 	if err := there.Forget(t.Context(), "more"); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := b.callAs(t, tokens.Account("more"), "GET", "/locks", nil); status != 401 {
-		t.Errorf("an account that was ended answers %d", status)
+		t.Errorf("a deleted account responds with %d", status)
 	}
 }
 
-func TestNobodyElseMakesAccounts(t *testing.T) {
+func TestOnlyTheOwnerCreatesAccounts(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	for name, token := range map[string]string{"none": "", "an account's": b.account.Token, "a partner's": sandbox.Tokens(7).Partner("owner"), "of another seed": sandbox.Tokens(8).Owner()} {
+	for name, token := range map[string]string{"none": "", "an account's": b.account.Token,
+		"a partner's": sandbox.Tokens(7).Partner("owner"), "of another seed": sandbox.Tokens(8).Owner()} {
 		for _, method := range []string{"PUT", "DELETE"} {
 			if status, _ := b.callAs(t, token, method, "/accounts", object{"key": "test"}); status != 401 {
 				t.Errorf("%s with a token that is %s: %d", method, name, status)
@@ -44,7 +48,8 @@ func TestNobodyElseMakesAccounts(t *testing.T) {
 	if status, _ := b.call(t, "GET", "/locks", nil); status != 200 {
 		t.Errorf("the account is gone: %d", status)
 	}
-	err := sandbox.Remote{URL: b.url, Seed: 7}.EnsureAccount(t.Context(), sandbox.AccountSpec{Key: "a", Profiles: []string{"none"}})
+	err := sandbox.Remote{URL: b.url, Seed: 7}.EnsureAccount(t.Context(),
+		sandbox.AccountSpec{Key: "a", Profiles: []string{"none"}})
 	if err == nil || !strings.Contains(err.Error(), "no such profile") {
 		t.Errorf("an unknown profile: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// bodyLimit is more than any request of the contract needs.
+// bodyLimit is the maximum size of a request body in bytes.
 const bodyLimit = 64 << 10
 
 func (s *Sandbox) routes() http.Handler {
@@ -49,7 +49,7 @@ func (s *Sandbox) routes() http.Handler {
 
 type contextKey struct{}
 
-// accountOf is the account that the request's token belongs to.
+// accountOf returns the account of the request's token.
 func accountOf(r *http.Request) *account { return r.Context().Value(contextKey{}).(*account) }
 
 func (s *Sandbox) authenticate(next http.Handler) http.Handler {
@@ -77,17 +77,17 @@ func refuseRevoked(next http.Handler) http.Handler {
 	})
 }
 
-// lockHandler answers a request about a lock.
+// lockHandler handles a request about a lock.
 type lockHandler func(w http.ResponseWriter, r *http.Request, l *lock, f fault)
 
-// onLock finds the lock that the path names, and lets its faults happen.
+// onLock resolves the lock in the path, and applies its faults.
 func onLock(write bool, handle lockHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		faulty(w, r, accountOf(r).lock(chi.URLParam(r, "lock")), lockNotFound, write, handle)
 	}
 }
 
-// onCode finds the lock that the access code in the path belongs to.
+// onCode resolves the lock of the access code in the path, and applies its faults.
 func onCode(handle lockHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strings.CutPrefix(chi.URLParam(r, "code"), "ac_")
@@ -113,17 +113,17 @@ func faulty(w http.ResponseWriter, r *http.Request, l *lock, absent kind, write 
 	}
 }
 
-// nowhere takes an answer that is never sent.
+// nowhere discards a response.
 type nowhere struct{ header http.Header }
 
 func (n nowhere) Header() http.Header         { return n.header }
 func (n nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (n nowhere) WriteHeader(int)             {}
 
-// read reads the request's body into v: INVALID_REQUEST.
+// read decodes the request's body into v: INVALID_REQUEST.
 func read(r *http.Request, v any) *problem {
 	if err := json.NewDecoder(r.Body).Decode(v); err != nil {
-		return refuse(invalidRequest, "The body is not the JSON object that was expected.")
+		return refuse(invalidRequest, "The body is not the expected JSON object.")
 	}
 	return nil
 }
@@ -131,10 +131,10 @@ func read(r *http.Request, v any) *problem {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // nobody is there to be told
+	_ = json.NewEncoder(w).Encode(v) // the client is gone
 }
 
-// settle answers with v, or with the problem where there is one.
+// settle responds with v, or with the problem if there is one.
 func settle(w http.ResponseWriter, v any, p *problem) {
 	if p != nil {
 		answerProblem(w, p)

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Who asks is known by a token, of an account or of the owner, or logs in.
+// Every client authenticates with the token of an account or of the owner, or logs in.
 func TestNoRouteAnswersStrangers(t *testing.T) {
 	t.Parallel()
 	s := sandbox.New(sandbox.Options{})
@@ -24,7 +24,8 @@ func TestNoRouteAnswersStrangers(t *testing.T) {
 	if err := chi.Walk(routes, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		walked++
 		for _, token := range []string{"", "Bearer ", "Bearer guess"} {
-			r := httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "", "/*", "").Replace(route), strings.NewReader("{}"))
+			r := httptest.NewRequestWithContext(t.Context(), method,
+				strings.NewReplacer("{", "", "}", "", "/*", "").Replace(route), strings.NewReader("{}"))
 			r.Header.Set("Authorization", token)
 			w := httptest.NewRecorder()
 			s.Handler().ServeHTTP(w, r)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// startTolerance is how far back a time frame may begin where it has to lie in the future: the request
-// was on its way for a while.
+// startTolerance is how far in the past a time frame that must start in the future may start, to allow for the
+// duration of the request.
 const startTolerance = time.Minute
 
 var pinRules = map[constraintKind]func(pin string) bool{
@@ -34,7 +34,7 @@ var pinRules = map[constraintKind]func(pin string) bool{
 	},
 }
 
-// checkPIN says why the lock refuses the PIN: INVALID_PIN.
+// checkPIN returns why the lock rejects the PIN: INVALID_PIN.
 func (p profile) checkPIN(pin string) *problem {
 	if strings.Trim(pin, "0123456789") != "" || !slices.Contains(p.CodeLengths, len(pin)) {
 		return refuse(invalidPIN, "A PIN of this lock has %s digits.", span(p.CodeLengths))
@@ -47,7 +47,7 @@ func (p profile) checkPIN(pin string) *problem {
 	return nil
 }
 
-// checkName says why the vendor refuses the name: INVALID_NAME.
+// checkName returns why the vendor rejects the name: INVALID_NAME.
 func (p profile) checkName(name string) *problem {
 	n := utf8.RuneCountInString(name)
 	if n < p.NameMin || p.NameMax > 0 && n > p.NameMax {
@@ -56,14 +56,14 @@ func (p profile) checkName(name string) *problem {
 	return nil
 }
 
-// checkTime says why the lock cannot keep the time frame: INVALID_TIME_FRAME. Was is the time frame that
-// the code has so far, which may stay as it is.
+// checkTime returns why the lock cannot apply the time frame: INVALID_TIME_FRAME. was is the current time frame of
+// the code, which may remain unchanged.
 func (p profile) checkTime(frame, was window, now time.Time) *problem {
 	switch {
 	case frame.open(), frame.same(was):
 		return nil
 	case !p.NativeSchedule:
-		return refuse(invalidTimeFrame, "The lock keeps no time frames.")
+		return refuse(invalidTimeFrame, "The lock does not support time frames.")
 	case frame.StartsAt == nil || frame.EndsAt == nil:
 		return refuse(invalidTimeFrame, "A time frame needs starts_at and ends_at.")
 	case !frame.EndsAt.After(*frame.StartsAt):
@@ -77,7 +77,7 @@ func (p profile) checkTime(frame, was window, now time.Time) *problem {
 	return nil
 }
 
-// newPIN draws a PIN that the lock takes and that none of the codes has.
+// newPIN draws a PIN that the lock accepts and that none of the codes has.
 func (p profile) newPIN(rng *rand.Rand, codes []stored) string {
 	for {
 		pin := make([]byte, p.CodeLengths[0])

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scheduler runs functions at their time, one after another, in one goroutine.
+// scheduler runs functions at their times, sequentially, in one goroutine.
 type scheduler struct {
 	mu   sync.Mutex
 	due  tasks
@@ -19,7 +19,7 @@ type scheduler struct {
 
 type task struct {
 	at  time.Time
-	seq uint64 // tasks of the same time run in the order they were given
+	seq uint64 // tasks with the same time run in the order of their submission
 	run func()
 }
 
@@ -33,7 +33,7 @@ func newScheduler() *scheduler {
 	return s
 }
 
-// at runs f at t; never, if the scheduler is closed before.
+// at runs f at t, unless the scheduler is closed earlier.
 func (s *scheduler) at(t time.Time, f func()) {
 	s.mu.Lock()
 	s.seq++
@@ -45,7 +45,7 @@ func (s *scheduler) at(t time.Time, f func()) {
 	}
 }
 
-// close waits for the task that is running and forgets the others.
+// close waits for the running task and discards the others.
 func (s *scheduler) close() {
 	s.once.Do(func() { close(s.stop) })
 	<-s.done
@@ -76,7 +76,7 @@ func (s *scheduler) loop() {
 	}
 }
 
-// next takes the task that is due, or says how long there is none.
+// next removes and returns the task that is due, or returns the wait for the next one.
 func (s *scheduler) next() (run func(), wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// AccessSpec says which access systems a vendor account has.
+// AccessSpec describes the access systems of a vendor account.
 type AccessSpec struct {
-	Key     string // names the account, as in AccountSpec
-	Systems int    // 0: 1
+	// Key identifies the account, as in AccountSpec.
+	Key string
+	// Systems defaults to 1.
+	Systems int
 }
 
-// AccessAccount is an account at a vendor of access systems.
+// AccessAccount is an account at a provider of access systems.
 type AccessAccount struct {
-	Token   string // the bearer token of its requests
+	// Token is the bearer token of the account's requests.
+	Token   string
 	Systems []AccessSystem
 }
 
@@ -27,9 +30,9 @@ type AccessSystem struct {
 	Name string
 }
 
-// EnsureAccessAccount makes an account with access systems and those of them that it does not have yet; a new one has
-// a few entrances, groups and people. One with a file in Options.Dir is as it was left. It fails for a file that cannot
-// be read or written, and after Close.
+// EnsureAccessAccount creates an account and its missing access systems; a new one has a few entrances, groups, and
+// users. A system with a file in Options.Dir keeps its state. It fails for a file that cannot be read or written, and
+// after Close.
 func (s *Sandbox) EnsureAccessAccount(spec AccessSpec) (AccessAccount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +42,7 @@ func (s *Sandbox) EnsureAccessAccount(spec AccessSpec) (AccessAccount, error) {
 	}
 	for n := range max(1, spec.Systems) {
 		if err := a.ensureSystem(spec.Key, n); err != nil {
-			return AccessAccount{}, fmt.Errorf("make access system %d: %w", n+1, err)
+			return AccessAccount{}, fmt.Errorf("create access system %d: %w", n+1, err)
 		}
 	}
 	out := AccessAccount{Token: s.tokens.Account(spec.Key)}
@@ -57,10 +60,10 @@ type system struct {
 	mu     sync.Mutex
 	mem    systemMemory
 	faults SystemFaults
-	gone   bool // its account was forgotten: nothing is written any more
+	gone   bool // the account was deleted: files are not written
 }
 
-// systemMemory is what a system remembers by itself. It is also the file's format.
+// systemMemory is the persistent state of a system, and the format of its file.
 type systemMemory struct {
 	SystemID  string       `json:"system_id"`
 	Name      string       `json:"name"`
@@ -68,16 +71,16 @@ type systemMemory struct {
 	Online    bool         `json:"online"`
 	Removed   bool         `json:"removed,omitempty"`
 	MaxUsers  int          `json:"max_users"`
-	NextUser  int          `json:"next_user"` // numbers users, never twice
+	NextUser  int          `json:"next_user"` // number of the next user; never reused
 	Users     []systemUser `json:"users"`
 	Entrances []entrance   `json:"entrances"`
 	Groups    []group      `json:"groups"`
 }
 
-// systemUser is a person on a system. Both times nil: always.
+// systemUser is a user of a system. Both times nil means always.
 type systemUser struct {
 	ID         string     `json:"user_id"`
-	ExternalID string     `json:"external_id,omitempty"` // of whoever made it over the API
+	ExternalID string     `json:"external_id,omitempty"` // set by the creation through the API
 	FullName   string     `json:"full_name"`
 	Email      string     `json:"email,omitempty"`
 	Phone      string     `json:"phone,omitempty"`
@@ -106,7 +109,7 @@ func (a *account) allSystems() []*system {
 	return slices.Clone(a.systems)
 }
 
-// system finds a system that has not been removed.
+// system returns the system with the id, or nil if it does not exist or was removed.
 func (a *account) system(id string) *system {
 	for _, y := range a.allSystems() {
 		y.mu.Lock()
@@ -119,7 +122,7 @@ func (a *account) system(id string) *system {
 	return nil
 }
 
-// systemNames are given to the systems of an account one after another.
+// systemNames are the names of an account's systems, in their order.
 var systemNames = []string{"Head office", "Warehouse", "Annex", "Laboratory"}
 
 func (a *account) ensureSystem(key string, n int) error {
@@ -144,7 +147,7 @@ func (a *account) ensureSystem(key string, n int) error {
 	return nil
 }
 
-// newSystem is a system as its installer leaves it.
+// newSystem returns the initial state of a system.
 func (s *Sandbox) newSystem(id string, n int) systemMemory {
 	m := systemMemory{SystemID: id, TimeZone: "Europe/London", Online: true, MaxUsers: 1000, NextUser: 1}
 	m.Name = systemNames[n%len(systemNames)]
@@ -156,10 +159,16 @@ func (s *Sandbox) newSystem(id string, n int) systemMemory {
 	}
 	m.Groups = []group{
 		{ID: s.idOf("group", id, "0"), Name: "Everyone", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[1].ID}},
-		{ID: s.idOf("group", id, "1"), Name: "Technicians", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
+		{ID: s.idOf("group", id, "1"), Name: "Technicians",
+			EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
 	}
 	for i, name := range []string{"Robin Hale", "Sam Okafor"} {
-		m.Users = append(m.Users, systemUser{ID: m.nextUser(), FullName: name, Email: []string{"robin.hale@example.com", "sam.okafor@example.com"}[i], GroupIDs: []string{m.Groups[i].ID}})
+		m.Users = append(m.Users, systemUser{
+			ID:       m.nextUser(),
+			FullName: name,
+			Email:    []string{"robin.hale@example.com", "sam.okafor@example.com"}[i],
+			GroupIDs: []string{m.Groups[i].ID},
+		})
 	}
 	return m
 }
@@ -182,7 +191,7 @@ func (m *systemMemory) user(id string) *systemUser {
 	return nil
 }
 
-// commit changes the memory as a whole, in its file first, or not at all. The caller holds y.mu.
+// commit changes the memory atomically, file first; y.mu is held.
 func (y *system) commit(change func(*systemMemory) *problem) *problem {
 	next := y.mem.clone()
 	if p := change(&next); p != nil {
@@ -198,7 +207,7 @@ func (y *system) commit(change func(*systemMemory) *problem) *problem {
 	return nil
 }
 
-// forget removes the file of a system whose account is gone.
+// forget removes the file of a system whose account was deleted.
 func (y *system) forget() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -206,11 +215,10 @@ func (y *system) forget() error {
 	return y.acct.box.files().remove(y.file())
 }
 
-// longestName is how many bytes the name of a user may have.
+// maxNameSize is the maximum size of a user's name in bytes.
 const longestName = 120
 
-// put makes the user, or replaces what is kept of the one with that identifier. A user with the same external
-// identifier as a known one is that one.
+// put creates the user, or replaces the one with that identifier or external identifier.
 func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
 	switch {
 	case p.FullName == "" || len(p.FullName) > longestName:
@@ -227,7 +235,8 @@ func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
 		p.GroupIDs = []string{}
 	}
 	known := m.user(p.ID)
-	if i := slices.IndexFunc(m.Users, func(u systemUser) bool { return p.ExternalID != "" && u.ExternalID == p.ExternalID }); known == nil && i >= 0 {
+	sameExternalID := func(u systemUser) bool { return p.ExternalID != "" && u.ExternalID == p.ExternalID }
+	if i := slices.IndexFunc(m.Users, sameExternalID); known == nil && i >= 0 {
 		known = &m.Users[i]
 	}
 	switch {
@@ -245,7 +254,7 @@ func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
 	return p, nil
 }
 
-// enter is somebody asking for an entrance to be opened: whether it is, and why not.
+// enter reports whether an entrance opens for the user, and otherwise why not.
 func (y *system) enter(entranceID, userID string) (opened bool, reason string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// SystemFaults are the knobs of one access system. They are not kept across a restart.
+// SystemFaults configures the faults of one access system. It is not persistent.
 type SystemFaults struct {
-	// LatencyMS replaces the time that an answer takes, whatever the sandbox's speed.
+	// LatencyMS replaces the response time, independent of Options.Speed.
 	LatencyMS *Range `json:"latency_ms,omitempty"`
-	// FailureRate makes requests fail, by class, each with its probability from 0 to 1: transient, rate_limited and
-	// auth_revoked any request; full and invalid writes; unconfirmed lets a write through and cuts the connection in
-	// place of an answer.
+	// FailureRate is the probability of failed requests by class, between 0 and 1. transient, rate_limited, and
+	// auth_revoked apply to all requests; full and invalid to writes. unconfirmed executes a write and closes the
+	// connection instead of responding.
 	FailureRate map[string]float64 `json:"failure_rate,omitempty"`
-	// MaxUsers replaces the number of users that there is room for.
+	// MaxUsers replaces the maximum number of users.
 	MaxUsers *int `json:"max_users,omitempty"`
 }
 
-// systemFaults are the classes of SystemFaults.FailureRate. The kind is empty where the request is let through.
+// systemFaults maps the classes of SystemFaults.FailureRate. An empty kind lets the request through.
 var systemFaults = map[string]struct {
 	kind  kind
-	reads bool // also reads fail with it
+	reads bool // applies to reads as well
 }{
 	"transient":    {unavailable, true},
 	"rate_limited": {rateLimited, true},
@@ -36,25 +36,27 @@ var systemFaults = map[string]struct {
 func (f SystemFaults) check() *problem {
 	for class, rate := range f.FailureRate {
 		if _, ok := systemFaults[class]; !ok {
-			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class, slices.Sorted(maps.Keys(systemFaults)))
+			return refuse(invalidRequest, "failure_rate: there is no class %q; classes are %v.", class,
+				slices.Sorted(maps.Keys(systemFaults)))
 		}
 		if rate < 0 || rate > 1 {
 			return refuse(invalidRequest, "%s must be between 0 and 1.", class)
 		}
 	}
-	if f.LatencyMS != nil && (f.LatencyMS.Min < 0 || f.LatencyMS.Max < f.LatencyMS.Min) || f.MaxUsers != nil && *f.MaxUsers < 0 {
+	if f.LatencyMS != nil && (f.LatencyMS.Min < 0 || f.LatencyMS.Max < f.LatencyMS.Min) || f.MaxUsers != nil &&
+		*f.MaxUsers < 0 {
 		return refuse(invalidRequest, "Counts and times must not be negative, and min not above max.")
 	}
 	return nil
 }
 
-// The time that a system takes to answer, at the sandbox's speed.
+// Bounds of the response time of a system, divided by Options.Speed.
 const (
 	systemLatencyMin = 50 * time.Millisecond
 	systemLatencyMax = 200 * time.Millisecond
 )
 
-// draw decides how long the next request takes and what goes wrong with it.
+// draw draws the duration and the fault of the next request.
 func (y *system) draw(write bool) (time.Duration, fault) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -74,7 +76,7 @@ func (y *system) draw(write bool) (time.Duration, fault) {
 		case class == "unconfirmed":
 			return wait, fault{abort: true}
 		}
-		p := &problem{kind: f.kind, message: fmt.Sprintf("The sandbox was told to fail as %s.", class)}
+		p := &problem{kind: f.kind, message: fmt.Sprintf("The sandbox is configured to fail with class %s.", class)}
 		if p.kind == unavailable || p.kind == rateLimited {
 			p.retryAfter = y.acct.box.scaled(time.Second)
 		}
@@ -83,5 +85,5 @@ func (y *system) draw(write bool) (time.Duration, fault) {
 	return wait, fault{}
 }
 
-// systemHandler answers a request about a system.
+// systemHandler handles a request about a system.
 type systemHandler func(r *http.Request, y *system) (any, *problem)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// accessRoutes are the contract of access systems; the package comment lists them.
+// accessRoutes registers the contract of access systems, which the package comment lists.
 func accessRoutes(r chi.Router) {
 	r.Get("/systems", listSystems)
 	r.Get("/systems/{system}", onSystem(false, getSystem))
@@ -17,7 +17,7 @@ func accessRoutes(r chi.Router) {
 	r.Delete("/systems/{system}/users/{user}", onSystem(true, deleteUser))
 }
 
-// accessControls are the controls of access systems, below /sandbox/systems/{system}.
+// accessControls registers the controls of access systems, below /sandbox/systems/{system}.
 func accessControls(r chi.Router) {
 	r.Get("/memory", systemControl(readSystem))
 	r.Post("/online", systemControl(setSystem(func(m *systemMemory) { m.Online = true })))
@@ -37,7 +37,7 @@ func accessControls(r chi.Router) {
 	r.Put("/faults", systemControl(putSystemFaults))
 }
 
-// onSystem finds the system that the path names, lets it take its time and its faults happen.
+// onSystem resolves the system in the path, and applies its response time and faults.
 func onSystem(write bool, handle systemHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		y := accountOf(r).system(chi.URLParam(r, "system"))
@@ -49,7 +49,7 @@ func onSystem(write bool, handle systemHandler) http.HandlerFunc {
 		select {
 		case <-time.After(wait):
 		case <-r.Context().Done():
-			return // nobody waits, and nothing was done
+			return // the client is gone, and nothing was executed
 		}
 		if f.problem == nil && !y.isOnline() {
 			f.problem = refuse(systemOffline, "The access system is offline.")
@@ -66,7 +66,7 @@ func onSystem(write bool, handle systemHandler) http.HandlerFunc {
 	}
 }
 
-// systemControl is onSystem for what a person does at the system itself.
+// systemControl is onSystem for actions at the system itself, without faults.
 func systemControl(handle systemHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		y := accountOf(r).system(chi.URLParam(r, "system"))
@@ -90,7 +90,12 @@ func listSystems(w http.ResponseWriter, r *http.Request) {
 	for _, y := range accountOf(r).allSystems() {
 		y.mu.Lock()
 		if !y.mem.Removed {
-			shown = append(shown, object{"system_id": y.mem.SystemID, "name": y.mem.Name, "time_zone": y.mem.TimeZone, "online": y.mem.Online})
+			shown = append(shown, object{
+				"system_id": y.mem.SystemID,
+				"name":      y.mem.Name,
+				"time_zone": y.mem.TimeZone,
+				"online":    y.mem.Online,
+			})
 		}
 		y.mu.Unlock()
 	}
@@ -99,13 +104,20 @@ func listSystems(w http.ResponseWriter, r *http.Request) {
 
 type object = map[string]any
 
-// getSystem is all that is on a system.
+// getSystem returns the content of a system.
 func getSystem(_ *http.Request, y *system) (any, *problem) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	m := y.mem.clone()
-	return object{"system_id": m.SystemID, "name": m.Name, "time_zone": m.TimeZone, "online": m.Online,
-		"users": some(m.Users), "entrances": some(m.Entrances), "groups": some(m.Groups)}, nil
+	return object{
+		"system_id": m.SystemID,
+		"name":      m.Name,
+		"time_zone": m.TimeZone,
+		"online":    m.Online,
+		"users":     some(m.Users),
+		"entrances": some(m.Entrances),
+		"groups":    some(m.Groups),
+	}, nil
 }
 
 func readSystem(_ *http.Request, y *system) (any, *problem) {
@@ -116,7 +128,7 @@ func readSystem(_ *http.Request, y *system) (any, *problem) {
 	return m, nil
 }
 
-// some is a list that is [] in JSON where it is empty.
+// nonNil replaces a nil list by one that is [] in JSON.
 func some[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -169,7 +181,7 @@ func setSystem(set func(*systemMemory)) systemHandler {
 	}
 }
 
-// deleteGroup takes a group away, and everybody out of it.
+// deleteGroup deletes a group and its memberships.
 func deleteGroup(r *http.Request, y *system) (any, *problem) {
 	id := chi.URLParam(r, "group")
 	return setSystem(func(m *systemMemory) {
@@ -185,7 +197,8 @@ func deleteEntrance(r *http.Request, y *system) (any, *problem) {
 	return setSystem(func(m *systemMemory) {
 		m.Entrances = slices.DeleteFunc(m.Entrances, func(e entrance) bool { return e.ID == id })
 		for i, g := range m.Groups {
-			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs), func(e string) bool { return e == id })
+			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs),
+				func(e string) bool { return e == id })
 		}
 	})(r, y)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// What a system has been told outlives the sandbox, and goes with its account.
+// The state of a system survives a restart, and is deleted with its account.
 func TestAccessSystemIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -20,7 +20,8 @@ func TestAccessSystemIsKept(t *testing.T) {
 	var made object
 	for range 2 { // the same external_id is the same user
 		var status int
-		if status, made = b.callAs(t, first.Token, http.MethodPost, path+"/users", object{"external_id": "x", "full_name": "Jane"}); status != http.StatusOK {
+		if status, made = b.callAs(t, first.Token, http.MethodPost, path+"/users",
+			object{"external_id": "x", "full_name": "Jane"}); status != http.StatusOK {
 			t.Fatalf("create: %d %v", status, made)
 		}
 	}
@@ -30,15 +31,20 @@ func TestAccessSystemIsKept(t *testing.T) {
 		status       int
 		code         string
 	}{
-		"no name":     {http.MethodPost, path + "/users", object{}, 422, "INVALID_USER"},
-		"no group":    {http.MethodPost, path + "/users", object{"full_name": "X", "group_ids": []string{"y"}}, 422, "INVALID_USER"},
-		"backwards":   {http.MethodPost, path + "/users", object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, 422, "INVALID_USER"},
-		"no user":     {http.MethodPut, path + "/users/nobody", object{"full_name": "X"}, 404, "USER_NOT_FOUND"},
-		"delete none": {http.MethodDelete, path + "/users/nobody", nil, 404, "USER_NOT_FOUND"},
+		"no name": {http.MethodPost, path + "/users", object{}, 422, "INVALID_USER"},
+		"no group": {http.MethodPost, path + "/users", object{"full_name": "X", "group_ids": []string{"y"}}, 422,
+			"INVALID_USER"},
+		"backwards": {http.MethodPost, path + "/users",
+			object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, 422,
+			"INVALID_USER"},
+		"no user":     {http.MethodPut, path + "/users/unknown", object{"full_name": "X"}, 404, "USER_NOT_FOUND"},
+		"delete none": {http.MethodDelete, path + "/users/unknown", nil, 404, "USER_NOT_FOUND"},
 		"no system":   {http.MethodGet, "/systems/none", nil, 404, "SYSTEM_NOT_FOUND"},
-		"no knob":     {http.MethodPut, "/sandbox" + path + "/faults", object{"failure_rate": object{"flood": 1}}, 400, "INVALID_REQUEST"},
+		"no knob": {http.MethodPut, "/sandbox" + path + "/faults", object{"failure_rate": object{"flood": 1}},
+			400, "INVALID_REQUEST"},
 	} {
-		if status, out := b.callAs(t, first.Token, c.method, c.path, c.body); status != c.status || out["error_code"] != c.code {
+		if status, out := b.callAs(t, first.Token, c.method, c.path, c.body); status != c.status ||
+			out["error_code"] != c.code {
 			t.Errorf("%s: %d %v", name, status, out)
 		}
 	}
@@ -58,18 +64,18 @@ func TestAccessSystemIsKept(t *testing.T) {
 		return len(users)
 	}
 	if n := count(); n != 3 {
-		t.Errorf("%d users after a restart, want two of the factory and one", n)
+		t.Errorf("%d users after a restart, want two initial ones and one", n)
 	}
 	if err := b.Forget("offices"); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := b.callAs(t, again.Token, http.MethodGet, path, nil); status != http.StatusUnauthorized {
-		t.Errorf("a forgotten account: %d", status)
+		t.Errorf("a deleted account: %d", status)
 	}
 	if _, err := b.EnsureAccessAccount(sandbox.AccessSpec{Key: "offices", Systems: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 2 {
-		t.Errorf("%d users on a system that was forgotten", n)
+		t.Errorf("%d users on a deleted system", n)
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// Tokens are the credentials of a cloud with this seed: whoever knows the one knows the others.
+// Tokens derives the credentials of a cloud from its seed. They are as secret as the seed.
 type Tokens uint64
 
-// Account is the credential of the account with that key.
+// Account returns the credential of the account with the key.
 func (t Tokens) Account(key string) string { return t.of(key) }
 
-// Partner is the credential of a partner, who may send people's logins. Each has accounts of its own.
+// Partner returns the credential of a partner, which sends the logins of people. Each partner has its own accounts.
 func (t Tokens) Partner(partner string) string { return t.of("partner/" + partner) }
 
-// Owner is the credential of who runs the cloud, and makes and ends accounts.
+// Owner returns the credential of the cloud's operator, which creates and deletes accounts.
 func (t Tokens) Owner() string { return "sbx_" + hex.EncodeToString(t.digest("owner")) }
 
 func (t Tokens) of(key string) string { return "sbx_" + hex.EncodeToString(t.digest("token", key)) }

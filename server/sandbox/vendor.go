@@ -80,15 +80,16 @@ type codeRequest struct {
 	CustomID string   `json:"custom_id"`
 }
 
-// timeSent tells an absent time (nil) from null (pointing to nil).
+// timeSent distinguishes an absent time (nil) from null (pointing to nil).
 type timeSent struct{ to **time.Time }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (t *timeSent) UnmarshalJSON(data []byte) error {
 	t.to = new(*time.Time)
 	return json.Unmarshal(data, t.to)
 }
 
-// customIDLimit is the longest custom_id, in bytes.
+// customIDLimit is the maximum size of a custom_id in bytes.
 const customIDLimit = 64
 
 func postCode(w http.ResponseWriter, r *http.Request, l *lock, f fault) {
@@ -132,7 +133,7 @@ func deleteCode(w http.ResponseWriter, r *http.Request, l *lock, f fault) {
 	id := chi.URLParam(r, "code")
 	st, p := l.removeCode(id, f)
 	if st == statusDeleting {
-		st = statusPending // the guide's word in this answer
+		st = statusPending // as in the guide
 	}
 	settle(w, map[string]any{"access_code_id": id, "status": st}, p)
 }
@@ -185,7 +186,7 @@ func (a *account) webhooks() []wireWebhook {
 	return hooks
 }
 
-// lockState is the guide's lock_state.
+// lockState returns the guide's lock_state.
 func lockState(m memory) string {
 	switch {
 	case m.Jammed:
@@ -197,16 +198,25 @@ func lockState(m memory) string {
 	}
 }
 
-// wire is the lock as the cloud shows it; false where it was removed.
+// wire returns the lock as shown by the cloud, and false if it was removed.
 func (l *lock) wire() (wireLock, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := wireLock{
-		LockID: l.id, DeviceID: l.id, DeviceType: "smart_lock",
-		Name: cmp.Or(l.mem.Name, l.name), Model: l.prof.Model, DeviceModel: l.prof.Model, Manufacturer: l.prof.Manufacturer,
-		SerialNumber: "SBX-" + strings.ToUpper(l.id[:8]), Address: "1 Sandbox Street",
-		Online: l.mem.reachable(), BatteryLevel: l.mem.BatteryLevel, LockState: lockState(l.mem),
-		Timezone: "UTC", DeviceTime: l.now().UTC(),
+		LockID:       l.id,
+		DeviceID:     l.id,
+		DeviceType:   "smart_lock",
+		Name:         cmp.Or(l.mem.Name, l.name),
+		Model:        l.prof.Model,
+		DeviceModel:  l.prof.Model,
+		Manufacturer: l.prof.Manufacturer,
+		SerialNumber: "SBX-" + strings.ToUpper(l.id[:8]),
+		Address:      "1 Sandbox Street",
+		Online:       l.mem.reachable(),
+		BatteryLevel: l.mem.BatteryLevel,
+		LockState:    lockState(l.mem),
+		Timezone:     "UTC",
+		DeviceTime:   l.now().UTC(),
 		Capabilities: l.capabilities(),
 	}
 	if l.prof.AutoLock {

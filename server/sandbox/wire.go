@@ -2,7 +2,7 @@ package sandbox
 
 import "time"
 
-// wireLock is a lock in an answer: the guide's fields, and capabilities.
+// wireLock is a lock in a response: the guide's fields, and capabilities.
 type wireLock struct {
 	LockID       string       `json:"lock_id"`
 	DeviceID     string       `json:"device_id"`
@@ -16,38 +16,38 @@ type wireLock struct {
 	Online       bool         `json:"online"`
 	BatteryLevel int          `json:"battery_level"`
 	LockState    string       `json:"lock_state"`
-	AutoLock     *autoLock    `json:"auto_lock,omitempty"`           // where the lock can do that
-	HubOnline    *bool        `json:"hub_online,omitempty"`          // where there is one
-	Subscription *bool        `json:"subscription_active,omitempty"` // where one is needed for access codes
+	AutoLock     *autoLock    `json:"auto_lock,omitempty"`           // only if supported
+	HubOnline    *bool        `json:"hub_online,omitempty"`          // only with a hub
+	Subscription *bool        `json:"subscription_active,omitempty"` // only if codes require a subscription
 	Timezone     string       `json:"timezone"`
 	DeviceTime   time.Time    `json:"device_time"`
 	Capabilities capabilities `json:"capabilities"`
 }
 
-// capabilities is the object of the same name in a lock: what the guide leaves to be known beforehand.
+// capabilities holds the capabilities of a lock, which the guide does not transmit.
 type capabilities struct {
-	Provider        string       `json:"provider"`         // device_provider_name of the API
-	DeviceType      string       `json:"device_type"`      // device_type of the API
-	Lock            bool         `json:"remote_lock"`      //
-	Unlock          bool         `json:"remote_unlock"`    //
-	OnlineCodes     bool         `json:"online_codes"`     // codes can be put on the lock from afar
-	OfflineCodes    bool         `json:"offline_codes"`    // codes can be issued without a connection
-	ListCodes       bool         `json:"list_codes"`       // the lock's codes can be read
-	DeleteUnmanaged bool         `json:"delete_any_code"`  // also those made elsewhere can be deleted
-	ModifyInPlace   bool         `json:"modify_codes"`     // PATCH is there
-	PINVisible      bool         `json:"pin_visible"`      // lists carry "code"
-	ProviderPIN     bool         `json:"provider_pin"`     // the vendor chooses the PIN
-	NativeSchedule  bool         `json:"native_schedule"`  // the lock keeps time frames
-	Convert         string       `json:"convert"`          // adopt, rewrite or never
-	CodeLengths     []int        `json:"code_lengths"`     // ascending
-	MaxCodes        int          `json:"max_codes"`        //
-	Constraints     []constraint `json:"constraints"`      //
-	AutoLock        bool         `json:"auto_lock"`        // PUT auto_lock is there
+	Provider        string       `json:"provider"`    // device_provider_name of the API
+	DeviceType      string       `json:"device_type"` // device_type of the API
+	Lock            bool         `json:"remote_lock"`
+	Unlock          bool         `json:"remote_unlock"`
+	OnlineCodes     bool         `json:"online_codes"`    // codes can be written remotely
+	OfflineCodes    bool         `json:"offline_codes"`   // codes can be issued without a connection
+	ListCodes       bool         `json:"list_codes"`      // codes can be read
+	DeleteUnmanaged bool         `json:"delete_any_code"` // codes created elsewhere can be deleted
+	ModifyInPlace   bool         `json:"modify_codes"`    // PATCH is supported
+	PINVisible      bool         `json:"pin_visible"`     // lists contain "code"
+	ProviderPIN     bool         `json:"provider_pin"`    // the vendor chooses the PIN
+	NativeSchedule  bool         `json:"native_schedule"` // the lock applies time frames
+	Convert         string       `json:"convert"`         // adopt, rewrite, or never
+	CodeLengths     []int        `json:"code_lengths"`    // ascending
+	MaxCodes        int          `json:"max_codes"`
+	Constraints     []constraint `json:"constraints"`
+	AutoLock        bool         `json:"auto_lock"`        // PUT auto_lock is supported
 	Confirm         string       `json:"confirm"`          // sync or read_back
-	MinGapMS        int          `json:"min_write_gap_ms"` // between two writes
+	MinGapMS        int          `json:"min_write_gap_ms"` // minimum between two writes
 }
 
-// autoLock says whether the lock locks itself, and how long after it was unlocked.
+// autoLock is the auto-lock setting of a lock.
 type autoLock struct {
 	Enabled bool    `json:"enabled"`
 	Delay   float64 `json:"delay_seconds"`
@@ -59,7 +59,7 @@ type constraint struct {
 	MaxLength int            `json:"max_length,omitempty"`
 }
 
-// wireCode is an access code in an answer.
+// wireCode is an access code in a response.
 type wireCode struct {
 	AccessCodeID string `json:"access_code_id"`
 	LockID       string `json:"lock_id"`
@@ -80,15 +80,28 @@ type wireWebhook struct {
 	Status string   `json:"status"`
 }
 
-// capabilities are the lock's; the caller holds l.mu.
+// capabilities returns the lock's capabilities; l.mu is held.
 func (l *lock) capabilities() capabilities {
 	c := capabilities{
-		Provider: l.prof.Provider, DeviceType: l.prof.DeviceType,
-		Lock: true, Unlock: true, OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, ModifyInPlace: true,
-		PINVisible: l.pinVisible(), ProviderPIN: l.prof.ProviderPIN, NativeSchedule: l.prof.NativeSchedule,
-		Convert: l.prof.Convert, AutoLock: l.prof.AutoLock, OfflineCodes: l.prof.Offline,
-		CodeLengths: l.prof.CodeLengths, MaxCodes: l.prof.MaxCodes, Constraints: []constraint{},
-		Confirm: "read_back", MinGapMS: int(l.box.scaled(l.prof.MinGap).Milliseconds()),
+		Provider:        l.prof.Provider,
+		DeviceType:      l.prof.DeviceType,
+		Lock:            true,
+		Unlock:          true,
+		OnlineCodes:     true,
+		ListCodes:       true,
+		DeleteUnmanaged: true,
+		ModifyInPlace:   true,
+		PINVisible:      l.pinVisible(),
+		ProviderPIN:     l.prof.ProviderPIN,
+		NativeSchedule:  l.prof.NativeSchedule,
+		Convert:         l.prof.Convert,
+		AutoLock:        l.prof.AutoLock,
+		OfflineCodes:    l.prof.Offline,
+		CodeLengths:     l.prof.CodeLengths,
+		MaxCodes:        l.prof.MaxCodes,
+		Constraints:     []constraint{},
+		Confirm:         "read_back",
+		MinGapMS:        int(l.box.scaled(l.prof.MinGap).Milliseconds()),
 	}
 	if !c.PINVisible {
 		c.Convert = "never"
@@ -97,19 +110,25 @@ func (l *lock) capabilities() capabilities {
 		c.Constraints = append(c.Constraints, constraint{Type: kind})
 	}
 	if l.prof.NameMax > 0 {
-		c.Constraints = append(c.Constraints, constraint{Type: nameLength, MinLength: l.prof.NameMin, MaxLength: l.prof.NameMax})
+		name := constraint{Type: nameLength, MinLength: l.prof.NameMin, MaxLength: l.prof.NameMax}
+		c.Constraints = append(c.Constraints, name)
 	}
 	return c
 }
 
 func (l *lock) pinVisible() bool { return l.prof.PINVisible && !l.faults.Masked }
 
-// wireCode is the code as the cloud shows it.
+// wireCode returns the code as shown by the cloud.
 func (l *lock) wireCode(c listed) wireCode {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := wireCode{
-		AccessCodeID: c.ID, LockID: l.id, CustomID: c.CustomID, Name: c.Name, window: c.window, Status: c.Status,
+		AccessCodeID: c.ID,
+		LockID:       l.id,
+		CustomID:     c.CustomID,
+		Name:         c.Name,
+		window:       c.window,
+		Status:       c.Status,
 	}
 	if l.pinVisible() {
 		shown.Code = c.PIN

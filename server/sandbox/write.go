@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// op is a change to a code that was accepted and is on its way to the lock.
+// op is an accepted change of a code that has not reached the lock yet.
 type op struct {
 	kind    opKind
-	code    stored // the code as it will be
-	gated   bool   // it holds the lock's gate
-	dropped bool   // it will have no effect
-	broken  bool   // it will fail
-	parked  bool   // it waits for the lock to come back online
+	code    stored // the code after the change
+	gated   bool   // holds the lock's gate
+	dropped bool   // will have no effect
+	broken  bool   // will fail
+	parked  bool   // waits until the lock is online
 }
 
 type opKind string
@@ -23,7 +23,7 @@ const (
 	opDelete opKind = "deleted"
 )
 
-// change is a PATCH: what is nil stays, and a time that points to nil is cleared.
+// change is a PATCH: nil keeps a value, and a time that points to nil is cleared.
 type change struct {
 	name, pin        *string
 	startsAt, endsAt **time.Time
@@ -44,7 +44,7 @@ func (ch change) apply(c *stored) {
 	}
 }
 
-// create accepts a code, or finds the one that the same custom_id has made before.
+// create accepts a code, or returns the earlier one with the same custom_id.
 func (l *lock) create(c stored, fault fault) (code *listed, created bool, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,7 @@ func (l *lock) create(c stored, fault fault) (code *listed, created bool, p *pro
 	return &listed{stored: c, Status: statusPending}, true, nil
 }
 
-// repeated finds the code that the custom_id has made before, nil where there is none. While that is
-// being deleted its custom_id is DEVICE_BUSY.
+// repeated returns the code with the custom_id, or nil. While that code is being deleted, it fails with DEVICE_BUSY.
 func (l *lock) repeated(customID string) (*listed, *problem) {
 	codes := l.intended()
 	i := slices.IndexFunc(codes, func(c stored) bool { return c.CustomID == customID })
@@ -130,7 +129,7 @@ func (l *lock) update(id string, ch change, fault fault) (*listed, *problem) {
 	return &listed{stored: c, Status: statusPending}, nil
 }
 
-// removeCode accepts the deletion of the code; a creation that failed is forgotten at once.
+// removeCode accepts the deletion of the code. A failed creation is removed immediately.
 func (l *lock) removeCode(id string, fault fault) (status, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +153,7 @@ func (l *lock) removeCode(id string, fault fault) (status, *problem) {
 	return statusDeleting, nil
 }
 
-// check says why the lock would not take the code beside the others. Was is its time frame so far.
+// check returns why the lock would reject the code in addition to others. was is the current time frame.
 func (l *lock) check(c stored, was window, others []stored) *problem {
 	if p := l.prof.checkPIN(c.PIN); p != nil {
 		return p
@@ -173,7 +172,8 @@ func (l *lock) check(c stored, was window, others []stored) *problem {
 	return nil
 }
 
-// intended is what is on the lock, and what is on its way there. A code that is being deleted still counts.
+// intended returns the codes on the lock after the pending creations and changes. A code that is being deleted still
+// counts.
 func (l *lock) intended() []stored {
 	codes := slices.Clone(l.mem.Codes)
 	for _, o := range l.ops {
@@ -189,8 +189,7 @@ func (l *lock) intended() []stored {
 	return codes
 }
 
-// latest is the code as it will be once everything has arrived; false where it does not exist or is
-// being deleted.
+// latest returns the code after all pending changes, and false if it does not exist or is being deleted.
 func (l *lock) latest(id string) (stored, bool) {
 	for _, o := range l.ops {
 		if o.kind == opDelete && o.code.ID == id {
@@ -205,13 +204,13 @@ func (l *lock) latest(id string) (stored, bool) {
 	return stored{}, false
 }
 
-// accept says why the lock cannot be written to now: SUBSCRIPTION_REQUIRED, DEVICE_OFFLINE, DEVICE_BUSY.
+// accept starts a write, or returns why that is impossible now: SUBSCRIPTION_REQUIRED, DEVICE_OFFLINE, DEVICE_BUSY.
 func (l *lock) accept(kind opKind, fault fault) (*op, *problem) {
 	if l.mem.Expired {
 		return nil, refuse(subscriptionRequired, "The subscription for access codes has expired.")
 	}
 	if !l.mem.reachable() {
-		return nil, refuse(deviceOffline, "The device is offline and cannot take the change.")
+		return nil, refuse(deviceOffline, "The device is offline and cannot accept the change.")
 	}
 	if l.gate != nil && !l.gate.taken.CompareAndSwap(false, true) {
 		return nil, l.busy("The previous operation is still running.")
@@ -228,7 +227,7 @@ func (l *lock) busy(message string) *problem {
 	return &problem{kind: deviceBusy, message: message, retryAfter: l.box.scaled(l.prof.Latency.Max)}
 }
 
-// schedule sends the op on its way.
+// schedule schedules the arrival of the op.
 func (l *lock) schedule(o *op) {
 	if !slices.Contains(l.ops, o) {
 		l.ops = append(l.ops, o)
@@ -241,7 +240,7 @@ func (l *lock) schedule(o *op) {
 	l.box.sched.at(at, func() { l.arrive(o) })
 }
 
-// arrive is the op reaching the lock.
+// arrive applies an op that reaches the lock.
 func (l *lock) arrive(o *op) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,10 +270,10 @@ func (l *lock) arrive(o *op) {
 	l.announceCode(o.kind, o.code, nil)
 }
 
-// apply changes the lock's memory. The lock may have been changed by hand since the op was accepted.
+// apply changes the lock's memory, which may have been changed by hand since the op was accepted.
 func (l *lock) apply(o *op) *problem {
 	if o.broken {
-		return refuse(deviceError, "The lock did not carry out the change.")
+		return refuse(deviceError, "The lock did not execute the change.")
 	}
 	return l.commit(func(m *memory) *problem {
 		at := slices.IndexFunc(m.Codes, func(c stored) bool { return c.ID == o.code.ID })
@@ -289,7 +288,7 @@ func (l *lock) apply(o *op) *problem {
 		}
 		if o.kind == opUpdate {
 			if at < 0 {
-				return refuse(codeNotFound, "The access code is no longer on the lock.")
+				return refuse(codeNotFound, "The access code is not on the lock.")
 			}
 			m.Codes[at] = o.code
 			return nil

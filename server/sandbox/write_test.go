@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// slow keeps writes on their way until the end of the test.
+// slow keeps writes pending until the end of the test.
 var slow = sandbox.Faults{LatencyMS: &sandbox.Range{Min: 60_000, Max: 60_000}}
 
 func TestAFailedCreationIsListedUntilDeletedOrRepeated(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAFailedCreationIsListedUntilDeletedOrRepeated(t *testing.T) {
 		id, _ := b.ok(t, http.MethodPost, b.codesPath(), body)["access_code_id"].(string)
 		b.faults(t, sandbox.Faults{})
 		if told := e.next(t, "access_code.created"); told["status"] != "failed" || told["access_code_id"] != id {
-			t.Errorf("told %v", told)
+			t.Errorf("event %v", told)
 		}
 		if c := with(b.list(t), "access_code_id", id); c["status"] != "failed" || c["error_code"] != "DEVICE_ERROR" {
 			t.Errorf("listed as %v", c)
@@ -45,7 +45,7 @@ func TestAFailedCreationIsListedUntilDeletedOrRepeated(t *testing.T) {
 	}
 }
 
-func TestAFailedChangeLeavesTheCodeAndSaysWhy(t *testing.T) {
+func TestFailedChangeKeepsTheCode(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
 	id := b.put(t, object{"name": "Guest", "code": "4821"})
@@ -67,20 +67,21 @@ func TestAFailedChangeLeavesTheCodeAndSaysWhy(t *testing.T) {
 	})
 }
 
-func TestTheLockDecidesWhenTheWriteArrives(t *testing.T) {
+func TestWritesAreCheckedOnArrival(t *testing.T) {
 	t.Parallel()
 	delayed := sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}}
 	full := delayed
 	full.SlotsTaken = 1000
 	for _, c := range []struct {
 		name   string
-		happen func(t *testing.T, b *box, other string) // while the write is on its way
+		happen func(t *testing.T, b *box, other string) // during the write
 		write  func(t *testing.T, b *box, other string)
 		want   string
 	}{
-		{"the lock filled up", func(t *testing.T, b *box, _ string) { b.faults(t, full) }, func(t *testing.T, b *box, _ string) {
-			b.ok(t, http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4822"})
-		}, "DEVICE_FULL"},
+		{"the lock filled up", func(t *testing.T, b *box, _ string) { b.faults(t, full) },
+			func(t *testing.T, b *box, _ string) {
+				b.ok(t, http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4822"})
+			}, "DEVICE_FULL"},
 		{"the PIN was taken", func(t *testing.T, b *box, _ string) {
 			b.ok(t, http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Neighbour", "code": "4822"})
 		}, func(t *testing.T, b *box, _ string) {
@@ -105,11 +106,11 @@ func TestTheLockDecidesWhenTheWriteArrives(t *testing.T) {
 				select {
 				case told = <-e.got:
 				case <-time.After(time.Until(deadline)):
-					t.Fatal("not told")
+					t.Fatal("no event")
 				}
 				if told["status"] == "failed" {
 					if told["error_code"] != c.want {
-						t.Errorf("told %v, want %s", told, c.want)
+						t.Errorf("event %v, want %s", told, c.want)
 					}
 					return
 				}
@@ -132,7 +133,8 @@ func TestACodeThatIsBeingDeletedStillCounts(t *testing.T) {
 		t.Errorf("listed as %v", c)
 	}
 	b.refuses(t, "PIN_CONFLICT", http.MethodPost, b.codesPath(), object{"name": "Other", "code": "4821"})
-	b.refuses(t, "DEVICE_BUSY", http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821", "custom_id": "k1"})
+	b.refuses(t, "DEVICE_BUSY", http.MethodPost, b.codesPath(),
+		object{"name": "Guest", "code": "4821", "custom_id": "k1"})
 	b.refuses(t, "ACCESS_CODE_NOT_FOUND", http.MethodPatch, "/access_codes/"+id, object{"name": "Other"})
 }
 
@@ -162,18 +164,19 @@ func TestNoWriteOvertakesAnother(t *testing.T) {
 	for n := range last {
 		told := e.next(t, "access_code.updated")["access_code"].(map[string]any)
 		if want := fmt.Sprintf("Guest %d", n+1); told["name"] != want {
-			t.Fatalf("told of %v, want %s", told["name"], want)
+			t.Fatalf("event of %v, want %s", told["name"], want)
 		}
 	}
 }
 
-func TestACodeOfARunningStayCanBeChanged(t *testing.T) {
+func TestActiveCodeCanBeChanged(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	var later atomic.Int64 // what the clock is ahead of now
+	var later atomic.Int64 // offset of the clock
 	clock := func() time.Time { return now.Add(time.Duration(later.Load())) }
 	b := open(t, sandbox.Options{Seed: 7, Clock: clock}, "kwikset")
-	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": now.Add(time.Hour), "ends_at": now.Add(3 * time.Hour)})
+	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": now.Add(time.Hour),
+		"ends_at": now.Add(3 * time.Hour)})
 	path := "/access_codes/" + id
 
 	later.Store(int64(2 * time.Hour))

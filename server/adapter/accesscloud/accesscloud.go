@@ -1,8 +1,8 @@
-// Package accesscloud reaches any vendor of access systems whose cloud follows the contract that package sandbox
-// documents, the simulated one among them. It must not know which vendor it speaks to.
+// Package accesscloud implements adapter.AccessSystems for vendors whose cloud follows the contract that package
+// sandbox documents, including the simulated one. It must not know which vendor it calls.
 //
-// An error's error_code decides what it means, a status code only where that is missing or unknown. A 404 without a
-// code is a proxy's and says nothing about a user.
+// The error_code of an error determines its class; the status code counts only when the error_code is missing or
+// unknown. A 404 without an error_code comes from a proxy and says nothing about a user.
 package accesscloud
 
 import (
@@ -24,15 +24,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Config of New.
+// Config configures New.
 type Config struct {
-	BaseURL string       // of the vendor's API, without a slash at its end
-	Token   string       // the account's bearer token
-	HTTP    *http.Client // nil: one of its own, with a timeout of 30 s. Redirects are not followed
-	Log     *slog.Logger // nil: none
+	// BaseURL is the URL of the vendor's API, without a trailing slash.
+	BaseURL string
+	// Token is the account's bearer token.
+	Token string
+	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
+	HTTP *http.Client
+	// Log defaults to no logging.
+	Log *slog.Logger
 }
 
-// Adapter is one account at one vendor.
+// Adapter accesses one account at one vendor.
 type Adapter struct {
 	base, token string
 	http        *http.Client
@@ -44,7 +48,7 @@ var (
 	_ adapter.AccessSimulator = (*Adapter)(nil)
 )
 
-// New makes an adapter; nothing is sent.
+// New returns an adapter. It sends nothing.
 func New(c Config) *Adapter {
 	if c.HTTP == nil {
 		transport := adapter.Transport()
@@ -52,7 +56,8 @@ func New(c Config) *Adapter {
 		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: transport}
 	}
 	client := *c.HTTP
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is the vendor's alone
+	// The token must not reach another host.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -103,20 +108,25 @@ func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 	if err := a.do(ctx, http.MethodGet, "/systems", nil, &got); err != nil {
 		return nil, err
 	}
-	if got.Systems == nil { // all would count as gone
-		return nil, adapter.Errorf(adapter.Transient, "the answer does not tell the systems")
+	if got.Systems == nil { // otherwise all systems would count as removed
+		return nil, adapter.Errorf(adapter.Transient, "the response does not contain the systems")
 	}
 	out := make([]adapter.AccessSystem, 0, len(got.Systems))
 	for _, s := range got.Systems {
 		if !inPath(s.ID) {
 			continue
 		}
-		out = append(out, adapter.AccessSystem{Ref: adapter.SystemRef(s.ID), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online == nil || *s.Online})
+		out = append(out, adapter.AccessSystem{
+			Ref:      adapter.SystemRef(s.ID),
+			Name:     s.Name,
+			TimeZone: s.TimeZone,
+			Online:   s.Online == nil || *s.Online,
+		})
 	}
 	return out, nil
 }
 
-// Look implements adapter.AccessSystems.
+// ReadSystem implements adapter.AccessSystems.
 func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.SystemContent, error) {
 	var got struct {
 		Users     adapter.List[wireUser]     `json:"users"`
@@ -127,15 +137,25 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 	if err := a.do(ctx, http.MethodGet, path(system), nil, &got); err != nil {
 		return out, err
 	}
-	if got.Users == nil || got.Groups == nil || got.Entrances == nil { // all of them would count as deleted
-		return out, adapter.Errorf(adapter.Transient, "the answer does not tell the users, the groups and the entrances")
+	if got.Users == nil || got.Groups == nil || got.Entrances == nil { // otherwise all would count as deleted
+		return out, adapter.Errorf(adapter.Transient,
+			"the response does not contain the users, the groups, and the entrances")
 	}
 	for _, u := range got.Users {
 		if !inPath(u.ID) {
 			continue
 		}
-		out.Users = append(out.Users, adapter.AccessUser{Ref: adapter.UserRef(u.ID), Key: u.ExternalID, FullName: u.FullName, Email: u.Email, Phone: u.Phone,
-			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups[:min(len(u.Groups), mostGroups)]})
+		out.Users = append(out.Users, adapter.AccessUser{
+			Ref:       adapter.UserRef(u.ID),
+			Key:       u.ExternalID,
+			FullName:  u.FullName,
+			Email:     u.Email,
+			Phone:     u.Phone,
+			StartsAt:  u.StartsAt,
+			EndsAt:    u.EndsAt,
+			Suspended: u.Suspended,
+			Groups:    u.Groups[:min(len(u.Groups), mostGroups)],
+		})
 	}
 	for _, g := range got.Groups {
 		out.Groups = append(out.Groups, adapter.AccessGroup{Ref: g.ID, Name: g.Name, Entrances: g.Entrances})
@@ -147,8 +167,18 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 }
 
 // PutUser implements adapter.AccessSystems.
-func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapter.AccessUser) (adapter.UserRef, error) {
-	asked := wireUser{ExternalID: u.Key, FullName: u.FullName, Email: u.Email, Phone: u.Phone, StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups}
+func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef,
+	u adapter.AccessUser) (adapter.UserRef, error) {
+	asked := wireUser{
+		ExternalID: u.Key,
+		FullName:   u.FullName,
+		Email:      u.Email,
+		Phone:      u.Phone,
+		StartsAt:   u.StartsAt,
+		EndsAt:     u.EndsAt,
+		Suspended:  u.Suspended,
+		Groups:     u.Groups,
+	}
 	method, where := http.MethodPost, path(system)+"/users"
 	if u.Ref != "" {
 		method, where = http.MethodPut, where+"/"+url.PathEscape(string(u.Ref))
@@ -158,12 +188,12 @@ func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapt
 		return "", err
 	}
 	if !inPath(got.ID) {
-		return "", adapter.Errorf(adapter.Unconfirmed, "the answer does not name the user")
+		return "", adapter.Errorf(adapter.Unconfirmed, "the response does not contain the identifier of the user")
 	}
 	return adapter.UserRef(got.ID), nil
 }
 
-// errNoUser is joined to the error of an answer that the system has no such user.
+// errNoUser is joined to the error of a USER_NOT_FOUND response.
 var errNoUser = errors.New("no such user")
 
 // DeleteUser implements adapter.AccessSystems.
@@ -180,25 +210,25 @@ func (a *Adapter) Disconnect(ctx context.Context) error {
 	return a.do(ctx, http.MethodPost, "/sandbox/account/revoke", struct{}{}, nil)
 }
 
-// inPath says whether an identifier can stand in the path of a request. With one of dots it would be another's path.
+// inPath reports whether an identifier can be a path segment. A segment of dots would denote another resource.
 func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
 
-// mostGroups bounds those of a user; the others are as if it was not in them.
+// maxGroups is the maximum number of groups of a user; further groups are ignored.
 const mostGroups = 1000
 
-// answerLimit bounds what is read of an answer; 10 000 users take about 4 MB.
+// responseLimit is the maximum size of a response in bytes; 10 000 users take about 4 MB.
 const answerLimit = 16 << 20
 
-// words are those of paths; what else is in one is an identifier.
+// words lists the fixed segments of paths; any other segment is an identifier.
 var words = []string{"systems", "users", "sandbox", "account", "revoke"}
 
-// do makes a call and decodes its answer into out, which may be nil.
+// do calls the vendor and decodes the response into out, which may be nil.
 func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (err error) {
 	ctx, span := adapter.Trace(ctx, "accesscloud", a.base, method, where, words)
 	defer func() { adapter.Traced(span, err) }()
-	doubt := adapter.Unconfirmed // the class of what may have taken effect
+	doubt := adapter.Unconfirmed // the class of an unknown outcome
 	if method == http.MethodGet {
 		doubt = adapter.Transient
 	}
@@ -212,7 +242,8 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	}
 	var dialing, connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { dialing.Store(true); connected.Store(false) }, // again, where a kept connection was dead
+		// GetConn is called again when a kept connection was dead.
+		GetConn: func(string) { dialing.Store(true); connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	req, err := http.NewRequestWithContext(traced, method, a.base+where, sent)
@@ -236,7 +267,8 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	}
 	defer resp.Body.Close()
 	span.Set(traces.Status(resp.StatusCode))
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
+	// After an upgrade, no deadline would end the reading.
+	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return adapter.Errorf(doubt, "the vendor answered in another protocol than HTTP")
 	}
 	var found error
@@ -245,13 +277,13 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 		case resp.StatusCode/100 != 2:
 			found = a.refusal(method, resp, data)
 		case out != nil && json.Unmarshal(data, out) != nil:
-			found = adapter.Errorf(doubt, "the answer is not the JSON that was expected")
+			found = adapter.Errorf(doubt, "the response is not the expected JSON")
 		}
 		return nil
 	})
 	switch {
 	case errors.Is(err, adapter.ErrLarge):
-		return adapter.Errorf(doubt, "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
+		return adapter.Errorf(doubt, "the response is larger than %d MiB, or has too many parts", answerLimit>>20)
 	case errors.Is(err, adapter.ErrCrowded) && method == http.MethodGet:
 		return err
 	case err != nil:
@@ -260,9 +292,9 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	return found
 }
 
-// lost is the error of a call that got no answer.
+// lost returns the error of a call without a response.
 func (a *Adapter) lost(ctx context.Context, doubt adapter.Class, err error) error {
-	failure := a.failure(doubt, "no answer: "+adapter.Reason(err))
+	failure := a.failure(doubt, "no response: "+adapter.Reason(err))
 	if doubt != adapter.Unconfirmed {
 		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
 	}
@@ -272,7 +304,7 @@ func (a *Adapter) lost(ctx context.Context, doubt adapter.Class, err error) erro
 	return failure
 }
 
-// classes are the error codes that are known.
+// classes maps the known error codes.
 var classes = map[string]adapter.Class{
 	"UNAUTHORIZED":        adapter.AuthRevoked,
 	"SYSTEM_NOT_FOUND":    adapter.NotFound,
@@ -285,17 +317,17 @@ var classes = map[string]adapter.Class{
 	"SERVICE_UNAVAILABLE": adapter.Transient,
 }
 
-// longestWait bounds what a vendor may ask for.
+// maxRetryAfter bounds the wait that a vendor may request.
 const longestWait = time.Hour
 
-// refusal is the error of an answer other than 2xx.
+// refusal returns the error of a response other than 2xx.
 func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error {
 	var w struct {
 		ErrorCode    string `json:"error_code"`
 		Message      string `json:"message"`
 		RetryAfterMS int64  `json:"retry_after_ms"`
 	}
-	_ = json.Unmarshal(data, &w) // what is no JSON has no error code
+	_ = json.Unmarshal(data, &w) // without JSON there is no error code
 	class, known := classes[w.ErrorCode]
 	writes := method != http.MethodGet
 	switch status := resp.StatusCode; {
@@ -304,7 +336,8 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 		class = adapter.AuthRevoked
 	case writes && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity):
 		class = adapter.Invalid
-	case writes && (status == http.StatusRequestTimeout || status == http.StatusBadGateway || status == http.StatusGatewayTimeout):
+	case writes && (status == http.StatusRequestTimeout || status == http.StatusBadGateway ||
+		status == http.StatusGatewayTimeout):
 		class = adapter.Unconfirmed
 	default:
 		class = adapter.Transient
@@ -325,8 +358,8 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 	return e
 }
 
-// retryAfter reads both forms of Retry-After (RFC 9110 section 10.2.3), a date against the answer's own. What the body
-// says is more exact.
+// retryAfter returns the wait that the vendor requests. The body takes precedence because it is more precise.
+// Retry-After is read in both forms (RFC 9110 section 10.2.3), a date relative to the response's Date.
 func retryAfter(resp *http.Response, ms int64) time.Duration {
 	wait := time.Duration(min(max(ms, 0), longestWait.Milliseconds())) * time.Millisecond
 	if wait > 0 {
@@ -334,7 +367,7 @@ func retryAfter(resp *http.Response, ms int64) time.Duration {
 	}
 	header := resp.Header.Get("Retry-After")
 	seconds, err := strconv.ParseInt(header, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range it is the largest there is
+	if err == nil || errors.Is(err, strconv.ErrRange) { // on ErrRange, seconds is the largest int64
 		return time.Duration(min(max(seconds, 0), int64(longestWait/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)
@@ -348,7 +381,7 @@ func retryAfter(resp *http.Response, ms int64) time.Duration {
 	return min(max(at.Sub(now), 0), longestWait)
 }
 
-// failure is an error whose message, the vendor's, may be shown.
+// failure returns an error with the vendor's message, sanitized for display.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
 	return adapter.Errorf(class, "%s", adapter.Line(message, a.token))
 }

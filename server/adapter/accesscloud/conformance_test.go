@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is an account with one simulated access system. With cut, an answer to a write is lost.
+// bed is an account with one simulated access system. With cut, the response to a write is lost.
 type bed struct {
 	*testing.T
 	*accesscloud.Adapter
@@ -55,7 +55,7 @@ func start(t *testing.T) *bed {
 	return b
 }
 
-// control turns a knob of the system.
+// control calls a control of the system.
 func (b *bed) control(method, path, body string) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, b.url+"/sandbox/"+path, strings.NewReader(body))
@@ -105,43 +105,48 @@ func fails(t *testing.T, what string, err error, class adapter.Class) {
 	}
 }
 
-func TestUserIsReadBackAsItWasPutAndIsOneForOneKey(t *testing.T) {
+func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	systems, err := b.Systems(t.Context())
-	if err != nil || len(systems) != 2 || systems[0].Ref != b.system || systems[0].Name == "" || systems[0].TimeZone == "" || !systems[0].Online {
+	if err != nil || len(systems) != 2 || systems[0].Ref != b.system || systems[0].Name == "" ||
+		systems[0].TimeZone == "" || !systems[0].Online {
 		t.Fatalf("%+v %v", systems, err)
 	}
 	there := b.look()
 	if len(there.Users) != 2 || len(there.Groups) != 2 || len(there.Entrances) != 3 || there.Users[0].Key != "" {
 		t.Fatalf("%+v", there)
 	}
-	starts, ends := time.Date(2030, 6, 1, 10, 0, 0, 123456000, time.FixedZone("", 2*60*60)), time.Date(2030, 9, 1, 0, 0, 0, 0, time.UTC)
-	want := adapter.AccessUser{Key: "k1", FullName: "Zoë O’Brien-Łukasiewicz 👩‍🚒 יעל", Email: "zoë@example.com", Phone: "+1 555 0100", StartsAt: &starts, EndsAt: &ends,
+	starts, ends := time.Date(2030, 6, 1, 10, 0, 0, 123456000, time.FixedZone("", 2*60*60)),
+		time.Date(2030, 9, 1, 0, 0, 0, 0, time.UTC)
+	want := adapter.AccessUser{Key: "k1", FullName: "Zoë O’Brien-Łukasiewicz 👩‍🚒 יעל", Email: "zoë@example.com",
+		Phone: "+1 555 0100", StartsAt: &starts, EndsAt: &ends,
 		Suspended: true, Groups: []string{there.Groups[1].Ref}}
 	want.Ref = b.put(want)
 	got := find(b.look(), want.Ref)
-	if got == nil || got.Key != want.Key || got.FullName != want.FullName || got.Email != want.Email || got.Phone != want.Phone || !got.Suspended ||
+	if got == nil || got.Key != want.Key || got.FullName != want.FullName || got.Email != want.Email ||
+		got.Phone != want.Phone || !got.Suspended ||
 		!slices.Equal(got.Groups, want.Groups) || !got.StartsAt.Equal(starts) || !got.EndsAt.Equal(ends) {
 		t.Fatalf("%+v", got)
 	}
 	again := want
 	if again.Ref = ""; b.put(again) != want.Ref || len(b.look().Users) != 3 {
-		t.Error("the same key has made another user")
+		t.Error("the same key created another user")
 	}
 	if b.put(adapter.AccessUser{Ref: want.Ref, Key: want.Key, FullName: "Zoë"}) != want.Ref {
-		t.Error("a change has made another user")
+		t.Error("a change created another user")
 	}
-	if got := find(b.look(), want.Ref); got.Email != "" || got.StartsAt != nil || got.EndsAt != nil || got.Suspended || len(got.Groups) != 0 {
-		t.Errorf("what is not said stays: %+v", got)
+	if got := find(b.look(), want.Ref); got.Email != "" || got.StartsAt != nil || got.EndsAt != nil ||
+		got.Suspended || len(got.Groups) != 0 {
+		t.Errorf("unset fields are kept: %+v", got)
 	}
-	for range 2 { // one that is not there is no error
+	for range 2 { // deleting an absent user is not an error
 		if err := b.DeleteUser(t.Context(), b.system, want.Ref); err != nil {
 			t.Error(err)
 		}
 	}
 	if find(b.look(), want.Ref) != nil {
-		t.Error("the user is there")
+		t.Error("the user exists")
 	}
 	_, err = b.PutUser(t.Context(), b.system, adapter.AccessUser{Ref: want.Ref, FullName: "Zoë"})
 	fails(t, "a change of one that is gone", err, adapter.NotFound)
@@ -153,12 +158,13 @@ func TestUserIsReadBackAsItWasPutAndIsOneForOneKey(t *testing.T) {
 	fails(t, "no such system", err, adapter.NotFound)
 }
 
-func TestFaultsOfASystemAreTold(t *testing.T) {
+func TestSystemFaults(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	ref := b.put(adapter.AccessUser{Key: "k", FullName: "Jane"})
 	faults := "systems/" + string(b.system) + "/faults"
-	for _, class := range []adapter.Class{adapter.Transient, adapter.AuthRevoked, adapter.Full, adapter.Invalid, adapter.Unconfirmed} {
+	for _, class := range []adapter.Class{adapter.Transient, adapter.AuthRevoked, adapter.Full, adapter.Invalid,
+		adapter.Unconfirmed} {
 		b.control(http.MethodPut, faults, fmt.Sprintf(`{"failure_rate":{%q:1}}`, class))
 		_, err := b.PutUser(t.Context(), b.system, adapter.AccessUser{Key: "k", FullName: "Jane Doe"})
 		fails(t, "put", err, class)
@@ -169,13 +175,13 @@ func TestFaultsOfASystemAreTold(t *testing.T) {
 	}
 	b.control(http.MethodPut, faults, "{}")
 	if got := b.look(); len(got.Users) != 3 || find(got, ref).FullName != "Jane Doe" {
-		t.Errorf("a write whose answer was lost: %+v", got.Users)
+		t.Errorf("a write whose response was lost: %+v", got.Users)
 	}
 	b.cut.Store(true)
 	fails(t, "a deletion whose answer is lost", b.DeleteUser(t.Context(), b.system, ref), adapter.Unconfirmed)
 	b.cut.Store(false)
 	if err := b.DeleteUser(t.Context(), b.system, ref); err != nil || find(b.look(), ref) != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("repeated: %v", err)
 	}
 	b.control(http.MethodPost, "systems/"+string(b.system)+"/offline", "")
 	_, err := b.Look(t.Context(), b.system)
@@ -188,7 +194,7 @@ func TestFaultsOfASystemAreTold(t *testing.T) {
 	fails(t, "systems", err, adapter.AuthRevoked)
 }
 
-// vendor is a cloud that answers as it is told to.
+// vendor returns the adapter of a cloud that responds with the handler.
 func vendor(t *testing.T, answer http.HandlerFunc) *accesscloud.Adapter {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -209,7 +215,7 @@ func says(status int, header, body string) http.HandlerFunc {
 	}
 }
 
-func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	t.Parallel()
 	const down, maybe, later = adapter.GatewayDown, adapter.Unconfirmed, adapter.Transient
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -231,23 +237,25 @@ func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer                  http.HandlerFunc
 		systems, look, put, del adapter.Class // empty: no error
-		givenUp                 bool          // once the vendor has heard it
+		givenUp                 bool          // the vendor may have executed the request
 	}{
-		"nothing":          {says(200, "", ""), later, later, maybe, "", false},
-		"garbage":          {says(200, "", "<html>"), later, later, maybe, "", false},
-		"half":             {says(200, "", `{"systems":[{"system_id":"1"}`), later, later, maybe, "", false},
-		"an empty object":  {says(200, "", "{}"), later, later, maybe, "", false},
-		"null":             {says(200, "", `{"systems":null,"users":null}`), later, later, maybe, "", false},
-		"users alone":      {says(200, "", `{"systems":[],"users":[]}`), "", later, maybe, "", false},
-		"500":              {says(500, "", "oops"), later, later, later, later, false},
-		"502":              {says(502, "", "<html>"), later, later, maybe, maybe, false},
-		"401":              {says(401, "", ""), adapter.AuthRevoked, adapter.AuthRevoked, adapter.AuthRevoked, adapter.AuthRevoked, false},
+		"nothing":         {says(200, "", ""), later, later, maybe, "", false},
+		"garbage":         {says(200, "", "<html>"), later, later, maybe, "", false},
+		"half":            {says(200, "", `{"systems":[{"system_id":"1"}`), later, later, maybe, "", false},
+		"an empty object": {says(200, "", "{}"), later, later, maybe, "", false},
+		"null":            {says(200, "", `{"systems":null,"users":null}`), later, later, maybe, "", false},
+		"users alone":     {says(200, "", `{"systems":[],"users":[]}`), "", later, maybe, "", false},
+		"500":             {says(500, "", "oops"), later, later, later, later, false},
+		"502":             {says(502, "", "<html>"), later, later, maybe, maybe, false},
+		"401": {says(401, "", ""), adapter.AuthRevoked, adapter.AuthRevoked, adapter.AuthRevoked,
+			adapter.AuthRevoked, false},
 		"404 of a proxy":   {says(404, "", "<html>"), later, later, later, later, false},
 		"a redirect":       {says(307, "Location: /else", ""), later, later, later, later, false},
 		"another protocol": {says(101, "Connection: Upgrade", ""), later, later, maybe, maybe, false},
 		"without end":      {endless, later, later, maybe, maybe, false},
-		"cut off":          {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, down, down, maybe, maybe, false},
-		"no answer":        {silent, down, down, maybe, maybe, true},
+		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, down, down,
+			maybe, maybe, false},
+		"no answer": {silent, down, down, maybe, maybe, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -293,42 +301,49 @@ func TestAnswersThatAreNoneAreNeitherListsNorConfirmations(t *testing.T) {
 	fails(t, "a deletion that could not be sent", a.DeleteUser(t.Context(), "1", "2"), down)
 }
 
-func TestWaitsAreBoundedAndMessagesTellNoToken(t *testing.T) {
+func TestErrors_BoundedWaitAndNoToken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		header, body string
 		want         time.Duration
 	}{
-		"seconds":         {"Retry-After: 7", "", 7 * time.Second},
-		"exact":           {"Retry-After: 7", `{"error_code":"RATE_LIMITED","retry_after_ms":250}`, 250 * time.Millisecond},
+		"seconds": {"Retry-After: 7", "", 7 * time.Second},
+		"exact": {"Retry-After: 7", `{"error_code":"RATE_LIMITED","retry_after_ms":250}`,
+			250 * time.Millisecond},
 		"for ever":        {"Retry-After: 9223372036854775807", "", time.Hour},
 		"for ever, exact": {"", `{"error_code":"RATE_LIMITED","retry_after_ms":9223372036854775807}`, time.Hour},
 		"before now":      {"Retry-After: -5", `{"retry_after_ms":-9223372036854775808}`, 0},
 		"too large":       {"Retry-After: 99999999999999999999", "", time.Hour},
 		"overflowing":     {"Retry-After: 18446744074", "", time.Hour},
-		"a date":          {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Mon, 01 Jan 2029 00:00:40 GMT", "", 40 * time.Second},
-		"a late date":     {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "", time.Hour},
-		"a past date":     {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Sun, 31 Dec 2028 00:00:00 GMT", "", 0},
-		"no clock":        {"Date: now\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "", time.Hour},
-		"nonsense":        {"Retry-After: soon", "", 0},
+		"a date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Mon, 01 Jan 2029 00:00:40 GMT", "",
+			40 * time.Second},
+		"a late date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "",
+			time.Hour},
+		"a past date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Sun, 31 Dec 2028 00:00:00 GMT", "", 0},
+		"no clock":    {"Date: now\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "", time.Hour},
+		"nonsense":    {"Retry-After: soon", "", 0},
 	} {
 		_, err := vendor(t, says(http.StatusTooManyRequests, c.header, c.body)).Systems(t.Context())
 		if e := adapter.AsError(err); e == nil || e.Class != adapter.Transient || e.RetryAfter != c.want {
 			t.Errorf("%s: %+v, want %s", name, e, c.want)
 		}
 	}
-	_, err := vendor(t, says(http.StatusUnauthorized, "", `{"error_code":"UNAUTHORIZED","message":"tok-secret\r\nis no good `+strings.Repeat("é", 5000)+`"}`)).Systems(t.Context())
-	if message := adapter.AsError(err).Message; strings.Contains(message, "tok-secret") || strings.ContainsAny(message, "\r\n") || len([]rune(message)) > 201 {
+	_, err := vendor(t, says(http.StatusUnauthorized, "",
+		`{"error_code":"UNAUTHORIZED","message":"tok-secret\r\nis no good `+strings.Repeat("é",
+			5000)+`"}`)).Systems(t.Context())
+	if message := adapter.AsError(err).Message; strings.Contains(message, "tok-secret") ||
+		strings.ContainsAny(message, "\r\n") || len([]rune(message)) > 201 {
 		t.Errorf("%q", message)
 	}
 }
 
-func TestIdentifiersThatCannotStandInAPathAreLeftOut(t *testing.T) {
+func TestIdentifiersOfDotsAreIgnored(t *testing.T) {
 	t.Parallel()
 	a := vendor(t, says(200, "", `{"systems":[{"system_id":"."},{"system_id":"1","name":"a"},{"name":"b"},{"system_id":".."},{"system_id":"..."}],
 		"users":[{"user_id":".."},{"user_id":"u","full_name":"U"},{"full_name":"V"},{"user_id":"."}],"groups":[],"entrances":[]}`))
 	systems, err := a.Systems(t.Context())
-	if err != nil || len(systems) != 2 || systems[0].Ref != "1" || systems[0].Name != "a" || !systems[0].Online || systems[1].Ref != "..." {
+	if err != nil || len(systems) != 2 || systems[0].Ref != "1" || systems[0].Name != "a" || !systems[0].Online ||
+		systems[1].Ref != "..." {
 		t.Errorf("%+v %v", systems, err)
 	}
 	c, err := a.Look(t.Context(), "1")
@@ -336,13 +351,14 @@ func TestIdentifiersThatCannotStandInAPathAreLeftOut(t *testing.T) {
 		t.Errorf("%+v %v", c, err)
 	}
 	for _, id := range []string{"", ".", ".."} {
-		_, err := vendor(t, says(200, "", fmt.Sprintf(`{"user_id":%q}`, id))).PutUser(t.Context(), "1", adapter.AccessUser{FullName: "Jane"})
+		_, err := vendor(t, says(200, "", fmt.Sprintf(`{"user_id":%q}`, id))).PutUser(t.Context(), "1",
+			adapter.AccessUser{FullName: "Jane"})
 		fails(t, "a user made as "+strconv.Quote(id), err, adapter.Unconfirmed)
 	}
 }
 
-// Millions of groups of users are bytes on the wire, and all of them are in memory when users are listed.
-func TestAUserIsInNoMoreGroupsThanAreKept(t *testing.T) {
+// Millions of group memberships are bytes in the response, but all of them are in memory when users are listed.
+func TestGroupsPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
 		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
@@ -353,15 +369,17 @@ func TestAUserIsInNoMoreGroupsThanAreKept(t *testing.T) {
 	}
 }
 
-func TestOnlyAUserThatIsMissingIsDeletedAlready(t *testing.T) {
+func TestDeleteUser_OnlyMissingUserSucceeds(t *testing.T) {
 	t.Parallel()
-	if err := vendor(t, says(404, "", `{"error_code":"USER_NOT_FOUND"}`)).DeleteUser(t.Context(), "1", "2"); err != nil {
+	if err := vendor(t, says(404, "", `{"error_code":"USER_NOT_FOUND"}`)).DeleteUser(t.Context(), "1",
+		"2"); err != nil {
 		t.Error(err)
 	}
-	fails(t, "no such system", vendor(t, says(404, "", `{"error_code":"SYSTEM_NOT_FOUND"}`)).DeleteUser(t.Context(), "1", "2"), adapter.NotFound)
+	fails(t, "no such system", vendor(t, says(404, "", `{"error_code":"SYSTEM_NOT_FOUND"}`)).DeleteUser(t.Context(),
+		"1", "2"), adapter.NotFound)
 }
 
-func TestLargeSystemIsReadWhole(t *testing.T) {
+func TestLargeSystemIsReadCompletely(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	many.WriteString(`{"groups":[],"entrances":[],"users":[`)
@@ -369,7 +387,8 @@ func TestLargeSystemIsReadWhole(t *testing.T) {
 		fmt.Fprintf(&many, `{"user_id":"u%d","full_name":"User %d","group_ids":[]},`, n, n)
 	}
 	many.WriteString(`{"user_id":"last"}]}`)
-	if c, err := vendor(t, says(200, "", many.String())).Look(t.Context(), "1"); err != nil || len(c.Users) != 10001 || c.Users[10000].Ref != "last" {
+	if c, err := vendor(t, says(200, "", many.String())).Look(t.Context(), "1"); err != nil ||
+		len(c.Users) != 10001 || c.Users[10000].Ref != "last" {
 		t.Errorf("%d users, %v", len(c.Users), err)
 	}
 }

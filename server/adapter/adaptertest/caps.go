@@ -39,7 +39,8 @@ func capsAgree(c *trial) {
 		c.Fatalf("code lengths %v", c.caps.CodeLengths)
 	case c.caps.Convert == adapter.ConvertAdopt && !c.caps.PINVisible:
 		c.Fatal("codes can be adopted though their PINs are hidden")
-	case !slices.Contains([]adapter.Convert{adapter.ConvertAdopt, adapter.ConvertRewrite, adapter.ConvertNever}, c.caps.Convert):
+	case !slices.Contains([]adapter.Convert{adapter.ConvertAdopt, adapter.ConvertRewrite, adapter.ConvertNever},
+		c.caps.Convert):
 		c.Fatalf("convert %q", c.caps.Convert)
 	case !slices.Contains([]adapter.Confirm{adapter.ConfirmSync, adapter.ConfirmReadBack}, c.caps.Confirm):
 		c.Fatalf("confirm %q", c.caps.Confirm)
@@ -115,7 +116,7 @@ func namesKept(c *trial) {
 	}
 }
 
-// timed is a time frame of whole minutes, as some devices keep no more.
+// timed returns spec with a time frame of full minutes, because some devices store no seconds.
 func timed(spec adapter.CodeSpec, from time.Duration) adapter.CodeSpec {
 	starts := time.Now().Add(from).Truncate(time.Minute).UTC()
 	ends := starts.Add(48 * time.Hour)
@@ -134,7 +135,7 @@ func timeFrameKept(c *trial) {
 	c.hasTimeFrame(ref, spec)
 }
 
-// hasTimeFrame says that the code has the spec's, as it is read and on the device.
+// hasTimeFrame requires that Codes and the device show the time frame of spec.
 func (c *trial) hasTimeFrame(ref adapter.CodeRef, spec adapter.CodeSpec) {
 	c.Helper()
 	code := c.settled(ref)
@@ -165,7 +166,8 @@ func timeFrameHalf(c *trial) {
 }
 
 func timeFramePast(c *trial) {
-	required := slices.ContainsFunc(c.caps.Constraints, func(k adapter.Constraint) bool { return k.Kind == "start_date_in_future" })
+	required := slices.ContainsFunc(c.caps.Constraints,
+		func(k adapter.Constraint) bool { return k.Kind == "start_date_in_future" })
 	c.need(c.caps.NativeSchedule && required, "require a start in the future")
 	_ = c.refused(timed(c.spec("past"), -24*time.Hour), adapter.Invalid, "a start in the past")
 }

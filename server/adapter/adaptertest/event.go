@@ -6,16 +6,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// shows waits until the code is read, and is what the device has.
+// shows waits until Codes returns the code with the PIN.
 func (c *trial) shows(ref adapter.CodeRef, pin string) {
 	c.Helper()
 	c.until(func() string {
 		code, ok := find(c.read(), ref)
 		switch {
 		case !ok:
-			return "the code is not read"
+			return "the code is not listed"
 		case c.caps.PINVisible && code.PIN != pin:
-			return "another PIN is read"
+			return "the listed PIN differs"
 		}
 		c.showsPIN(code, pin)
 		return ""
@@ -33,7 +33,8 @@ func foreignAdded(c *trial) {
 func foreignChanged(c *trial) {
 	c.need(c.ChangeForeign != nil && c.caps.OnlineCodes, "change a code at the keypad")
 	ref := c.put(c.spec("changed")).Ref
-	c.told(adapter.CodesChanged) // of the put, so that the next one is another
+	// Consume the event of the write.
+	c.told(adapter.CodesChanged)
 	pin := c.pins.next(c.caps.CodeLengths[0])
 	c.ChangeForeign(c.T, ref, pin)
 	c.told(adapter.CodesChanged)
@@ -43,7 +44,8 @@ func foreignChanged(c *trial) {
 func foreignDeleted(c *trial) {
 	c.need(c.DeleteForeign != nil && c.caps.OnlineCodes, "delete a code at the keypad")
 	ref := c.put(c.spec("deleted")).Ref
-	c.told(adapter.CodesChanged) // of the put, so that the next one is another
+	// Consume the event of the write.
+	c.told(adapter.CodesChanged)
 	c.DeleteForeign(c.T, ref)
 	c.told(adapter.CodesChanged)
 	c.gone(ref)
@@ -72,7 +74,7 @@ func connectionTold(c *trial) {
 		c.until(func() string {
 			d, err := c.Adapter.Device(c.ctx(), c.Device)
 			if err != nil || d.Online != online {
-				return "the device is shown otherwise"
+				return "the device shows another connection state"
 			}
 			return ""
 		})
@@ -99,7 +101,7 @@ func closed(c *trial) {
 				return
 			}
 		case <-deadline:
-			c.Fatal("the events go on after Close")
+			c.Fatal("the channel of events is open after Close")
 		}
 	}
 }

@@ -94,9 +94,10 @@ func offlineRefuses(c *trial) {
 func revokedTold(c *trial) {
 	c.need(c.Revoke != nil, "revoke the account")
 	c.Revoke(c.T)
-	c.until(func() string { // one that has hung up says why when it is dialled again
+	// A gateway that has closed the connection reports the reason on reconnection.
+	c.until(func() string {
 		if _, err := c.Adapter.Devices(c.ctx()); err != nil && adapter.ClassOf(err) == adapter.GatewayDown {
-			return "the reason why the gateway has hung up"
+			return "the gateway has not reported why it closed the connection"
 		}
 		return ""
 	})
@@ -115,7 +116,7 @@ func droppedSeen(c *trial) {
 	c.DropNext(c.T)
 	spec := c.spec("dropped")
 	result, err := c.Adapter.PutCode(c.ctx(), c.Device, spec)
-	if err != nil { // the adapter noticed by itself
+	if err != nil { // the adapter detected it
 		c.fails(err, adapter.Unconfirmed, "PutCode")
 	} else {
 		c.gone(result.Ref)
@@ -127,7 +128,7 @@ func droppedDeleteSeen(c *trial) {
 	c.need(c.DropNext != nil && c.caps.OnlineCodes, "drop a write")
 	ref := c.put(c.spec("kept")).Ref
 	c.DropNext(c.T)
-	if _, err := c.Adapter.DeleteCode(c.ctx(), c.Device, ref); err != nil { // the adapter noticed by itself
+	if _, err := c.Adapter.DeleteCode(c.ctx(), c.Device, ref); err != nil { // the adapter detected it
 		c.fails(err, adapter.Unconfirmed, "DeleteCode")
 	}
 	c.until(func() string {
@@ -166,7 +167,7 @@ func cutUnconfirmed(c *trial) {
 	c.Heal(c.T)
 	c.put(spec)
 	if got := len(c.read().Codes); got != before+1 {
-		c.Fatalf("there are %d codes more, want 1", got-before)
+		c.Fatalf("got %d more codes, want 1", got-before)
 	}
 }
 
@@ -205,7 +206,7 @@ func reconnected(c *trial) {
 	c.put(c.spec("after"))
 }
 
-// promptly is how long a call may go on after its context.
+// promptly is the longest time that a call may continue after its context has ended.
 const promptly = 15 * time.Second
 
 func contextEnds(c *trial) {
@@ -217,7 +218,8 @@ func contextEnds(c *trial) {
 		"Codes":   func(ctx context.Context) error { _, err := c.Adapter.Codes(ctx, c.Device, true); return err },
 		"PutCode": func(ctx context.Context) error { _, err := c.Adapter.PutCode(ctx, c.Device, spec); return err },
 	} {
-		ctx, cancel := context.WithTimeout(c.Context(), testenv.Timeout(time.Second)) // by then it has been sent
+		// The request is sent within this timeout.
+		ctx, cancel := context.WithTimeout(c.Context(), testenv.Timeout(time.Second))
 		start := time.Now()
 		err := call(ctx)
 		cancel()
@@ -226,7 +228,7 @@ func contextEnds(c *trial) {
 			c.Errorf("%s: %v, want the context's error wrapped", what, err)
 		}
 		if took := time.Since(start); took > testenv.Timeout(promptly) {
-			c.Errorf("%s went on for %s", what, took)
+			c.Errorf("%s continued for %s", what, took)
 		}
 		if class := adapter.ClassOf(err); what == "PutCode" && class != adapter.Unconfirmed {
 			c.Errorf("%s: class %s, want %s", what, class, adapter.Unconfirmed)
@@ -241,7 +243,7 @@ func nothingSent(c *trial) {
 	before := c.read().Codes
 	ended, lose := context.WithCancelCause(c.ctx())
 	ctx := adapter.While(ended, func() error {
-		lost := errors.New("somebody else has it")
+		lost := errors.New("another server has the lease")
 		lose(lost)
 		return lost
 	})
@@ -258,11 +260,12 @@ func nothingSent(c *trial) {
 		err := call()
 		c.typed(err, spec.PIN)
 		if class := adapter.ClassOf(err); err == nil || class != adapter.Transient && class != adapter.Unconfirmed {
-			c.Errorf("%s: %v, want %s, or %s where something may have been sent before", what, err, adapter.Transient, adapter.Unconfirmed)
+			c.Errorf("%s: %v, want %s, or %s if something may have been sent earlier", what, err, adapter.Transient,
+				adapter.Unconfirmed)
 		}
 	}
 	if after := c.read().Codes; len(after) != len(before) {
-		c.Errorf("there are %d codes, and were %d", len(after), len(before))
+		c.Errorf("got %d codes, want %d", len(after), len(before))
 	}
 	if _, ok := c.onDevice(there.Ref); c.Memory != nil && !ok {
 		c.Error("a code was deleted")

@@ -6,18 +6,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// locker is the adapter's ability to move bolts; the check is skipped where the device's cannot be moved so.
+// locker returns the adapter as an adapter.Locker. It skips the check if the device cannot be moved remotely.
 func (c *trial) locker() adapter.Locker {
 	c.Helper()
-	c.need(c.caps.Lock && c.caps.Unlock, "be locked and unlocked from afar")
+	c.need(c.caps.Lock && c.caps.Unlock, "be locked and unlocked remotely")
 	l, ok := c.Adapter.(adapter.Locker)
 	if !ok {
-		c.Fatal("the device can be locked from afar, but the adapter is no adapter.Locker")
+		c.Fatal("the device can be locked remotely, but the adapter does not implement adapter.Locker")
 	}
 	return l
 }
 
-// move moves the bolt and waits until the device shows it.
+// move moves the bolt and waits until the device shows the new position.
 func (c *trial) move(locked bool) {
 	c.Helper()
 	l := c.locker()
@@ -35,7 +35,7 @@ func (c *trial) move(locked bool) {
 	c.bolt(locked)
 }
 
-// bolt waits until the device shows where its bolt is.
+// bolt waits until the device shows the position of the bolt.
 func (c *trial) bolt(locked bool) {
 	c.Helper()
 	c.until(func() string {
@@ -44,15 +44,15 @@ func (c *trial) bolt(locked bool) {
 		case err != nil:
 			return "the device cannot be read: " + err.Error()
 		case d.Locked == nil:
-			return "the device does not show where its bolt is"
+			return "the device does not show the position of the bolt"
 		case *d.Locked != locked:
-			return "the bolt is shown where it was"
+			return "the device shows the old position of the bolt"
 		}
 		return ""
 	})
 }
 
-// operated waits for the event of a kind that is about the device, and passes over others.
+// operated waits for an event of the kind about the device for which is returns true, and skips other events.
 func (c *trial) operated(kind adapter.EventKind, is func(adapter.Event) bool) {
 	c.Helper()
 	events := c.Adapter.Events()
@@ -73,7 +73,7 @@ func (c *trial) operated(kind adapter.EventKind, is func(adapter.Event) bool) {
 }
 
 func lockMoved(c *trial) {
-	for _, locked := range []bool{false, true, true, false} { // also to where it is already
+	for _, locked := range []bool{false, true, true, false} { // including repeated commands
 		c.move(locked)
 	}
 }
@@ -89,7 +89,7 @@ func lockTold(c *trial) {
 
 func lockUnsupported(c *trial) {
 	l, ok := c.Adapter.(adapter.Locker)
-	c.need(ok && (!c.caps.Lock || !c.caps.Unlock), "be unable to be locked from afar")
+	c.need(ok && (!c.caps.Lock || !c.caps.Unlock), "lack remote locking")
 	for what, call := range map[string]struct {
 		able bool
 		act  func(context.Context, adapter.DeviceRef) (adapter.State, error)
@@ -129,7 +129,7 @@ func jamTold(c *trial) {
 	c.Jam(c.T)
 	if _, err := l.Unlock(c.ctx(), c.Device); err != nil {
 		c.typed(err, "")
-		return // the vendor knew at once
+		return // the vendor reports the jam in the response
 	}
 	c.operated(adapter.Jammed, func(e adapter.Event) bool { return !e.Operation.Locked })
 }

@@ -7,21 +7,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// pinRules are the constraints that one PIN keeps or breaks by itself, with a PIN that breaks it: of the
-// given length, after the breaking digits' repetition. What they mean: seamapi/docs, access code
-// constraints.
+// pinRules maps each constraint on a single PIN to its predicate and to seeds of PINs that break it. A seed is
+// repeated and cut to the required length. The constraints are documented in seamapi/docs, access code constraints.
 var pinRules = map[string]struct {
 	keeps  func(pin string) bool
 	breaks []string // repeated and cut to the length
 }{
-	"no_zeros":                            {without("0"), []string{"90"}},
-	"cannot_start_with_12":                {func(pin string) bool { return !strings.HasPrefix(pin, "12") }, []string{"1284"}},
-	"no_triple_consecutive_ints":          {func(pin string) bool { return longestRun(pin) < 3 }, []string{"123718", "321917"}},
-	"no_ascending_or_descending_sequence": {func(pin string) bool { return longestRun(pin) < len(pin) }, []string{"123456789", "987654321"}},
-	"at_least_three_unique_digits":        {func(pin string) bool { return unique(pin) >= 3 }, []string{"1", "15"}},
-	"no_all_same_digits":                  {func(pin string) bool { return unique(pin) > 1 }, []string{"4"}},
-	"cannot_contain_089":                  {without("089"), []string{"610", "681", "691"}},
-	"cannot_contain_0789":                 {without("0789"), []string{"610", "671", "681", "691"}},
+	"no_zeros": {without("0"), []string{"90"}},
+	"cannot_start_with_12": {func(pin string) bool { return !strings.HasPrefix(pin, "12") },
+		[]string{"1284"}},
+	"no_triple_consecutive_ints": {func(pin string) bool { return longestRun(pin) < 3 },
+		[]string{"123718", "321917"}},
+	"no_ascending_or_descending_sequence": {func(pin string) bool { return longestRun(pin) < len(pin) },
+		[]string{"123456789", "987654321"}},
+	"at_least_three_unique_digits": {func(pin string) bool { return unique(pin) >= 3 }, []string{"1", "15"}},
+	"no_all_same_digits":           {func(pin string) bool { return unique(pin) > 1 }, []string{"4"}},
+	"cannot_contain_089":           {without("089"), []string{"610", "681", "691"}},
+	"cannot_contain_0789":          {without("0789"), []string{"610", "671", "681", "691"}},
 }
 
 func without(digits string) func(string) bool {
@@ -36,7 +38,7 @@ func unique(pin string) int {
 	return len(seen)
 }
 
-// longestRun is the length of the longest ascending or descending run of digits.
+// longestRun returns the length of the longest ascending or descending run of digits.
 func longestRun(pin string) int {
 	longest, up, down := 1, 1, 1
 	for i := 1; i < len(pin); i++ {
@@ -52,7 +54,7 @@ func longestRun(pin string) int {
 	return longest
 }
 
-// broken are PINs of the length that break the rule.
+// broken returns PINs of the length that break the rule.
 func broken(rule string, length int) []string {
 	var pins []string
 	for _, seed := range pinRules[rule].breaks {
@@ -64,7 +66,7 @@ func broken(rule string, length int) []string {
 	return pins
 }
 
-// pins makes PINs that differ in their first four digits.
+// pins generates PINs that differ in their first four digits.
 type pins struct {
 	given func(length int) string
 	rules []string

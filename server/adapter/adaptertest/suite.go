@@ -1,5 +1,5 @@
-// Package adaptertest is the suite that every adapter has to pass: what package adapter promises in its
-// comments, tried on a device. It must not know any vendor; a Bed is all it sees of one.
+// Package adaptertest is the conformance suite of adapters: it checks on a device what package adapter documents. It
+// must not know any vendor; it sees one only through a Bed.
 package adaptertest
 
 import (
@@ -9,39 +9,63 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Bed is an adapter with one device to try it on, and what can be done to the device behind the adapter's
-// back. A check that needs a func that is nil is skipped.
+// Bed is an adapter with one device, and functions that act on the device behind the adapter. A check that needs a
+// nil function is skipped.
 type Bed struct {
-	Adapter adapter.Adapter   // the check closes it
-	Device  adapter.DeviceRef // online, with room for ten codes
-	Within  time.Duration     // the longest that a write takes to reach the device; 0: testenv.WaitTimeout
+	// Adapter is closed by the check.
+	Adapter adapter.Adapter
+	// Device is online and has room for ten codes.
+	Device adapter.DeviceRef
+	// Timeout is the maximum time that a write takes to reach the device; 0 means testenv.WaitTimeout.
+	Within time.Duration
 
-	// PIN is a PIN the device takes, another one each time; nil: made from the device's capabilities.
+	// PIN returns a different PIN that the device accepts on each call. If nil, the suite generates PINs from the
+	// capabilities of the device.
 	PIN func(length int) string
 
-	Memory        func(t testing.TB) []OnDevice                        // what is really on the device
-	SetOnline     func(t testing.TB, online bool)                      // takes it off its network and back
-	AddForeign    func(t testing.TB, name, pin string) adapter.CodeRef // at the keypad
-	ChangeForeign func(t testing.TB, code adapter.CodeRef, pin string) // at the keypad
-	DeleteForeign func(t testing.TB, code adapter.CodeRef)             // at the keypad
-	Enter         func(t testing.TB, pin string)                       // opens the door with a PIN that is good
-	EnterWrong    func(t testing.TB, pin string)                       // tries a PIN that is not
-	LockByHand    func(t testing.TB)                                   // with a button or a thumbturn
-	Jam           func(t testing.TB)                                   // the bolt moves no more
-	Fill          func(t testing.TB)                                   // leaves no room for another code
-	Remove        func(t testing.TB)                                   // from the account
-	Revoke        func(t testing.TB)                                   // the account's credentials
-	DropNext      func(t testing.TB)                                   // the next write is accepted without effect
-	BreakNext     func(t testing.TB)                                   // the next write is accepted and then fails
-	CutNext       func(t testing.TB)                                   // the next write takes effect, its answer is lost
-	FailNext      func(t testing.TB, class adapter.Class)              // calls fail so, until Heal
-	Heal          func(t testing.TB)                                   // ends FailNext and CutNext
-	Disconnect    func(t testing.TB)                                   // cuts all connections once
-	Stall         func(t testing.TB)                                   // calls get no answer any more
-	Stop          func(t testing.TB)                                   // nothing is there to be called any more
+	// Memory returns the codes that are on the device.
+	Memory func(t testing.TB) []OnDevice
+	// SetOnline disconnects the device from its network, or reconnects it.
+	SetOnline func(t testing.TB, online bool)
+	// AddForeign adds a code at the keypad.
+	AddForeign func(t testing.TB, name, pin string) adapter.CodeRef
+	// ChangeForeign changes a code at the keypad.
+	ChangeForeign func(t testing.TB, code adapter.CodeRef, pin string)
+	// DeleteForeign deletes a code at the keypad.
+	DeleteForeign func(t testing.TB, code adapter.CodeRef)
+	// Enter opens the door with a valid PIN.
+	Enter func(t testing.TB, pin string)
+	// EnterWrong enters an invalid PIN.
+	EnterWrong func(t testing.TB, pin string)
+	// LockByHand locks the door with a button or a thumbturn.
+	LockByHand func(t testing.TB)
+	// Jam blocks the bolt.
+	Jam func(t testing.TB)
+	// Fill fills the device with codes.
+	Fill func(t testing.TB)
+	// Remove removes the device from the account.
+	Remove func(t testing.TB)
+	// Revoke revokes the account's credentials.
+	Revoke func(t testing.TB)
+	// DropNext accepts the next write without effect.
+	DropNext func(t testing.TB)
+	// BreakNext accepts the next write, which then fails on the device.
+	BreakNext func(t testing.TB)
+	// CutNext executes the next write and loses its response.
+	CutNext func(t testing.TB)
+	// FailNext fails all calls with the class until Heal.
+	FailNext func(t testing.TB, class adapter.Class)
+	// Heal ends FailNext and CutNext.
+	Heal func(t testing.TB)
+	// Disconnect closes all connections once.
+	Disconnect func(t testing.TB)
+	// Stall leaves all calls unanswered.
+	Stall func(t testing.TB)
+	// Stop stops the service that the adapter calls.
+	Stop func(t testing.TB)
 }
 
-// OnDevice is a code as it really is on the device.
+// OnDevice is a code in the memory of the device.
 type OnDevice struct {
 	Ref              adapter.CodeRef
 	PIN              string
@@ -49,24 +73,24 @@ type OnDevice struct {
 	StartsAt, EndsAt *time.Time
 }
 
-// checks are run in parallel, each on a bed of its own.
+// checks run in parallel, each on its own bed.
 var checks = []struct {
 	name string
 	run  func(*trial)
 }{
-	{"the device is listed as it is read", listedAsRead},
+	{"the device is equal when listed and when read", listedAsRead},
 	{"capabilities agree with each other", capsAgree},
 	{"every code length is accepted", lengthsAccepted},
 	{"other code lengths are refused", lengthsRefused},
 	{"a PIN that breaks a constraint is refused", constraintsKept},
 	{"a name of the wrong length is refused", namesKept},
-	{"a time frame is kept or not supported", timeFrameKept},
+	{"a time frame is applied or not supported", timeFrameKept},
 	{"half a time frame is refused", timeFrameHalf},
-	{"a start in the past is refused where it must lie in the future", timeFramePast},
+	{"a start in the past is refused where it must be in the future", timeFramePast},
 
 	{"a put code is read back and on the device", putReadBack},
-	{"a code is put once for one key", putOnce},
-	{"a key can be used again after its code is gone", putAgain},
+	{"one key creates one code", putOnce},
+	{"a key can be reused after its code is deleted", putAgain},
 	{"a code is overwritten by its ref", overwritten},
 	{"an overwritten code keeps its time frame", overwrittenTimed},
 	{"overwriting an absent code is not found", overwriteAbsent},
@@ -75,42 +99,42 @@ var checks = []struct {
 	{"a foreign code can be deleted", deleteForeign},
 
 	{"a duplicate PIN is refused and names the code that has it", duplicateRefused},
-	{"a PIN that was put on at the keypad is a duplicate", duplicateForeign},
+	{"a PIN that was added at the keypad is a duplicate", duplicateForeign},
 	{"a full device refuses", fullRefuses},
 	{"an unknown device is not found", unknownDevice},
 	{"a removed device is not found", removedDevice},
-	{"an offline device refuses and then goes on", offlineRefuses},
-	{"a revoked account is told", revokedTold},
-	{"a write that was dropped is seen by reading", droppedSeen},
-	{"a deletion that was dropped is seen by reading", droppedDeleteSeen},
-	{"a write that failed on the device is seen by reading", brokenSeen},
-	{"a write without an answer is unconfirmed and can be repeated", cutUnconfirmed},
+	{"an offline device refuses, and accepts when back online", offlineRefuses},
+	{"a revoked account is reported", revokedTold},
+	{"a dropped write is detected by reading", droppedSeen},
+	{"a dropped deletion is detected by reading", droppedDeleteSeen},
+	{"a write that failed on the device is detected by reading", brokenSeen},
+	{"a write without a response is unconfirmed and repeatable", cutUnconfirmed},
 	{"each fault has its class", faultsClassified},
-	{"a cut connection is made again", reconnected},
+	{"a closed connection is reestablished", reconnected},
 	{"a call ends with its context", contextEnds},
-	{"nothing is sent by who may not any more", nothingSent},
-	{"a stopped gateway is told", stoppedTold},
+	{"nothing is sent without the lease", nothingSent},
+	{"a stopped gateway is reported", stoppedTold},
 
-	{"the bolt is moved and shows it", lockMoved},
-	{"a moved bolt is told", lockTold},
-	{"a bolt that cannot be moved from afar is not supported", lockUnsupported},
+	{"the bolt moves and shows its position", lockMoved},
+	{"a moved bolt is reported", lockTold},
+	{"moving a bolt without remote control is not supported", lockUnsupported},
 	{"the bolt of an unknown device is not found", lockUnknown},
-	{"the bolt of an offline device is not moved", lockOffline},
-	{"a jammed bolt is told", jamTold},
-	{"the use of a code is told", codeUseTold},
-	{"a wrong code is told", wrongCodeTold},
-	{"locking by hand is told", handTold},
+	{"the bolt of an offline device does not move", lockOffline},
+	{"a jammed bolt is reported", jamTold},
+	{"the use of a code is reported", codeUseTold},
+	{"a wrong code is reported", wrongCodeTold},
+	{"locking by hand is reported", handTold},
 
-	{"a code put on at the keypad is told and read", foreignAdded},
-	{"a code changed at the keypad is told and read", foreignChanged},
-	{"a code deleted at the keypad is told and read", foreignDeleted},
-	{"what happened while offline is read afterwards", offlineChanges},
-	{"going offline and online is told", connectionTold},
-	{"removing a device is told", removalTold},
-	{"closing ends the events, also twice", closed},
+	{"a code added at the keypad is reported and listed", foreignAdded},
+	{"a code changed at the keypad is reported and listed", foreignChanged},
+	{"a code deleted at the keypad is reported", foreignDeleted},
+	{"changes while offline are read afterwards", offlineChanges},
+	{"going offline and online is reported", connectionTold},
+	{"removing a device is reported", removalTold},
+	{"closing twice ends the events", closed},
 }
 
-// Run runs the suite; newBed makes a bed for each check, and cleans it up with t.
+// Run runs the suite. newBed returns a new bed for each check and cleans it up with t.
 func Run(t *testing.T, newBed func(t *testing.T) Bed) {
 	for _, check := range checks {
 		t.Run(check.name, func(t *testing.T) {

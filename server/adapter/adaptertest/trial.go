@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// trial is one check on its bed.
+// trial is one check with its bed.
 type trial struct {
 	*testing.T
 	Bed
@@ -19,7 +19,7 @@ type trial struct {
 	pins pins
 }
 
-// between is the pause between two looks at a condition.
+// between is the interval between two evaluations of a condition.
 const between = 2 * time.Millisecond
 
 func newTrial(t *testing.T, b Bed) *trial {
@@ -53,22 +53,22 @@ func newTrial(t *testing.T, b Bed) *trial {
 	return c
 }
 
-// need skips the check where the bed cannot do what it needs.
+// need skips the check when able is false.
 func (c *trial) need(able bool, what string) {
 	c.Helper()
 	if !able {
-		c.Skipf("the bed or the device cannot: %s", what)
+		c.Skipf("the bed or the device cannot %s", what)
 	}
 }
 
-// ctx ends when a call has taken longer than any may.
+// ctx returns a context with the maximum duration of a call.
 func (c *trial) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(c.Context(), c.Within)
 	c.Cleanup(cancel)
 	return ctx
 }
 
-// until waits for a condition that says what is still missing, and nothing once it holds.
+// until waits until missing returns "". Otherwise missing describes the unmet condition.
 func (c *trial) until(missing func() string) {
 	c.Helper()
 	deadline := time.Now().Add(c.Within)
@@ -91,7 +91,7 @@ func (c *trial) pause(d time.Duration) {
 	}
 }
 
-// spec is a code that the device takes.
+// spec returns a code that the device accepts.
 func (c *trial) spec(key string) adapter.CodeSpec {
 	spec := adapter.CodeSpec{Key: key, Name: "Guest " + key}
 	for _, k := range c.caps.Constraints {
@@ -105,7 +105,7 @@ func (c *trial) spec(key string) adapter.CodeSpec {
 	return spec
 }
 
-// write repeats a write while it fails as one that may succeed later.
+// write repeats a write while its error is retryable.
 func (c *trial) write(do func() error) error {
 	c.Helper()
 	deadline := time.Now().Add(c.Within)
@@ -129,7 +129,7 @@ func (c *trial) tryPut(spec adapter.CodeSpec) (result adapter.PutResult, err err
 	return result, err
 }
 
-// put puts a code on the device and waits until it is there.
+// put writes a code and waits until it is on the device.
 func (c *trial) put(spec adapter.CodeSpec) adapter.PutResult {
 	c.Helper()
 	result, err := c.tryPut(spec)
@@ -143,7 +143,7 @@ func (c *trial) put(spec adapter.CodeSpec) adapter.PutResult {
 	return result
 }
 
-// settled waits until the code is on the device, and is what it was last made.
+// settled waits until the code is confirmed, and returns it.
 func (c *trial) settled(ref adapter.CodeRef) adapter.Code {
 	c.Helper()
 	var code adapter.Code
@@ -163,7 +163,7 @@ func (c *trial) settled(ref adapter.CodeRef) adapter.Code {
 	return code
 }
 
-// delete deletes a code and waits until it is gone.
+// delete deletes a code and waits until it is no more listed.
 func (c *trial) delete(ref adapter.CodeRef) {
 	c.Helper()
 	if err := c.write(func() error {
@@ -179,13 +179,13 @@ func (c *trial) gone(ref adapter.CodeRef) {
 	c.Helper()
 	c.until(func() string {
 		if _, ok := find(c.read(), ref); ok {
-			return "the code is still read back"
+			return "the code is still listed"
 		}
 		return ""
 	})
 }
 
-// read reads the device's codes, from the device itself.
+// read returns the codes as read from the device itself.
 func (c *trial) read() adapter.Codes {
 	c.Helper()
 	var codes adapter.Codes
@@ -199,7 +199,7 @@ func (c *trial) read() adapter.Codes {
 	return codes
 }
 
-// refused says that a put fails as class: at once, or later where the device refuses by itself.
+// refused requires that a write fails with class, in its response or later on the device.
 func (c *trial) refused(spec adapter.CodeSpec, class adapter.Class, why string) *adapter.Error {
 	c.Helper()
 	result, err := c.tryPut(spec)
@@ -222,7 +222,7 @@ func (c *trial) refused(spec adapter.CodeSpec, class adapter.Class, why string) 
 	return failed
 }
 
-// fails says that err is of the class.
+// fails requires that err has the class.
 func (c *trial) fails(err error, class adapter.Class, what string) {
 	c.Helper()
 	c.typed(err, "")
@@ -234,21 +234,21 @@ func (c *trial) fails(err error, class adapter.Class, what string) {
 	}
 }
 
-// typed says that err is what package adapter promises of errors.
+// typed requires that err is an *adapter.Error that does not contain the PIN.
 func (c *trial) typed(err error, pin string) {
 	c.Helper()
 	if err == nil {
 		return
 	}
 	if _, ok := errors.AsType[*adapter.Error](err); !ok {
-		c.Fatalf("the error is no *adapter.Error: %v", err)
+		c.Fatalf("the error is not an *adapter.Error: %v", err)
 	}
 	if pin != "" && strings.Contains(err.Error(), pin) {
 		c.Fatal("the error carries the PIN")
 	}
 }
 
-// told waits for a hint that makes one look at the device, or at everything.
+// awaitEvent waits for an event of one of the kinds about the device or the account, or for a Resync.
 func (c *trial) told(kinds ...adapter.EventKind) {
 	c.Helper()
 	deadline := time.After(c.Within)
@@ -272,7 +272,7 @@ func (c *trial) told(kinds ...adapter.EventKind) {
 	}
 }
 
-// onDevice is the code in the device's memory.
+// onDevice returns the code in the device's memory.
 func (c *trial) onDevice(ref adapter.CodeRef) (OnDevice, bool) {
 	c.Helper()
 	for _, code := range c.Memory(c.T) {

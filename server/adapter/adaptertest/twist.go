@@ -9,11 +9,15 @@ import (
 	"testing"
 )
 
-// absurd is what a gateway that is broken, or lies, may have in any place.
-var absurd = []string{`null`, `true`, `-1`, `0`, `9223372036854775807`, `1e300`, `0.5`, `""`, `"2"`, `"\u0000"`, `"."`, `"2026-01-01T00:00:00+24:00"`, `"99999-01-01T00:00:00Z"`, `"0000-01-01T00:00:00Z"`, `[]`, `[null]`, `[[]]`, `{}`, `{"":null}`, `{"1":null}`}
+// absurd holds values that a broken or malicious gateway may send in any place.
+var absurd = []string{
+	`null`, `true`, `-1`, `0`, `9223372036854775807`, `1e300`, `0.5`, `""`, `"2"`, `"\u0000"`, `"."`,
+	`"2026-01-01T00:00:00+24:00"`, `"99999-01-01T00:00:00Z"`, `"0000-01-01T00:00:00Z"`,
+	`[]`, `[null]`, `[[]]`, `{}`, `{"":null}`, `{"1":null}`,
+}
 
-// Twists are the texts that come of a JSON text by one change: something absurd in the place of a value, which may be all of it, or a
-// member that is missing. The name says what was changed.
+// Twists yields variants of a JSON text, each with one change: an absurd value in place of a value (possibly the
+// whole text), or a missing member. The name describes the change.
 func Twists(t testing.TB, text string) iter.Seq2[string, string] {
 	t.Helper()
 	var whole any
@@ -21,7 +25,7 @@ func Twists(t testing.TB, text string) iter.Seq2[string, string] {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return func(yield func(name, twisted string) bool) {
-		tell := func(name string) bool {
+		emit := func(name string) bool {
 			b, err := json.Marshal(whole)
 			if err != nil {
 				t.Fatal(err)
@@ -32,7 +36,7 @@ func Twists(t testing.TB, text string) iter.Seq2[string, string] {
 		twist = func(path string, v any, set func(any)) bool {
 			for _, a := range absurd {
 				set(json.RawMessage(a))
-				if !tell(path + " is " + a) {
+				if !emit(path + " is " + a) {
 					return false
 				}
 			}
@@ -42,7 +46,7 @@ func Twists(t testing.TB, text string) iter.Seq2[string, string] {
 				for _, k := range slices.Sorted(maps.Keys(v)) {
 					was := v[k]
 					delete(v, k)
-					if !tell(path + "." + k + " is missing") {
+					if !emit(path + "." + k + " is missing") {
 						return false
 					}
 					v[k] = was

@@ -33,7 +33,7 @@ func putReadBack(c *trial) {
 	}
 }
 
-// showsPIN says that the read code has the PIN, or none where PINs are hidden.
+// showsPIN requires that code has the PIN, or none when PINs are hidden.
 func (c *trial) showsPIN(code adapter.Code, pin string) {
 	c.Helper()
 	switch {
@@ -62,7 +62,7 @@ func putOnce(c *trial) {
 		c.Fatalf("one key gave the codes %s, %s and %s", first.Ref, onTheWay.Ref, again.Ref)
 	}
 	if got := len(c.read().Codes); got != before+1 {
-		c.Fatalf("there are %d codes more, want 1", got-before)
+		c.Fatalf("got %d more codes, want 1", got-before)
 	}
 }
 
@@ -102,7 +102,7 @@ func overwritten(c *trial) {
 		return ""
 	})
 	if got := len(c.read().Codes); got != before {
-		c.Fatalf("there are %d codes, want %d as before", got, before)
+		c.Fatalf("got %d codes, want %d", got, before)
 	}
 	if c.Memory != nil {
 		if kept, _ := c.onDevice(changed.Ref); kept.PIN != pin {
@@ -123,7 +123,7 @@ func overwrittenTimed(c *trial) {
 	c.put(spec)
 	c.until(func() string {
 		if code := c.settled(spec.Ref); code.StartsAt != nil || code.EndsAt != nil {
-			return "the time frame is still there"
+			return "the time frame is still set"
 		}
 		return ""
 	})
@@ -168,7 +168,7 @@ func deleteForeign(c *trial) {
 	ref := c.AddForeign(c.T, "Neighbour", c.pins.next(c.caps.CodeLengths[0]))
 	c.until(func() string {
 		if _, ok := find(c.read(), ref); !ok {
-			return "the foreign code is not read"
+			return "the foreign code is not listed"
 		}
 		return ""
 	})

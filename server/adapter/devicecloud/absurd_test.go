@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// A vendor that is broken, or lies, may answer anything in any place: the adapter refuses it, or says of locks and codes what makes sense.
-func TestVendorThatAnswersAbsurdities(t *testing.T) {
+// Given a broken or malicious vendor, the adapter rejects a response or returns plausible locks and codes.
+func TestAbsurdResponses(t *testing.T) {
 	t.Parallel()
 	const (
 		lock = `{"lock_id":"l1","device_id":"l1","name":"Door","manufacturer":"Yale","model":"YRD","serial_number":"7","online":true,"lock_state":"locked","battery_level":77,"hub_online":true,"subscription_active":true,
@@ -20,7 +20,8 @@ func TestVendorThatAnswersAbsurdities(t *testing.T) {
 			"code_lengths":[4,6],"max_codes":100,"constraints":[{"constraint_type":"no_zeros","min_length":1,"max_length":2}],"auto_lock":true,"confirm":"sync","min_write_gap_ms":5}}`
 		codes = `{"access_codes":[{"access_code_id":"c1","name":"Guest","code":"864209","status":"active","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}]}`
 	)
-	for name, answer := range map[string]string{"/locks": `{"locks":[` + lock + `]}`, "/locks/l1": lock, "/access_codes": codes} {
+	for name, answer := range map[string]string{"/locks": `{"locks":[` + lock + `]}`, "/locks/l1": lock,
+		"/access_codes": codes} {
 		t.Run(strings.TrimPrefix(name, "/"), func(t *testing.T) {
 			t.Parallel()
 			text := ""
@@ -65,13 +66,13 @@ func TestVendorThatAnswersAbsurdities(t *testing.T) {
 			}
 			text, taken = answer, 0
 			if look("nothing"); n < 100 || taken != 1 {
-				t.Errorf("%d absurdities, and then a good answer is taken: %v", n, taken == 1)
+				t.Errorf("after %d absurd responses, a good response is accepted: %v", n, taken == 1)
 			}
 		})
 	}
 }
 
-// unlike says what makes no sense of a lock.
+// unlike returns what is implausible about a lock.
 func unlike(d adapter.Device) string {
 	lengths := d.Caps.CodeLengths
 	switch {

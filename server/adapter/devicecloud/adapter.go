@@ -1,18 +1,20 @@
-// Package devicecloud reaches any vendor whose cloud follows the public guide "building a Seam-compatible
-// smart lock API" (seamapi/docs, docs/guides/device-manufacturer-guidance), and package sandbox, which
-// documents the wire format. It must not know which vendor it speaks to.
+// Package devicecloud implements adapter.Adapter for vendors whose cloud follows the public guide "building a
+// Seam-compatible smart lock API" (seamapi/docs, docs/guides/device-manufacturer-guidance), and for package sandbox,
+// which documents the wire format. It must not know which vendor it calls.
 //
-// Where the guide is silent, this is decided:
+// Where the guide is silent, the package decides:
 //
-//   - Lists come in one answer; the guide knows no paging. More than 8 MiB is an error, never a part.
-//   - A lock without the object "capabilities" (see package sandbox) takes remote commands and PINs of 4 to 8
-//     digits, shows them, is changed by delete and create, and keeps no time frames: what the guide lets
-//     a vendor leave out is taken to be absent.
-//   - A lock that does not say whether it is online is; a write will tell.
-//   - A code's status other than "pending", "deleting" and "failed" means that it is on the lock.
-//   - custom_id makes creations repeatable. A vendor that ignores it answers a repeated creation with
-//     PIN_CONFLICT, as the PIN is taken.
-//   - An error's error_code decides; a status code only where that is missing or unknown (see classify).
+//   - Lists come in one response, because the guide has no paging. More than 8 MiB is an error, never a partial
+//     list.
+//   - A lock without the object "capabilities" (see package sandbox) accepts remote commands and PINs of 4 to 8
+//     digits, shows PINs, changes codes by delete and create, and applies no time frames. What the guide lets a
+//     vendor omit counts as absent.
+//   - A lock without the field "online" counts as online; a write reports otherwise.
+//   - A code whose status is not "pending", "deleting", or "failed" is on the lock.
+//   - custom_id makes creations repeatable. A vendor that ignores it responds to a repeated creation with
+//     PIN_CONFLICT.
+//   - The error_code of an error determines its class; the status code counts only when the error_code is missing
+//     or unknown (see classify).
 package devicecloud
 
 import (
@@ -30,25 +32,32 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Config of New.
+// Config configures New.
 type Config struct {
-	BaseURL  string       // of the vendor's API, without a slash at its end
-	Token    string       // the account's bearer token
-	Provider string       // device_provider_name of locks that do not say it
-	PushURL  string       // where Receive is served, for Subscribe; the vendor must be able to reach it
-	HTTP     *http.Client // nil: one of its own, with a timeout of 30 s. Redirects are not followed
-	Log      *slog.Logger // nil: none
+	// BaseURL is the URL of the vendor's API.
+	BaseURL string
+	// Token is the account's bearer token.
+	Token string
+	// Provider is the device_provider_name of locks that do not report one.
+	Provider string
+	// PushURL is where Receive is served, for Subscribe. The vendor must be able to reach it.
+	PushURL string
+	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
+	HTTP *http.Client
+	// Log defaults to no logging.
+	Log *slog.Logger
 }
 
-// Adapter is one account at one vendor.
+// Adapter accesses one account at one vendor.
 type Adapter struct {
 	base     string
 	token    string
 	provider string
 	pushURL  string
-	hidden   []*regexp.Regexp // of what a vendor says
-	http     *http.Client
-	log      *slog.Logger
+	// hidden matches what vendor messages must not show.
+	hidden []*regexp.Regexp
+	http   *http.Client
+	log    *slog.Logger
 
 	events *adapter.Hints
 	pushes *rate.Limiter
@@ -67,7 +76,7 @@ var (
 	_ adapter.Simulator     = (*Adapter)(nil)
 )
 
-// New makes an adapter. It speaks to nobody yet.
+// New returns an adapter. It sends nothing.
 func New(c Config) *Adapter {
 	client := http.Client{Timeout: 30 * time.Second}
 	if c.HTTP != nil {
@@ -97,7 +106,7 @@ func New(c Config) *Adapter {
 	}
 }
 
-// Devices implements adapter.Adapter. Hubs and bridges are left out.
+// Devices implements adapter.Adapter. It omits hubs and bridges.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	var got struct {
 		Locks *adapter.List[wireLock] `json:"locks"`
@@ -114,7 +123,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 			continue
 		}
 		if l.ref() == "" {
-			return nil, adapter.Errorf(adapter.Transient, "the list of locks has one without lock_id")
+			return nil, adapter.Errorf(adapter.Transient, "a lock in the list has no lock_id")
 		}
 		if !inPath(string(l.ref())) {
 			continue
@@ -132,20 +141,20 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 		return adapter.Device{}, err
 	}
 	if got.ref() != device {
-		return adapter.Device{}, adapter.Errorf(adapter.Transient, "asked for one lock, the answer is about another")
+		return adapter.Device{}, adapter.Errorf(adapter.Transient, "the response describes another lock than requested")
 	}
 	d := a.device(got)
 	a.known.keep(d)
 	return d, nil
 }
 
-// capsOf are the device's capabilities, from the vendor where it was not read before.
+// capsOf returns the device's capabilities, from the cache or from the vendor.
 func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter.Caps, error) {
 	if caps, ok := a.known.of(device); ok {
 		return caps, nil
 	}
 	d, err := a.Device(ctx, device)
-	if errors.Is(err, adapter.ErrCrowded) { // nothing of what is asked for has been sent
+	if errors.Is(err, adapter.ErrCrowded) { // the actual request has not been sent
 		err = a.failure(adapter.Transient, err.Error())
 	}
 	return d.Caps, err
@@ -180,7 +189,7 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	codes := make([]adapter.Code, 0, len(*got.Codes))
 	for _, c := range *got.Codes {
 		if c.ID == "" {
-			return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has one without access_code_id")
+			return adapter.Codes{}, adapter.Errorf(adapter.Transient, "a code in the list has no access_code_id")
 		}
 		if !inPath(c.ID) {
 			continue
@@ -190,9 +199,11 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	return adapter.Codes{Codes: codes, Stale: got.Stale}, nil
 }
 
-// PutCode implements adapter.Adapter. What the vendor answers to have put otherwise is changed, or is not confirmed. A time frame for a device that keeps none is NotSupported: without it
-// the code would be good for ever.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+// PutCode implements adapter.Adapter. If the response shows another code than spec, PutCode changes the code, or
+// returns Unconfirmed. A time frame for a device that applies none is NotSupported: without it, the code would be
+// valid forever.
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	caps, err := a.capsOf(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -220,20 +231,22 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	case !inPath(string(code.Ref)):
 		return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the created code has no access_code_id")
 	}
-	// The creation may have been repeated, and the answer be about the code as it was made then.
+	// The creation may be a repeated one whose response describes the code as it was created then.
 	switch like := comparePut(caps, spec, code); {
 	case like == another && spec.Ref == "" && caps.ModifyInPlace:
 		spec.Ref = code.Ref
 		result, err := a.PutCode(ctx, device, spec)
 		if adapter.ClassOf(err) != adapter.NotFound {
-			result.Ref = code.Ref // also where the change has failed
+			result.Ref = code.Ref // even if the change has failed
 		}
 		return result, err
-	case !caps.ListCodes: // no reading would ever show: a vendor's words about times are believed
+	case !caps.ListCodes:
+		// The code cannot be read back, so the vendor's times are trusted.
 		if pinDiffers(caps, spec, code) {
-			return adapter.PutResult{Ref: code.Ref}, adapter.Errorf(adapter.Unconfirmed, "the vendor answers with another PIN than the code was put with")
+			return adapter.PutResult{Ref: code.Ref},
+				adapter.Errorf(adapter.Unconfirmed, "the vendor responds with another PIN than requested")
 		}
-	case like != thisOne || code.Failed != nil: // reading shows what it is
+	case like != thisOne || code.Failed != nil: // reading will show the outcome
 		code.State = adapter.Accepted
 	}
 	result := adapter.PutResult{Ref: code.Ref, State: code.State}
@@ -270,7 +283,8 @@ func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter
 }
 
 // ConfigureAutoLock implements adapter.AutoLocker.
-func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef, setting adapter.AutoLock) (adapter.State, error) {
+func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef,
+	setting adapter.AutoLock) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -279,14 +293,16 @@ func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRe
 		return "", adapter.Errorf(adapter.NotSupported, "the device cannot lock itself")
 	}
 	body := wireAutoLock{Enabled: setting.Enabled, Delay: setting.Delay.Seconds()}
-	if err := a.do(ctx, call{method: http.MethodPut, path: lockPath(device) + "/auto_lock", body: body}, nil); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPut, path: lockPath(device) + "/auto_lock", body: body},
+		nil); err != nil {
 		return "", err
 	}
 	return adapter.Accepted, nil
 }
 
 // IssueCode implements adapter.OfflineIssuer.
-func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
+func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -294,28 +310,36 @@ func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec 
 	case !caps.OfflineCodes:
 		return adapter.IssuedCode{}, adapter.Errorf(adapter.NotSupported, "the device has no offline codes")
 	}
-	body := map[string]any{"kind": spec.Kind, "starts_at": spec.StartsAt.UTC(), "ends_at": spec.EndsAt.UTC(), "custom_id": spec.Key}
+	body := map[string]any{
+		"kind":      spec.Kind,
+		"starts_at": spec.StartsAt.UTC(),
+		"ends_at":   spec.EndsAt.UTC(),
+		"custom_id": spec.Key,
+	}
 	var got wireCode
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/offline_codes", body: body}, &got); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/offline_codes", body: body},
+		&got); err != nil {
 		return adapter.IssuedCode{}, err
 	}
 	if got.ID == "" || got.Code == "" {
-		return adapter.IssuedCode{}, adapter.Errorf(adapter.Transient, "the answer has no code")
+		return adapter.IssuedCode{}, adapter.Errorf(adapter.Transient, "the response has no code")
 	}
 	return adapter.IssuedCode{Ref: adapter.CodeRef(got.ID), PIN: got.Code}, nil
 }
 
-// act has the bolt moved. The guide's answer says no more than that the command was taken.
-func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string, can func(adapter.Caps) bool) (adapter.State, error) {
+// act sends a command to the bolt. The guide's response only confirms that the vendor accepted the command.
+func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string,
+	can func(adapter.Caps) bool) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
 		return "", err
 	case !can(caps):
-		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s from afar", action)
+		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s remotely", action)
 	}
 	body := map[string]string{"action": action}
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true}, nil); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true},
+		nil); err != nil {
 		return "", err
 	}
 	return adapter.Accepted, nil
@@ -324,7 +348,7 @@ func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action stri
 // Events implements adapter.Adapter.
 func (a *Adapter) Events() <-chan adapter.Event { return a.events.Events() }
 
-// Close implements adapter.Adapter. The vendor keeps its webhook: another instance may serve it.
+// Close implements adapter.Adapter. It keeps the webhook at the vendor, because another instance may serve it.
 func (a *Adapter) Close() error {
 	a.shut()
 	a.events.Close()
@@ -332,7 +356,7 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// inPath says whether an identifier can stand in the path of a request. With one of dots it would be another's path.
+// inPath reports whether an identifier can be a path segment. A segment of dots would denote another resource.
 func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func lockPath(device adapter.DeviceRef) string { return "/locks/" + url.PathEscape(string(device)) }

@@ -27,7 +27,7 @@ type cloud struct {
 	adapter *devicecloud.Adapter
 	account sandbox.Account
 	client  *http.Client
-	stalled chan struct{} // closed: calls of the contract get no answer
+	stalled chan struct{} // closed: calls of the contract get no response
 	stall   func()
 }
 
@@ -46,7 +46,7 @@ func newCloud(t *testing.T, profile string) *cloud {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-c.stalled:
-			_, _ = io.Copy(io.Discard, r.Body) // the server notices the caller's end only after the body
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of the client only after the body
 			<-r.Context().Done()
 		default:
 			box.Handler().ServeHTTP(w, r)
@@ -62,15 +62,15 @@ func newCloud(t *testing.T, profile string) *cloud {
 	if err := c.adapter.Subscribe(t.Context()); err != nil {
 		t.Fatalf("Subscribe: %v", err)
 	}
-	if e := <-c.adapter.Events(); e.Kind != adapter.Resync { // what follows is told by the vendor
-		t.Fatalf("Subscribe has told %+v", e)
+	if e := <-c.adapter.Events(); e.Kind != adapter.Resync { // later events come from the vendor
+		t.Fatalf("Subscribe sent %+v", e)
 	}
 	return c
 }
 
 func (c *cloud) lock() string { return c.account.Locks[0].ID }
 
-// control calls one of the sandbox's controls of the lock.
+// control calls a control of the lock.
 func (c *cloud) control(t testing.TB, method, what string, body, out any) {
 	t.Helper()
 	c.do(t, method, "/sandbox/locks/"+c.lock()+"/"+what, body, out)
@@ -158,7 +158,8 @@ func (c *cloud) bed() adaptertest.Bed {
 			c.control(t, http.MethodDelete, "keypad/codes/"+string(code), nil, nil)
 		},
 		Enter: func(t testing.TB, pin string) {
-			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil || !opened {
+			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil ||
+				!opened {
 				t.Fatalf("EnterCode: %v, %v", opened, err)
 			}
 		},
@@ -193,7 +194,7 @@ func (c *cloud) bed() adaptertest.Bed {
 	}
 }
 
-// TestConformance runs the suite over every profile of the sandbox.
+// TestConformance runs the suite for every profile of the sandbox.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, profile := range sandbox.Profiles() {
@@ -204,7 +205,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceMasked runs it over a lock whose PINs a gateway hides.
+// TestConformanceMasked runs the suite for a lock whose PINs are hidden.
 func TestConformanceMasked(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed {
@@ -217,7 +218,7 @@ func TestConformanceMasked(t *testing.T) {
 	})
 }
 
-// TestConformanceTroubled runs it with late and doubled pushes, and with a list that stays behind.
+// TestConformanceTroubled runs the suite with late and duplicate pushes, and with a lagging list.
 func TestConformanceTroubled(t *testing.T) {
 	t.Parallel()
 	lag := 20

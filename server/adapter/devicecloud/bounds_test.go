@@ -14,8 +14,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 )
 
-// A vendor's numbers are made PINs of and waited for, and its texts are kept.
-func TestWhatNoLockHasIsNotTakenOver(t *testing.T) {
+// The server generates PINs from a vendor's numbers, waits for its delays, and stores its texts.
+func TestImplausibleCapabilitiesAreIgnored(t *testing.T) {
 	t.Parallel()
 	kind := strings.Repeat("k", 1<<20)
 	lock := `{"locks":[{"lock_id":"l1","name":"Door","auto_lock":{"enabled":true,"delay_seconds":1e300},"capabilities":{"auto_lock":true,"code_lengths":%s,"min_write_gap_ms":9223372036854775807,` +
@@ -44,7 +44,7 @@ func TestWhatNoLockHasIsNotTakenOver(t *testing.T) {
 	}
 }
 
-func TestCodesOfALockAreAsManyAsOneCanHave(t *testing.T) {
+func TestCodesPerLockAreLimited(t *testing.T) {
 	t.Parallel()
 	codes := func(n, digits int) string {
 		var all []string
@@ -76,8 +76,8 @@ func TestCodesOfALockAreAsManyAsOneCanHave(t *testing.T) {
 	}
 }
 
-// What locks can do is kept, of as many as there usually are; those beyond are asked when that is needed.
-func TestOfWhatLocksCanDoNoMoreIsKeptThanUsualOnesTake(t *testing.T) {
+// The capabilities of as many locks as usual are cached; those of further locks are read when needed.
+func TestCapabilitiesCacheIsLimited(t *testing.T) {
 	t.Parallel()
 	odd := `,"capabilities":{"constraints":[` + strings.TrimSuffix(strings.Repeat(`{"constraint_type":"`+strings.Repeat("k", 60)+`"},`, 32), ",") + `]}`
 	for name, test := range map[string]struct {
@@ -112,23 +112,24 @@ func TestOfWhatLocksCanDoNoMoreIsKeptThanUsualOnesTake(t *testing.T) {
 				}
 			}
 			if want := map[bool]int{true: 0, false: 1}[test.kept]; asked != want {
-				t.Errorf("%d are asked", asked)
+				t.Errorf("%d locks are read", asked)
 			}
 		})
 	}
 }
 
-// Who was not read for lack of room has not fallen silent.
+// Waiting for other large responses says nothing about the vendor.
 func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
 	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
 		t.Errorf("list: %v", err)
 	}
-	if _, err := a.DeleteCode(t.Context(), "l1", "c1"); adapter.ClassOf(err) != adapter.Unconfirmed || errors.Is(err, adapter.ErrCrowded) {
-		t.Errorf("what was sent may have taken effect, whoever reads the answer: %v", err)
+	if _, err := a.DeleteCode(t.Context(), "l1", "c1"); adapter.ClassOf(err) != adapter.Unconfirmed ||
+		errors.Is(err, adapter.ErrCrowded) {
+		t.Errorf("a sent write may have taken effect: %v", err)
 	}
 	if _, err := a.Lock(t.Context(), "l1"); adapter.AsError(err) == nil || adapter.ClassOf(err) != adapter.Transient {
-		t.Errorf("nothing was sent of what needs to be read first: %v", err)
+		t.Errorf("the write was not sent: %v", err)
 	}
 }

@@ -17,31 +17,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// answerLimit bounds what is read of an answer; 250 codes take about 60 kB.
+// responseLimit is the maximum size of a response in bytes; 250 codes take about 60 kB.
 const answerLimit = 8 << 20
 
-// words are those of paths; what else is in one is an identifier.
-var words = []string{"locks", "access_codes", "offline_codes", "actions", "auto_lock", "webhooks", "sandbox", "account", "revoke"}
+// words lists the fixed segments of paths; any other segment is an identifier.
+var words = []string{
+	"locks", "access_codes", "offline_codes", "actions", "auto_lock", "webhooks", "sandbox", "account", "revoke",
+}
 
 // call is one request of the contract.
 type call struct {
-	method  string
-	path    string
-	body    any
-	account bool // about the account, not about one lock
-	control bool // a control of the sandbox, that real vendors lack
-	once    bool // it is not to be sent again unless it surely came to nothing
+	method string
+	path   string
+	body   any
+	// account means that the request is about the account, not about one lock.
+	account bool
+	// control means that only the sandbox implements the request.
+	control bool
+	// once means that the request may only be repeated if it certainly had no effect.
+	once bool
 }
 
 func (c call) writes() bool { return c.method != http.MethodGet }
 
-// do makes the call and decodes its answer into out, which may be nil. It fails with an *adapter.Error,
-// which wraps nothing, or with one joined to the context's error, and with adapter.ErrCrowded.
+// do sends the request and decodes the response into out, which may be nil. It fails with an *adapter.Error that
+// wraps nothing, with one joined to the context's error, or with adapter.ErrSaturated.
 func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
 	defer func() { adapter.Traced(span, err) }()
-	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"), func(part string) bool { return !inPath(part) }) {
-		return adapter.Errorf(adapter.NotFound, "the vendor cannot be asked about an identifier of dots only")
+	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"),
+		func(part string) bool { return !inPath(part) }) {
+		return adapter.Errorf(adapter.NotFound,
+			"an identifier that consists of dots cannot be requested from the vendor")
 	}
 	resp, err := a.send(ctx, c)
 	if err != nil {
@@ -49,7 +56,8 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	}
 	span.Set(traces.Status(resp.StatusCode))
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
+	// After an upgrade, no deadline would end the reading.
+	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")
 	}
 	var found error
@@ -58,14 +66,14 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 		case resp.StatusCode/100 != 2:
 			found = a.classify(c, resp, data)
 		case out == nil || len(data) == 0 && c.writes():
-		case json.Unmarshal(data, out) != nil: // its error may quote a PIN
-			found = adapter.Errorf(c.doubt(), "the answer is not the JSON that was expected")
+		case json.Unmarshal(data, out) != nil: // the error of Unmarshal may quote a PIN
+			found = adapter.Errorf(c.doubt(), "the response is not the expected JSON")
 		}
 		return nil
 	})
 	switch {
 	case errors.Is(err, adapter.ErrLarge):
-		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
+		return adapter.Errorf(c.doubt(), "the response is larger than %d MiB, or has too many parts", answerLimit>>20)
 	case errors.Is(err, adapter.ErrCrowded) && !c.writes():
 		return err
 	case err != nil:
@@ -85,7 +93,8 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	}
 	var dialing, connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { dialing.Store(true); connected.Store(false) }, // again, where a kept connection was dead
+		// GetConn is called again when a kept connection was dead.
+		GetConn: func(string) { dialing.Store(true); connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	req, err := http.NewRequestWithContext(traced, c.method, a.base+c.path, body)
@@ -102,20 +111,20 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	}
 	resp, err := a.http.Do(req)
 	if err != nil {
-		// A transport that is not net/http's reports no connections: it may have sent the request.
+		// A transport other than net/http's reports no connections: it may have sent the request.
 		return nil, a.lost(ctx, c, connected.Load() || !dialing.Load(), err)
 	}
 	return resp, nil
 }
 
-// lost is the error of a call that got no answer; sent says whether the vendor may have received it.
+// lost returns the error of a call without a response. sent means that the vendor may have received it.
 func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error {
 	var failure *adapter.Error
 	switch {
 	case sent && c.writes():
-		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+adapter.Reason(err))
+		failure = a.failure(adapter.Unconfirmed, "no response to a write: "+adapter.Reason(err))
 	case sent || errors.Is(err, context.Canceled):
-		failure = a.failure(adapter.Transient, "no answer: "+adapter.Reason(err))
+		failure = a.failure(adapter.Transient, "no response: "+adapter.Reason(err))
 	default:
 		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
 	}
@@ -126,7 +135,7 @@ func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error 
 	return failure
 }
 
-// doubt is the class of an answer that cannot be read.
+// doubt returns the class of a response that cannot be decoded.
 func (c call) doubt() adapter.Class {
 	if c.writes() {
 		return adapter.Unconfirmed

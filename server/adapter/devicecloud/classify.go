@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// wireError is the guide's error answer. The last two fields are package sandbox's.
+// wireError is the guide's error response. The last two fields are extensions of package sandbox.
 type wireError struct {
 	ErrorCode    string `json:"error_code"`
 	Message      string `json:"message"`
@@ -19,8 +19,8 @@ type wireError struct {
 	RetryAfterMS int64  `json:"retry_after_ms"`
 }
 
-// classes are the error codes that are known: the guide's (DEVICE_OFFLINE, PIN_CONFLICT, LOCK_JAMMED,
-// BOLT_OBSTRUCTED) and package sandbox's.
+// classes maps the known error codes: those of the guide (DEVICE_OFFLINE, PIN_CONFLICT, LOCK_JAMMED, BOLT_OBSTRUCTED)
+// and of package sandbox.
 var classes = map[string]adapter.Class{
 	"UNAUTHORIZED":          adapter.AuthRevoked,
 	"DEVICE_OFFLINE":        adapter.Offline,
@@ -33,7 +33,7 @@ var classes = map[string]adapter.Class{
 	"LOCK_NOT_FOUND":        adapter.NotFound,
 	"ACCESS_CODE_NOT_FOUND": adapter.NotFound,
 	"NOT_SUPPORTED":         adapter.NotSupported,
-	"SUBSCRIPTION_REQUIRED": adapter.Transient, // until it is paid for
+	"SUBSCRIPTION_REQUIRED": adapter.Transient, // until the plan is paid
 	"DEVICE_BUSY":           adapter.Transient,
 	"DEVICE_ERROR":          adapter.Transient,
 	"LOCK_JAMMED":           adapter.Transient,
@@ -42,10 +42,10 @@ var classes = map[string]adapter.Class{
 	"SERVICE_UNAVAILABLE":   adapter.Transient,
 }
 
-// classify is the error of an answer other than 2xx. Status codes that the vendor's own program did not
-// choose (a proxy's page in place of JSON) say little: such a 404, 403 or 400 is Transient, or a wrong
-// route would make every device look removed. A 502, 504, 408, or one of Cloudflare's
-// from 520 on, leaves open whether a write got through, and of what is not to happen twice a 500 does, too.
+// classify returns the error of a response other than 2xx. A status code from a proxy (HTML in place of JSON) is a
+// weak signal: such a 404, 403, or 400 is Transient, because otherwise a wrong route would make every device look
+// removed. After 502, 504, 408, or Cloudflare's 520 to 529, the outcome of a write is unknown; for calls with once,
+// so it is after 500.
 func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	var w wireError
 	ours := json.Unmarshal(data, &w) == nil || len(data) == 0
@@ -72,7 +72,7 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 	case http.StatusUnauthorized:
 		return adapter.AuthRevoked
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-		if !ours { // a code would be given up for what a proxy did not understand
+		if !ours { // otherwise a proxy's error would make the caller give up a code
 			return adapter.Transient
 		}
 		return adapter.Invalid
@@ -99,11 +99,11 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 	}
 }
 
-// longestWait bounds what a vendor may ask for.
+// maxRetryAfter bounds the wait that a vendor may request.
 const longestWait = time.Hour
 
-// retryAfter reads both forms of Retry-After (RFC 9110 section 10.2.3), a date against the answer's own.
-// The body's retry_after_ms is more exact.
+// retryAfter returns the wait that the vendor requests. The body's retry_after_ms takes precedence because it is more
+// precise. Retry-After is read in both forms (RFC 9110 section 10.2.3), a date relative to the response's Date.
 func retryAfter(resp *http.Response, w wireError) time.Duration {
 	wait := time.Duration(min(w.RetryAfterMS, longestWait.Milliseconds())) * time.Millisecond
 	header := resp.Header.Get("Retry-After")
@@ -119,10 +119,10 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 	return min(max(wait, 0), longestWait)
 }
 
-// digits are long enough to be a PIN.
+// digits matches numbers that are long enough to be a PIN.
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
-// hidden is what a vendor's message may quote: PINs, and the secret that the path of our address holds.
+// hidden returns what a vendor's message must not show: PINs, and the secret in the path of the push URL.
 func hidden(pushURL string) []*regexp.Regexp {
 	all := []*regexp.Regexp{digits}
 	if u, err := url.Parse(pushURL); err == nil && len(u.Path) > 1 {
@@ -131,7 +131,7 @@ func hidden(pushURL string) []*regexp.Regexp {
 	return all
 }
 
-// failure is an error whose message, the vendor's, may be shown.
+// failure returns an error with the vendor's message, sanitized for display.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
 	return adapter.Errorf(class, "%s", adapter.Line(message, a.token, a.hidden...))
 }

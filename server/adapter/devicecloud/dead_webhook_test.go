@@ -19,13 +19,13 @@ import (
 
 const pushURL = "https://here.example/v/a-very-secret-path"
 
-// hooks is a vendor that keeps one webhook for each URL.
+// hooks is a vendor that keeps one webhook per URL.
 type hooks struct {
 	mu                     sync.Mutex
 	all                    []hook
 	made, deleted, resyncs int
-	idle                   bool // a webhook that is made for a URL that there is stays as it is, and is told to be made
-	refuse                 int  // status that making one is refused with
+	idle                   bool // creating an existing webhook succeeds without a change
+	refuse                 int  // status of rejected creations
 	after                  string
 }
 
@@ -61,12 +61,13 @@ func (h *hooks) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// subscribed has an adapter stay subscribed for that long, and happen something to the webhooks once a minute. It is what is logged.
+// subscribed runs StaySubscribed for a duration, and calls happen once a minute. It returns the log.
 func (h *hooks) subscribed(t *testing.T, long time.Duration, happen func(minute int)) string {
 	t.Helper()
 	var log bytes.Buffer
-	a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: pushURL, HTTP: &http.Client{Transport: direct{h.answer}},
-		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: pushURL,
+		HTTP: &http.Client{Transport: direct{h.answer}},
+		Log:  slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	told, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(told)
@@ -88,14 +89,13 @@ func (h *hooks) subscribed(t *testing.T, long time.Duration, happen func(minute 
 	<-ended
 	<-told
 	if strings.Contains(log.String(), "a-very-secret-path") {
-		t.Error("the log holds the secret of our address")
+		t.Error("the log contains the secret of the push URL")
 	}
 	return log.String()
 }
 
-// A webhook that does not work when a server starts, or is dropped before anybody has looked at it, is made again like one that has
-// worked before.
-func TestWebhookThatIsDeadFromTheStartIsMadeAgain(t *testing.T) {
+// A webhook that is dead when a server starts, or is dropped before the first check, is recreated.
+func TestDeadWebhookIsRecreated(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		idle   bool
@@ -103,7 +103,8 @@ func TestWebhookThatIsDeadFromTheStartIsMadeAgain(t *testing.T) {
 		happen func(h *hooks, minute int)
 	}{
 		"it is disabled, and another one of the URL refused": {before: func(h *hooks) { h.all[0].Status = "disabled" }},
-		"it is disabled, and making it does nothing":         {idle: true, before: func(h *hooks) { h.all[0].Status = "disabled" }},
+		"it is disabled, and making it does nothing": {idle: true,
+			before: func(h *hooks) { h.all[0].Status = "disabled" }},
 		"it is dropped before it is looked at": {happen: func(h *hooks, minute int) {
 			if minute == 0 {
 				h.all = h.all[:0]
@@ -133,15 +134,15 @@ func TestWebhookThatIsDeadFromTheStartIsMadeAgain(t *testing.T) {
 					}
 				})
 				if len(h.all) != 1 || h.all[0].Status != "active" || h.made != 1 || h.resyncs > 2 {
-					t.Errorf("after %d that were made and %d looks at everything: %+v", h.made, h.resyncs, h.all)
+					t.Errorf("after %d creations and %d resyncs: %+v", h.made, h.resyncs, h.all)
 				}
 			})
 		})
 	}
 }
 
-// A vendor that drops it again and again is not asked every few minutes, and that nothing is told is said once.
-func TestVendorThatKeepsNoWebhookIsSaidSoOnce(t *testing.T) {
+// A vendor that drops the webhook repeatedly is not called every few minutes, and the warning is logged once.
+func TestDroppedWebhookIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooks{}
@@ -151,26 +152,26 @@ func TestVendorThatKeepsNoWebhookIsSaidSoOnce(t *testing.T) {
 			}
 		})
 		if h.made < 24 || h.made > 60 || h.resyncs != h.made {
-			t.Errorf("in a day it is made %d times, and everything looked at %d times", h.made, h.resyncs)
+			t.Errorf("in a day, it is created %d times, with %d resyncs", h.made, h.resyncs)
 		}
 		if n := strings.Count(log, "level=WARN"); n != 1 {
-			t.Errorf("that is said %d times", n)
+			t.Errorf("the warning is logged %d times", n)
 		}
 	})
 }
 
-// A vendor that takes none is asked further, as often as it says, and that is said once.
-func TestVendorThatRefusesAWebhookIsSaidSoOnce(t *testing.T) {
+// A vendor that rejects the webhook is retried as often as it allows, and the warning is logged once.
+func TestRejectedWebhookIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for after, most := range map[string]int{"": 400, "3600": 25} {
 		synctest.Test(t, func(t *testing.T) {
 			h := &hooks{refuse: http.StatusTooManyRequests, after: after}
 			log := h.subscribed(t, 24*time.Hour, func(int) {})
 			if h.made < most/2 || h.made > most {
-				t.Errorf("with Retry-After %q it is asked %d times a day", after, h.made)
+				t.Errorf("with Retry-After %q, it is called %d times a day", after, h.made)
 			}
 			if n := strings.Count(log, "level=WARN"); n != 1 {
-				t.Errorf("with Retry-After %q that is said %d times", after, n)
+				t.Errorf("with Retry-After %q, the warning is logged %d times", after, n)
 			}
 		})
 	}

@@ -30,13 +30,13 @@ func without(kind adapter.EventKind) *twisted {
 
 type defect struct {
 	check   string
-	profile string // empty: august
+	profile string // default: august
 	make    func(bed *adaptertest.Bed) *twisted
 }
 
-// defects has one for every check of the suite: the check, and an adapter that it must not let pass.
+// defects has an entry for every check of the suite: the check, and an adapter that the check must reject.
 var defects = []defect{
-	{"the device is listed as it is read", "", func(*adaptertest.Bed) *twisted {
+	{"the device is equal when listed and when read", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{devices: func(d []adapter.Device) { d[0].Model = "another" }}
 	}},
 	{"capabilities agree with each other", "smartthings", func(*adaptertest.Bed) *twisted {
@@ -56,9 +56,9 @@ var defects = []defect{
 			c.Constraints = []adapter.Constraint{{Kind: "name_length", MaxLength: 20}}
 		}}
 	}},
-	{"a time frame is kept or not supported", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
+	{"a time frame is applied or not supported", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
 	{"half a time frame is refused", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
-	{"a start in the past is refused where it must lie in the future", "kwikset", func(*adaptertest.Bed) *twisted {
+	{"a start in the past is refused where it must be in the future", "kwikset", func(*adaptertest.Bed) *twisted {
 		return timeless(true)
 	}},
 	{"a put code is read back and on the device", "", func(*adaptertest.Bed) *twisted {
@@ -68,13 +68,13 @@ var defects = []defect{
 			}
 		}}
 	}},
-	{"a code is put once for one key", "smartthings", func(*adaptertest.Bed) *twisted {
+	{"one key creates one code", "smartthings", func(*adaptertest.Bed) *twisted {
 		return &twisted{put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
 			spec.Key = ""
 			return next(ctx, spec)
 		}}
 	}},
-	{"a key can be used again after its code is gone", "", func(*adaptertest.Bed) *twisted {
+	{"a key can be reused after its code is deleted", "", func(*adaptertest.Bed) *twisted {
 		var kept sync.Map
 		return &twisted{put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
 			if result, ok := kept.Load(spec.Key); ok {
@@ -133,7 +133,7 @@ var defects = []defect{
 	{"a duplicate PIN is refused and names the code that has it", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{err: func(e *adapter.Error) { e.Conflict = "another" }}
 	}},
-	{"a PIN that was put on at the keypad is a duplicate", "", func(*adaptertest.Bed) *twisted {
+	{"a PIN that was added at the keypad is a duplicate", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Duplicate, adapter.Invalid)
 	}},
 	{"a full device refuses", "", func(*adaptertest.Bed) *twisted { return reclassify(adapter.Full, adapter.Invalid) }},
@@ -143,13 +143,13 @@ var defects = []defect{
 	{"a removed device is not found", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.NotFound, adapter.Offline)
 	}},
-	{"an offline device refuses and then goes on", "", func(*adaptertest.Bed) *twisted {
+	{"an offline device refuses, and accepts when back online", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: func(c *adapter.Codes) { c.Stale = false }}
 	}},
-	{"a revoked account is told", "", func(*adaptertest.Bed) *twisted {
+	{"a revoked account is reported", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.AuthRevoked, adapter.Transient)
 	}},
-	{"a write that was dropped is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a dropped write is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		var put sync.Map
 		return &twisted{
 			put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
@@ -165,7 +165,7 @@ var defects = []defect{
 			},
 		}
 	}},
-	{"a deletion that was dropped is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a dropped deletion is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		var hidden sync.Map
 		return &twisted{
 			del: func(ctx context.Context, next delFunc, code adapter.CodeRef) (adapter.State, error) {
@@ -175,20 +175,20 @@ var defects = []defect{
 			codes: hiding(&hidden),
 		}
 	}},
-	{"a write that failed on the device is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a write that failed on the device is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: func(c *adapter.Codes) {
 			for i := range c.Codes {
 				c.Codes[i].Failed = nil
 			}
 		}}
 	}},
-	{"a write without an answer is unconfirmed and can be repeated", "", func(*adaptertest.Bed) *twisted {
+	{"a write without a response is unconfirmed and repeatable", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Unconfirmed, adapter.Transient)
 	}},
 	{"each fault has its class", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Offline, adapter.Transient)
 	}},
-	{"a cut connection is made again", "", func(bed *adaptertest.Bed) *twisted {
+	{"a closed connection is reestablished", "", func(bed *adaptertest.Bed) *twisted {
 		dead := &atomic.Bool{}
 		cut := bed.Disconnect
 		bed.Disconnect = func(t testing.TB) { cut(t); dead.Store(true) }
@@ -197,21 +197,24 @@ var defects = []defect{
 	{"a call ends with its context", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{deaf: 2100 * time.Millisecond}
 	}},
-	{"a stopped gateway is told", "", func(*adaptertest.Bed) *twisted {
+	{"a stopped gateway is reported", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.GatewayDown, adapter.Transient)
 	}},
-	{"a code put on at the keypad is told and read", "", func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) }},
-	{"a code changed at the keypad is told and read", "", func(*adaptertest.Bed) *twisted {
+	{"a code added at the keypad is reported and listed", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) }},
+	{"a code changed at the keypad is reported and listed", "", func(*adaptertest.Bed) *twisted {
 		var first atomic.Bool
 		return &twisted{events: passing(func(adapter.Event) bool { return !first.Swap(true) }, false)}
 	}},
-	{"a code deleted at the keypad is told and read", "", func(*adaptertest.Bed) *twisted {
+	{"a code deleted at the keypad is reported", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: remembering()}
 	}},
-	{"what happened while offline is read afterwards", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) }},
-	{"going offline and online is told", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) }},
-	{"removing a device is told", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceListed) }},
-	{"closing ends the events, also twice", "", func(*adaptertest.Bed) *twisted {
+	{"changes while offline are read afterwards", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) }},
+	{"going offline and online is reported", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) }},
+	{"removing a device is reported", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceListed) }},
+	{"closing twice ends the events", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{events: passing(func(adapter.Event) bool { return true }, true)}
 	}},
 }
@@ -235,7 +238,7 @@ func hiding(hidden *sync.Map) func(*adapter.Codes) {
 	}
 }
 
-// remembering shows every code that was ever read.
+// remembering returns every code that was ever read.
 func remembering() func(*adapter.Codes) {
 	seen := map[adapter.CodeRef]adapter.Code{}
 	return func(c *adapter.Codes) {
@@ -249,11 +252,10 @@ func remembering() func(*adapter.Codes) {
 	}
 }
 
-// defectVariable makes TestDefective run, with the named check's defect.
+// defectVariable is the environment variable that makes TestDefective run with the defect of the named check.
 const defectVariable = "ADAPTERTEST_DEFECT"
 
-// TestDefective is not a test by itself: TestSuiteNotices runs it in a process of its own, and wants it to
-// fail.
+// TestDefective is a helper: TestSuiteNotices runs it in a separate process, and expects it to fail.
 func TestDefective(t *testing.T) {
 	check := os.Getenv(defectVariable)
 	if check == "" {
@@ -270,7 +272,7 @@ func TestDefective(t *testing.T) {
 	})
 }
 
-// TestSuiteNotices proves that every check can fail, and does so for what it is there to find.
+// TestSuiteNotices verifies that every check can fail, and fails for its defect.
 func TestSuiteNotices(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -282,9 +284,9 @@ func TestSuiteNotices(t *testing.T) {
 			name := strings.ReplaceAll(d.check, " ", "_")
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestDefective$/^"+name+"$", "-test.v")
 			cmd.Env = append(os.Environ(), defectVariable+"="+d.check)
-			out, _ := cmd.CombinedOutput() // its exit status is in the text too
+			out, _ := cmd.CombinedOutput() // the output contains the exit status as well
 			if !strings.Contains(string(out), "--- FAIL: TestDefective/"+name) {
-				t.Errorf("the suite let the defect pass:\n%s", out)
+				t.Errorf("the suite did not detect the defect:\n%s", out)
 			}
 		})
 	}

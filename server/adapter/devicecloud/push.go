@@ -12,17 +12,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What a vendor may send of one account.
+// Limits of the pushes of one account.
 const (
-	pushLimit  = 16 << 10 // bytes of one push
-	pushesAt   = 100      // a second
-	pushesOnce = 500      // at once
-	longestRef = 1000     // bytes
+	// pushLimit is the maximum size of one push in bytes.
+	pushLimit = 16 << 10
+	// pushesPerSecond is the rate of pushes per second.
+	pushesAt   = 100
+	pushesOnce = 500
+	// maxRefSize is in bytes.
+	longestRef = 1000
 )
 
-// hints says what each of the vendor's events hints at. Others, such as access_code.used, say nothing that
-// these do not say. The names are the guide's, and account.revoked and
-// lock.settings_changed are package sandbox's.
+// eventKinds maps the vendor's events. Others, such as access_code.used, contain nothing more. The names come from
+// the guide; account.revoked and lock.settings_changed from package sandbox.
 var hints = map[string]adapter.EventKind{
 	"device.online":                 adapter.DeviceOnline,
 	"device.offline":                adapter.DeviceOffline,
@@ -42,7 +44,7 @@ var hints = map[string]adapter.EventKind{
 	"account.revoked":               adapter.AccountRevoked,
 }
 
-// methods are the guide's values of performed_via (section "implementing lock actions"), and auto_lock.
+// methods maps the guide's values of performed_via (section "implementing lock actions"), and auto_lock.
 var methods = map[string]adapter.Method{
 	"pin_code":      adapter.ByKeycode,
 	"mobile_app":    adapter.Remotely,
@@ -53,7 +55,7 @@ var methods = map[string]adapter.Method{
 	"auto_lock":     adapter.ByItself,
 }
 
-// subscribed are the events to subscribe to, in the order of their names.
+// subscribed lists the events to subscribe to, sorted.
 var subscribed = func() []string {
 	var names []string
 	for name := range hints {
@@ -63,7 +65,7 @@ var subscribed = func() []string {
 	return names
 }()
 
-// push is what the vendor sends. The guide shows it flat, and with the code in an object.
+// push is a pushed event. The guide shows it flat, and also with the code in an object.
 type push struct {
 	ID       string `json:"event_id"`
 	Type     string `json:"event_type"`
@@ -81,8 +83,8 @@ type push struct {
 	Timestamp    json.RawMessage `json:"timestamp"`
 }
 
-// event is the hint in the push, false where there is none. Where the vendor leaves out which device, as
-// the guide's deletion does, the whole account has to be looked at.
+// event returns the event in the push, and false if there is none. If the vendor omits the device, as the guide's
+// deletion event does, the event is a Resync of the account.
 func (p push) event() (adapter.Event, bool) {
 	kind, ok := hints[p.Type]
 	if !ok {
@@ -105,8 +107,7 @@ func (p push) event() (adapter.Event, bool) {
 	return e, true
 }
 
-// bolt is the event of an action that has ended; where it does not say which, or how, the lock has to be
-// looked at.
+// bolt completes the event of a finished action. An event without the action means that the status changed.
 func (p push) bolt(e adapter.Event) adapter.Event {
 	switch {
 	case p.Action != "lock" && p.Action != "unlock":
@@ -127,15 +128,16 @@ func (p push) bolt(e adapter.Event) adapter.Event {
 func (p push) operation() adapter.Operation {
 	o := adapter.Operation{ID: cmp.Or(p.ID, p.ActionID)}
 	if json.Unmarshal(p.Timestamp, &o.At) != nil {
-		o.At = time.Time{} // the guide does not say in which form; ours will do
+		// The guide does not specify the format; the time of receipt is used instead.
+		o.At = time.Time{}
 	}
 	return o
 }
 
-// Receive serves Config.PushURL. It believes every push, as the guide has no signature: the URL should be
-// one that cannot be guessed, and a push only says where to look. It answers 204, also to events that it
-// has no use for; 405 to other methods than POST; 400 to what it cannot read; 413 to what is too long and 429 to more
-// of them than pushesAt, in place of which everything is looked at; 503 after Close.
+// Receive serves Config.PushURL. The guide has no signature, so the URL must be unguessable, and a push only says
+// where to look. Receive responds with 204 also to unused events; with 405 to methods other than POST; with 400 to an
+// unreadable push; and with 503 after Close. It responds with 413 to a push that is too large and with 429 above the
+// rate limit, and sends a Resync instead.
 func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -21,33 +21,45 @@ func receive(a *devicecloud.Adapter, method, body string) int {
 	return w.Code
 }
 
-func TestPushesBecomeHints(t *testing.T) {
+func TestReceive_Events(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, body string
 		want       adapter.Event // Kind empty: none
 	}{
-		{"online", `{"event_type":"device.online","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceOnline, Device: "l1"}},
-		{"offline", `{"event_type":"device.offline","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceOffline, Device: "l1"}},
-		{"added", `{"event_type":"device.added","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceListed, Device: "l1"}},
-		{"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
-		{"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
+		{"online", `{"event_type":"device.online","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceOnline, Device: "l1"}},
+		{"offline", `{"event_type":"device.offline","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceOffline, Device: "l1"}},
+		{"added", `{"event_type":"device.added","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceListed, Device: "l1"}},
+		{"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`,
+			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
+		{"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
 		{"locked", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","performed_via":"mobile_app","status":"success"}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true, Method: adapter.Remotely}}},
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1",
+				Operation: adapter.Operation{ID: "e1", Locked: true, Method: adapter.Remotely}}},
 		{"opened", `{"event_type":"lock.action_completed","action_id":"a1","lock_id":"l1","action":"unlock","performed_via":"pin_code","access_code_id":"c1","timestamp":"2026-01-02T03:04:05Z"}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Code: "c1", Operation: adapter.Operation{ID: "a1", Method: adapter.ByKeycode,
-				At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}},
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Code: "c1",
+				Operation: adapter.Operation{ID: "a1", Method: adapter.ByKeycode,
+					At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}},
 		{"in another way", `{"event_type":"lock.action_completed","lock_id":"l1","action":"unlock","performed_via":"crowbar","timestamp":1767323045}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1",
+				Operation: adapter.Operation{Method: adapter.ByUnknown}}},
 		{"jammed", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","status":"failed","error_code":"LOCK_JAMMED"}`,
 			adapter.Event{Kind: adapter.Jammed, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true}}},
 		{"denied", `{"event_id":"e1","event_type":"access_code.incorrect_attempt","lock_id":"l1"}`,
 			adapter.Event{Kind: adapter.AccessDenied, Device: "l1", Operation: adapter.Operation{ID: "e1"}}},
-		{"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
-		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
-		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`, adapter.Event{Kind: adapter.Resync}},
+		{"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`,
+			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
+		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`,
+			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
+		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`,
+			adapter.Event{Kind: adapter.Resync}},
 		{"bridge", `{"event_type":"bridge.offline","bridge_id":"b1"}`, adapter.Event{Kind: adapter.Resync}},
-		{"device with an endless name", `{"event_type":"device.offline","device_id":"` + strings.Repeat("l", 1001) + `"}`, adapter.Event{Kind: adapter.Resync}},
+		{"device with an endless name", `{"event_type":"device.offline","device_id":"` + strings.Repeat("l",
+			1001) + `"}`, adapter.Event{Kind: adapter.Resync}},
 		{"revoked", `{"event_type":"account.revoked","device_id":null}`, adapter.Event{Kind: adapter.AccountRevoked}},
 		{"used", `{"event_type":"access_code.used","lock_id":"l1"}`, adapter.Event{}},
 		{"unknown", `{"event_type":"moon.full","device_id":"l1"}`, adapter.Event{}},
@@ -56,7 +68,7 @@ func TestPushesBecomeHints(t *testing.T) {
 			t.Parallel()
 			a := devicecloud.New(devicecloud.Config{})
 			if code := receive(a, http.MethodPost, c.body); code != http.StatusNoContent {
-				t.Errorf("answered %d", code)
+				t.Errorf("status %d", code)
 			}
 			_ = a.Close()
 			got := <-a.Events()
@@ -67,7 +79,7 @@ func TestPushesBecomeHints(t *testing.T) {
 	}
 }
 
-func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
+func TestReceive_InvalidPush(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	for _, c := range []struct {
@@ -76,24 +88,27 @@ func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
 	}{
 		{"method", http.MethodGet, "", http.StatusMethodNotAllowed},
 		{"JSON", http.MethodPost, "{", http.StatusBadRequest},
-		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 17<<10) + `"}`, http.StatusRequestEntityTooLarge},
+		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 17<<10) + `"}`,
+			http.StatusRequestEntityTooLarge},
 	} {
 		if got := receive(a, c.method, c.body); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 	_ = a.Close()
-	if got := receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`); got != http.StatusServiceUnavailable {
+	if got := receive(a, http.MethodPost,
+		`{"event_type":"device.online","device_id":"l1"}`); got != http.StatusServiceUnavailable {
 		t.Errorf("after Close: %d", got)
 	}
 }
 
-func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
+func TestUnreadEventsBecomeOneResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	for range 257 {
-		if code := receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`); code != http.StatusNoContent {
-			t.Fatalf("answered %d", code)
+		if code := receive(a, http.MethodPost,
+			`{"event_type":"device.online","device_id":"l1"}`); code != http.StatusNoContent {
+			t.Fatalf("status %d", code)
 		}
 	}
 	receive(a, http.MethodPost, `{"event_type":"device.offline","device_id":"l1"}`)
@@ -107,18 +122,19 @@ func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
 	}
 }
 
-// A vendor that pushes more than anybody could have to tell is told to wait, and all its devices are looked at instead.
-func TestMorePushesThanThereCanBeAreTurnedAway(t *testing.T) {
+// When a vendor exceeds the rate limit, it is asked to wait, and its devices are read instead.
+func TestReceive_RateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := devicecloud.New(devicecloud.Config{})
 		go func() {
-			for range a.Events() { //nolint:revive // they are read as they come
+			for range a.Events() { //nolint:revive // the events are consumed as they arrive
 			}
 		}()
 		push := func() *http.Response {
 			w := httptest.NewRecorder()
-			a.Receive(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"event_type":"device.online","device_id":"l1"}`)))
+			a.Receive(w, httptest.NewRequest(http.MethodPost, "/",
+				strings.NewReader(`{"event_type":"device.online","device_id":"l1"}`)))
 			return w.Result()
 		}
 		taken := func() (n int) {
@@ -128,23 +144,26 @@ func TestMorePushesThanThereCanBeAreTurnedAway(t *testing.T) {
 			return n
 		}
 		if n := taken(); n != 500 {
-			t.Errorf("%d are taken at once", n)
+			t.Errorf("%d are accepted in a burst", n)
 		}
-		if res := push(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || res.Header.Get("Connection") != "close" {
+		if res := push(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" ||
+			res.Header.Get("Connection") != "close" {
 			t.Errorf("the next: %d %v", res.StatusCode, res.Header)
 		}
 		time.Sleep(time.Second)
 		if n := taken(); n != 100 {
-			t.Errorf("%d are taken a second later", n)
+			t.Errorf("%d are accepted a second later", n)
 		}
 		_ = a.Close()
 	})
 }
 
-func TestPushesTurnedAwayHaveEverythingLookedAt(t *testing.T) {
+func TestReceive_RateLimitSendsResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
-	for n := 0; n < 100_000 && receive(a, http.MethodPost, `{"event_type":"lock.no_such_event"}`) == http.StatusNoContent; n++ { // which says nothing
+	// which contains no event
+	for n := 0; n < 100_000 && receive(a, http.MethodPost,
+		`{"event_type":"lock.no_such_event"}`) == http.StatusNoContent; n++ {
 		continue
 	}
 	_ = a.Close()
@@ -153,7 +172,7 @@ func TestPushesTurnedAwayHaveEverythingLookedAt(t *testing.T) {
 	}
 }
 
-func TestPushesThatAreTooLongHaveEverythingLookedAt(t *testing.T) {
+func TestReceive_TooLargeSendsResync(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	receive(a, http.MethodPost, `{"event_type":"`+strings.Repeat("x", 17<<10)+`"}`)
@@ -163,7 +182,7 @@ func TestPushesThatAreTooLongHaveEverythingLookedAt(t *testing.T) {
 	}
 }
 
-func TestReceiveAndCloseMayMeet(t *testing.T) {
+func TestReceive_ConcurrentClose(t *testing.T) {
 	t.Parallel()
 	a := devicecloud.New(devicecloud.Config{})
 	var all sync.WaitGroup
@@ -178,9 +197,9 @@ func TestReceiveAndCloseMayMeet(t *testing.T) {
 	all.Wait()
 }
 
-func TestSubscribeMakesOneWebhook(t *testing.T) {
+func TestSubscribe_CreatesOneWebhook(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t, "august") // which subscribes
+	c := newCloud(t, "august") // newCloud subscribes
 	if err := c.adapter.Subscribe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +212,7 @@ func TestSubscribeMakesOneWebhook(t *testing.T) {
 	}
 }
 
-func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
+func TestSubscribe_WithoutList(t *testing.T) {
 	t.Parallel()
 	posted := ""
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -208,16 +227,17 @@ func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
 	if err := a.Subscribe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(posted, `"url":"https://here.example/push"`) || !strings.Contains(posted, `"access_code.deleted"`) {
+	if !strings.Contains(posted, `"url":"https://here.example/push"`) ||
+		!strings.Contains(posted, `"access_code.deleted"`) {
 		t.Errorf("posted %s", posted)
 	}
 	a, _ = vendor(t, says(401, ""))
 	classIs(t, "Subscribe", a.Subscribe(t.Context()), adapter.AuthRevoked)
 }
 
-func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
+func TestSubscribe_OnlyMissingEvents(t *testing.T) {
 	t.Parallel()
-	var known, posted string // the vendor's one webhook, and what was posted last
+	var known, posted string // the vendor's webhook, and the body of the last creation
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
@@ -250,12 +270,13 @@ func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
 	}
 }
 
-// A server that has moved leaves no webhook behind that nobody answers.
-func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
+// After a server has moved, its old webhook is deleted.
+func TestSubscribe_DeletesOldAddress(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, "august")
 	at := func(host string) *devicecloud.Adapter {
-		return devicecloud.New(devicecloud.Config{BaseURL: c.server.URL, Token: c.account.Token, HTTP: c.client, PushURL: host + "/vendors/x/secret"})
+		return devicecloud.New(devicecloud.Config{BaseURL: c.server.URL, Token: c.account.Token, HTTP: c.client,
+			PushURL: host + "/vendors/x/secret"})
 	}
 	for _, host := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
 		if err := at(host).Subscribe(t.Context()); err != nil {
@@ -275,7 +296,7 @@ func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
 	}
 }
 
-func TestCodeOnItsWayDoesNotCarryTheErrorOfTheChangeBefore(t *testing.T) {
+func TestPendingCodeHasNoErrorOfPreviousChange(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/access_codes") {

@@ -12,30 +12,33 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// How often it is looked whether the vendor still has our webhook, and how long each look may take.
+// Interval and timeout of the checks whether the vendor still has the webhook.
 const (
 	webhookEvery  = 5 * time.Minute
 	webhookWithin = 30 * time.Second
 )
 
-// webhook is one of the account's, as the vendor lists it.
+// webhook is one of the account's webhooks, as listed by the vendor.
 type webhook struct {
 	ID     string               `json:"webhook_id"`
 	URL    string               `json:"url"`
 	Events adapter.List[string] `json:"events"`
-	Status string               `json:"status"` // "active" in the guide; empty where the vendor does not say
+	// Status is "active" in the guide; empty when the vendor does not report one.
+	Status string `json:"status"`
 }
 
-// works is false where the vendor says, in one of the words for it, that it sends nothing any more.
+// works reports whether the webhook is active. It returns false only for the known words for a disabled webhook.
 func (w webhook) works() bool {
 	switch strings.ToLower(w.Status) {
-	case "disabled", "inactive", "failed", "failing", "suspended", "paused", "expired", "revoked", "deleted", "unhealthy":
+	case "disabled", "inactive", "failed", "failing", "suspended", "paused", "expired", "revoked", "deleted",
+		"unhealthy":
 		return false
 	}
 	return true
 }
 
-// webhooks lists the account's webhooks, nil where the vendor does not list them: it need not. It fails like Devices.
+// webhooks lists the account's webhooks. It returns nil if the vendor does not implement the list, which is optional.
+// It fails like Devices.
 func (a *Adapter) webhooks(ctx context.Context) ([]webhook, error) {
 	var known struct {
 		Webhooks adapter.List[webhook] `json:"webhooks"`
@@ -46,15 +49,15 @@ func (a *Adapter) webhooks(ctx context.Context) ([]webhook, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is no more than not knowing
+		return nil, nil //nolint:nilerr // the list is optional
 	}
 	return known.Webhooks, nil
 }
 
-// Subscribe asks the vendor to push its events to Config.PushURL, and then has everything looked at: of what was before
-// nobody may have told. Repeating it makes no second webhook where the vendor lists webhooks, or keeps one for each URL
-// as the guide wants. A webhook of the same path at another address is ours from before we moved, and is taken away.
-// It fails like Devices, and with Invalid where the vendor refuses the URL.
+// Subscribe registers Config.PushURL as a webhook at the vendor and then sends a Resync, because earlier changes may
+// not have been pushed. Repeated calls create no second webhook if the vendor lists webhooks, or keeps one per URL as
+// the guide requires. A webhook with the same path at another address belongs to the server's former address and is
+// deleted. Subscribe fails like Devices, and with Invalid when the vendor rejects the URL.
 func (a *Adapter) Subscribe(ctx context.Context) error {
 	if err := a.subscribe(ctx); err != nil {
 		return err
@@ -71,14 +74,17 @@ func (a *Adapter) subscribe(ctx context.Context) error {
 	return a.subscribeBeside(ctx, known)
 }
 
-// subscribeBeside makes a webhook where there is none that will do among those of the account.
+// ensureWebhook creates a webhook unless a suitable one exists among known.
 func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
 	for _, w := range known {
 		elsewhere := w.URL != a.pushURL && samePath(w.URL, a.pushURL)
-		dead := w.URL == a.pushURL && !w.works() // as long as it is there the vendor may refuse another one of the URL, or leave it as it is
+		// While a dead webhook exists, the vendor may reject another one with the same URL, or leave it unchanged.
+		dead := w.URL == a.pushURL && !w.works()
 		if inPath(w.ID) && (elsewhere || dead) {
-			// That it fails is no matter: the vendor finds out by itself that nobody answers elsewhere, and may take one more all the same.
-			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true}, nil)
+			// The error does not matter: the vendor detects that nothing responds at the old address, and may accept
+			// another webhook nevertheless.
+			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true},
+				nil)
 		}
 	}
 	for _, w := range known {
@@ -91,11 +97,11 @@ func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
 	return a.do(ctx, call{method: http.MethodPost, path: "/webhooks", body: body, account: true}, nil)
 }
 
-// sayAfter is after how many tries in a row that have come to nothing this is said.
+// warnAfter is the number of consecutive failures after which StaySubscribed logs a warning.
 const sayAfter = 5
 
-// StaySubscribed does what Subscribe does, and again whenever the vendor no longer has the webhook, until ctx ends or the adapter is
-// closed. Where the vendor takes none everything is looked at once.
+// StaySubscribed subscribes, and resubscribes whenever the vendor has lost the webhook, until ctx ends or the adapter
+// is closed. If the first subscription fails, it sends one Resync.
 func (a *Adapter) StaySubscribed(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,7 +131,8 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 			said = false
 		case troubled >= sayAfter && !said:
 			said = true
-			a.log.WarnContext(ctx, "the vendor keeps no webhook of ours, which is tried further: what is done at its devices is found out late; can it reach the address that it is to push to?",
+			a.log.WarnContext(ctx, "the vendor does not keep the webhook, so changes at its devices are noticed late; "+
+				"the server keeps retrying; check that the vendor can reach the push address",
 				"tries", sayAfter, "error", err)
 		}
 		select {
@@ -136,14 +143,18 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 	}
 }
 
-// subscription is what is known of our webhook.
+// subscription is the known state of the webhook.
 type subscription struct {
-	is     bool // the vendor has it, as far as we know
-	listed bool // the vendor has listed it once, working or not: where it does not any more, it is gone. Some list none
-	lost   int  // how many looks in a row have not found it
+	// registered means that the vendor presumably has the webhook.
+	is bool
+	// listed means that the vendor has listed the webhook at least once, active or not. If it is missing later, the
+	// vendor has lost it. Some vendors list none.
+	listed bool
+	// lost counts the consecutive checks that did not find the webhook.
+	lost int
 }
 
-// stay subscribes unless that is so: as long as the vendor lists the webhook, or has never listed it.
+// stay subscribes unless the vendor lists the webhook, or has never listed it.
 func (a *Adapter) stay(ctx context.Context, s *subscription) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookWithin)
 	defer cancel()
@@ -153,7 +164,8 @@ func (a *Adapter) stay(ctx context.Context, s *subscription) error {
 	}
 	works := false
 	for _, w := range known {
-		// With another address it is that of another server, which will have moved it. Taking it away from each other would not end.
+		// At another address it belongs to another server, which will have moved it. Deleting it would lead to mutual
+		// deletion.
 		if w.URL == a.pushURL || samePath(w.URL, a.pushURL) {
 			s.listed = true
 			works = works || w.works()
@@ -177,8 +189,8 @@ func (a *Adapter) stay(ctx context.Context, s *subscription) error {
 	return nil
 }
 
-// samePath says whether two URLs differ in nothing but where they are served. The path holds our secret, so
-// nobody else's has the same.
+// samePath reports whether two URLs have the same path. The path contains the server's secret and is therefore
+// unique.
 func samePath(a, b string) bool {
 	u, err := url.Parse(a)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 )
 
-// direct answers requests without a network, whose deadlines would not go by the clock of a bubble.
+// direct handles requests without a network, whose deadlines would not follow the clock of synctest.
 type direct struct{ http.HandlerFunc }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,10 +25,12 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// What has happened before the vendor was asked to tell of it is looked for.
-func TestSubscribeHasEverythingLookedAt(t *testing.T) {
+// Changes before the subscription are found by reading.
+func TestSubscribe_SendsResync(t *testing.T) {
 	t.Parallel()
-	for name, known := range map[string]string{"a vendor that knew it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`, "one that did not": `{"webhooks":[]}`} {
+	for name, known := range map[string]string{"a vendor that knew " +
+		"it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`,
+		"one that did not": `{"webhooks":[]}`} {
 		a, _ := vendor(t, says(http.StatusOK, known))
 		if err := a.Subscribe(t.Context()); err != nil {
 			t.Fatal(err)
@@ -40,9 +42,9 @@ func TestSubscribeHasEverythingLookedAt(t *testing.T) {
 	}
 }
 
-// A webhook that its vendor has dropped, or disabled, is made again, and what may have been missed is looked for. A vendor that does
-// not list webhooks is asked for one only.
-func TestWebhookThatTheVendorDropsIsMadeAgain(t *testing.T) {
+// A webhook that the vendor has dropped or disabled is recreated, and a Resync is sent. A vendor that does not list
+// webhooks gets only one request.
+func TestDroppedWebhookIsRecreated(t *testing.T) {
 	t.Parallel()
 	const (
 		none     = `{"webhooks":[]}`
@@ -53,7 +55,7 @@ func TestWebhookThatTheVendorDropsIsMadeAgain(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name  string
-		lists []string // of what the vendor has, one look after another; the last is that of all further looks
+		lists []string // the lists that the vendor returns; the last one repeats
 		posts int
 	}{
 		{"is kept", []string{none, ours}, 1},
@@ -68,7 +70,8 @@ func TestWebhookThatTheVendorDropsIsMadeAgain(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				posts, lists := 0, c.lists
-				a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
+				a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example",
+					PushURL: "https://here.example/v/s",
 					HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodPost {
 							posts++
@@ -94,20 +97,24 @@ func TestWebhookThatTheVendorDropsIsMadeAgain(t *testing.T) {
 				<-ended
 				<-told
 				if posts != c.posts || resyncs != c.posts {
-					t.Errorf("it is asked for %d times, and everything looked at %d times, want %d", posts, resyncs, c.posts)
+					t.Errorf("%d creations and %d resyncs, want %d", posts, resyncs, c.posts)
 				}
 			})
 		})
 	}
 }
 
-// Where the vendor cannot be subscribed to everything is looked at once, and it is tried further.
-func TestVendorThatTakesNoWebhookIsAskedFurther(t *testing.T) {
+// If the vendor rejects the subscription, one Resync is sent, and the subscription is retried.
+func TestRejectedSubscriptionIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
-			HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter, r *http.Request) { asked++; w.WriteHeader(http.StatusUnauthorized) }}}})
+			HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter,
+				r *http.Request) {
+				asked++
+				w.WriteHeader(http.StatusUnauthorized)
+			}}}})
 		ended := make(chan struct{})
 		go func() { defer close(ended); a.StaySubscribed(t.Context()) }()
 		time.Sleep(24 * time.Hour)
@@ -118,13 +125,13 @@ func TestVendorThatTakesNoWebhookIsAskedFurther(t *testing.T) {
 			told = append(told, e.Kind)
 		}
 		if len(told) != 1 || told[0] != adapter.Resync || asked < 200 || asked > 400 {
-			t.Errorf("told %v, asked %d times", told, asked)
+			t.Errorf("events %v, %d requests", told, asked)
 		}
 	})
 }
 
-// A list of webhooks is no place to have others' taken away.
-func TestWebhookOfDotsIsNotTakenAway(t *testing.T) {
+// A list of webhooks with identifiers of dots must not lead to the deletion of other webhooks.
+func TestWebhookOfDotsIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	var deleted []string
 	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -137,6 +144,6 @@ func TestWebhookOfDotsIsNotTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(deleted, " "); got != "/webhooks/7" {
-		t.Errorf("taken away: %s", got)
+		t.Errorf("deleted: %s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// twisted is a sound adapter with one defect: whatever is set.
+// twisted is a correct adapter with one defect: the field that is set.
 type twisted struct {
 	adapter.Adapter
 	caps    func(*adapter.Caps)
@@ -17,10 +17,10 @@ type twisted struct {
 	codes   func(*adapter.Codes)
 	put     func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error)
 	del     func(ctx context.Context, next delFunc, code adapter.CodeRef) (adapter.State, error)
-	err     func(*adapter.Error)                          // every error
-	deaf    time.Duration                                 // calls go on for so long, whatever their context
-	dead    *atomic.Bool                                  // every call fails
-	events  func(<-chan adapter.Event) chan adapter.Event // made once
+	err     func(*adapter.Error)                          // changes every error
+	deaf    time.Duration                                 // delays calls, independent of their context
+	dead    *atomic.Bool                                  // fails every call
+	events  func(<-chan adapter.Event) chan adapter.Event // is called once
 }
 
 type (
@@ -78,7 +78,8 @@ func (w *twisted) Codes(ctx context.Context, ref adapter.DeviceRef, fresh bool) 
 	return codes, w.error(err)
 }
 
-func (w *twisted) PutCode(ctx context.Context, ref adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+func (w *twisted) PutCode(ctx context.Context, ref adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	next := func(ctx context.Context, spec adapter.CodeSpec) (adapter.PutResult, error) {
 		return w.Adapter.PutCode(w.context(ctx), ref, spec)
 	}
@@ -107,7 +108,7 @@ func (w *twisted) Events() <-chan adapter.Event {
 	return w.events(w.Adapter.Events())
 }
 
-// passing forwards the events that pass; the channel stays open where it leaks.
+// passing forwards the events for which pass returns true. The channel stays open if leaks.
 func passing(pass func(adapter.Event) bool, leak bool) func(<-chan adapter.Event) chan adapter.Event {
 	var once sync.Once
 	out := make(chan adapter.Event, 1000)

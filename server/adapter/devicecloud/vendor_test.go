@@ -23,7 +23,7 @@ const (
 	token = "a-very-secret-token"
 )
 
-// vendor is an adapter for a vendor that answers every request as told, and what the adapter logs.
+// vendor returns an adapter for a vendor that uses the handler, and the log of the adapter.
 func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes.Buffer) {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -37,7 +37,7 @@ func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes
 	return a, logged
 }
 
-// guide is a vendor that knows no more than the guide: one lock, and answer for everything else.
+// guide is a vendor that implements only the guide: one lock, and answer for all other requests.
 func guide(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/locks/l1" {
@@ -58,7 +58,7 @@ func says(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func TestAnswersAreClassified(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	const html = "<html>no</html>"
 	for _, c := range []struct {
@@ -116,8 +116,8 @@ func classIs(t *testing.T, what string, err error, want adapter.Class) {
 	}
 }
 
-// After it the connection belongs to its caller, and neither a timeout nor a context ends the reading of it.
-func TestAnswerInAnotherProtocolIsNotWaitedFor(t *testing.T) {
+// After an upgrade the connection belongs to its caller, and neither a timeout nor a context ends its reading.
+func TestUpgradedResponseIsNotRead(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, guide(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
@@ -132,8 +132,9 @@ func TestAnswerInAnotherProtocolIsNotWaitedFor(t *testing.T) {
 		call func() error
 		want adapter.Class
 	}{
-		"Codes":   {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
-		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err }, adapter.Unconfirmed},
+		"Codes": {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
+		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err },
+			adapter.Unconfirmed},
 	} {
 		answer := make(chan error, 1)
 		go func() { answer <- c.call() }()
@@ -168,7 +169,8 @@ func TestRetryAfterIsRead(t *testing.T) {
 		{"none", "", "", ``, 0},
 		{"seconds", "7", "", ``, 7 * time.Second},
 		{"date", now.Add(20 * time.Second).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 20 * time.Second},
-		{"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat), now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second},
+		{"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat),
+			now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second},
 		{"past date", now.Add(-time.Hour).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 0},
 		{"body is more exact", "1", "", `{"retry_after_ms":15}`, 15 * time.Millisecond},
 		{"negative", "-5", "", ``, 0},
@@ -187,7 +189,7 @@ func TestRetryAfterIsRead(t *testing.T) {
 	}
 }
 
-func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
+func TestErrorsAndLogsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	message := "PIN " + pin + " for " + token + " is in use, as is 9753\nsecond line" + strings.Repeat("!", 500)
 	for name, answer := range map[string]http.HandlerFunc{
@@ -195,7 +197,8 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 		"failed":  says(201, `{"access_code_id":"c1","status":"failed","error_code":"PIN_CONFLICT","message":"PIN `+pin+` is in use, as is 9753"}`),
 		"garbled": says(200, `{"access_code_id":"`+pin+token+`"`),
 		"cut":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"long":    says(409, `{"error_code":"PIN_CONFLICT","message":"`+strings.Repeat("1", 4<<10-len("a-very"))+token+`"}`),
+		"long": says(409, `{"error_code":"PIN_CONFLICT","message":"`+strings.Repeat("1",
+			4<<10-len("a-very"))+token+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,10 +209,10 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 			}
 			for _, secret := range []string{pin, token, "a-very", "9753", "\n"} {
 				if strings.Contains(err.Error(), secret) {
-					t.Errorf("the error holds %q: %q", secret, err)
+					t.Errorf("the error contains %q: %q", secret, err)
 				}
 				if secret != "\n" && strings.Contains(logged.String(), secret) {
-					t.Errorf("the log holds %q: %s", secret, logged)
+					t.Errorf("the log contains %q: %s", secret, logged)
 				}
 			}
 			if len(err.Error()) > 300 {
@@ -219,7 +222,7 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 	}
 }
 
-func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
+func TestVendorOfTheGuideAlone(t *testing.T) {
 	t.Parallel()
 	var bodies []string
 	a, _ := vendor(t, guide(func(w http.ResponseWriter, r *http.Request) {
@@ -253,10 +256,12 @@ func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
 	if !reflect.DeepEqual(first.Caps, want) {
 		t.Errorf("capabilities %+v", first.Caps)
 	}
-	if first.Provider != "acme" || first.Type != "acme_lock" || !first.Online || first.Locked != nil || first.BatteryLevel != nil {
+	if first.Provider != "acme" || first.Type != "acme_lock" || !first.Online || first.Locked != nil ||
+		first.BatteryLevel != nil {
 		t.Errorf("the first is %+v", first)
 	}
-	if second.Ref != "l2" || second.Online || !*second.Locked || *second.BatteryLevel != 0.72 || second.Model != "X200" {
+	if second.Ref != "l2" || second.Online || !*second.Locked || *second.BatteryLevel != 0.72 ||
+		second.Model != "X200" {
 		t.Errorf("the second is %+v", second)
 	}
 	result, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{Key: "k1", Name: "Jane", PIN: "4829"})
@@ -264,7 +269,8 @@ func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
 		t.Errorf("PutCode: %+v, %v", result, err)
 	}
 	codes, err := a.Codes(t.Context(), "l1", false)
-	if err != nil || len(codes.Codes) != 1 || codes.Codes[0].PIN != "4829" || codes.Codes[0].State != adapter.Confirmed {
+	if err != nil || len(codes.Codes) != 1 || codes.Codes[0].PIN != "4829" ||
+		codes.Codes[0].State != adapter.Confirmed {
 		t.Errorf("Codes: %+v, %v", codes, err)
 	}
 	if state, err := a.DeleteCode(t.Context(), "l1", "ac_1"); err != nil || state != adapter.Accepted {
@@ -285,7 +291,7 @@ func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
 	}
 	err = a.SetOnline(t.Context(), "l1", true)
 	if err != nil {
-		t.Errorf("a vendor that answers 2xx to a control: %v", err)
+		t.Errorf("a vendor that responds 2xx to a control: %v", err)
 	}
 }
 
@@ -301,7 +307,8 @@ func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
 		{"a PIN that the vendor chooses", `{"provider_pin":true}`, adapter.CodeSpec{PIN: pin}, adapter.Invalid},
 		{"a long key", `{}`, adapter.CodeSpec{PIN: pin, Key: strings.Repeat("k", 65)}, adapter.Invalid},
 		{"half a time frame", `{"native_schedule":true}`, adapter.CodeSpec{PIN: pin, StartsAt: &now}, adapter.Invalid},
-		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now}, adapter.NotSupported},
+		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now},
+			adapter.NotSupported},
 		{"a change", `{"modify_codes":false}`, adapter.CodeSpec{PIN: pin, Ref: "c1"}, adapter.NotSupported},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -321,7 +328,8 @@ func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
 func TestARealVendorHasNoControls(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"no path": says(404, "404 page not found"), "no path, in JSON": says(404, `{"detail":"Not Found"}`), "no method": says(405, ""),
+		"no path": says(404, "404 page not found"), "no path, in JSON": says(404, `{"detail":"Not Found"}`),
+		"no method": says(405, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -334,7 +342,7 @@ func TestARealVendorHasNoControls(t *testing.T) {
 	}
 }
 
-func TestListsWithoutIdentifiersAreNotBelieved(t *testing.T) {
+func TestListsWithoutIdentifiersAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{}`, `{"locks":[{"name":"Office"}]}`, `[]`} {
 		a, _ := vendor(t, says(200, body))
@@ -346,14 +354,14 @@ func TestListsWithoutIdentifiersAreNotBelieved(t *testing.T) {
 	classIs(t, "Codes", err, adapter.Transient)
 }
 
-func TestAnAnswerAboutAnotherLockIsNotBelieved(t *testing.T) {
+func TestResponseAboutAnotherLockIsRejected(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, guide(says(200, `{"lock_id":"l1","name":"Office"}`)))
 	_, err := a.Device(t.Context(), "l2")
 	classIs(t, "Device", err, adapter.Transient)
 }
 
-func TestAnAnswerIsReadUpToALimit(t *testing.T) {
+func TestResponseSizeIsLimited(t *testing.T) {
 	t.Parallel()
 	a, _ := vendor(t, says(200, `{"locks":[]}`+strings.Repeat(" ", 9<<20)))
 	_, err := a.Devices(t.Context())
@@ -362,7 +370,7 @@ func TestAnAnswerIsReadUpToALimit(t *testing.T) {
 	}
 }
 
-func TestADuplicateCarriesTheOtherCode(t *testing.T) {
+func TestDuplicateNamesTheConflict(t *testing.T) {
 	t.Parallel()
 	const conflict = `"error_code":"PIN_CONFLICT","message":"m","conflicting_access_code_id":"c2"`
 	for name, answer := range map[string]http.HandlerFunc{

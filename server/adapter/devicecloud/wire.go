@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// wireLock is a lock in an answer. The guide names some of its fields twice.
+// wireLock is a lock in a response. The guide has two names for some fields.
 type wireLock struct {
 	LockID       string            `json:"lock_id"`
 	DeviceID     string            `json:"device_id"`
@@ -63,20 +63,24 @@ type wireConstraint struct {
 	MaxLength int    `json:"max_length"`
 }
 
-// lengths are those that a PIN may have.
+// lengths lists the accepted lengths of PINs.
 type lengths []int
 
-// What is taken over of a lock's capabilities, which are made PINs of, waited for and kept.
+// Limits of the capabilities that are accepted from a vendor.
 const (
 	mostLengths = 32
 	longestPIN  = 32
-	longestGap  = 10 * time.Second // between writes: a look at the lock waits for it
-	longestAuto = 24 * time.Hour   // until a lock locks itself
-	mostCodes   = 5000             // of a lock
-	mostKind    = 100              // bytes of the name of a constraint
+	// maxWriteGap bounds the time between writes: reading the lock waits for it.
+	longestGap = 10 * time.Second
+	// maxAutoLockDelay bounds the delay of an automatic lock.
+	longestAuto = 24 * time.Hour
+	// maxCodes is the maximum number of codes of a lock.
+	mostCodes = 5000
+	// maxKindSize is the maximum length of a constraint's name in bytes.
+	mostKind = 100
 )
 
-// UnmarshalJSON fails for more than there can be.
+// UnmarshalJSON implements json.Unmarshaler. It fails for too many lengths.
 func (l *lengths) UnmarshalJSON(data []byte) error {
 	if bytes.Count(data, []byte(",")) >= mostLengths {
 		return errors.New("a lock has too many lengths of codes")
@@ -89,7 +93,7 @@ type wireAutoLock struct {
 	Delay   float64 `json:"delay_seconds"`
 }
 
-// defaultCodeLengths are what the API's simulated locks take.
+// defaultCodeLengths are the lengths that the API's simulated locks accept.
 var defaultCodeLengths = []int{4, 5, 6, 7, 8}
 
 func (a *Adapter) device(l wireLock) adapter.Device {
@@ -98,10 +102,15 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		w = *l.Capabilities
 	}
 	d := adapter.Device{
-		Ref: l.ref(), Name: l.Name, Provider: cmp.Or(w.Provider, a.provider),
-		Manufacturer: l.Manufacturer, Model: cmp.Or(l.Model, l.DeviceModel), SerialNumber: l.SerialNumber,
-		Online: or(l.Online, true), Lossy: true,
-		Caps: w.caps(),
+		Ref:          l.ref(),
+		Name:         l.Name,
+		Provider:     cmp.Or(w.Provider, a.provider),
+		Manufacturer: l.Manufacturer,
+		Model:        cmp.Or(l.Model, l.DeviceModel),
+		SerialNumber: l.SerialNumber,
+		Online:       or(l.Online, true),
+		Lossy:        true,
+		Caps:         w.caps(),
 	}
 	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
 	if l.LockState == "locked" || l.LockState == "unlocked" {
@@ -111,7 +120,8 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
-		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled, Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
+		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled,
+			Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
 	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)
@@ -122,13 +132,22 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 
 func (w wireCapabilities) caps() adapter.Caps {
 	c := adapter.Caps{
-		Lock: or(w.Lock, true), Unlock: or(w.Unlock, true), AutoLock: or(w.AutoLock, false),
-		OnlineCodes: or(w.OnlineCodes, true), OfflineCodes: or(w.OfflineCodes, false),
-		ListCodes: or(w.ListCodes, true), DeleteUnmanaged: or(w.DeleteUnmanaged, true),
-		ModifyInPlace: or(w.ModifyInPlace, false), PINVisible: or(w.PINVisible, true),
-		ProviderPIN: or(w.ProviderPIN, false), NativeSchedule: or(w.NativeSchedule, false),
-		Convert: adapter.Convert(w.Convert), CodeLengths: defaultCodeLengths, MaxCodes: max(0, w.MaxCodes),
-		Confirm: adapter.ConfirmReadBack, MinGap: time.Duration(min(max(w.MinGapMS, 0), int(longestGap.Milliseconds()))) * time.Millisecond,
+		Lock:            or(w.Lock, true),
+		Unlock:          or(w.Unlock, true),
+		AutoLock:        or(w.AutoLock, false),
+		OnlineCodes:     or(w.OnlineCodes, true),
+		OfflineCodes:    or(w.OfflineCodes, false),
+		ListCodes:       or(w.ListCodes, true),
+		DeleteUnmanaged: or(w.DeleteUnmanaged, true),
+		ModifyInPlace:   or(w.ModifyInPlace, false),
+		PINVisible:      or(w.PINVisible, true),
+		ProviderPIN:     or(w.ProviderPIN, false),
+		NativeSchedule:  or(w.NativeSchedule, false),
+		Convert:         adapter.Convert(w.Convert),
+		CodeLengths:     defaultCodeLengths,
+		MaxCodes:        max(0, w.MaxCodes),
+		Confirm:         adapter.ConfirmReadBack,
+		MinGap:          time.Duration(min(max(w.MinGapMS, 0), int(longestGap.Milliseconds()))) * time.Millisecond,
 	}
 	switch {
 	case c.Convert == adapter.ConvertAdopt, c.Convert == adapter.ConvertRewrite, c.Convert == adapter.ConvertNever:
@@ -148,7 +167,8 @@ func (w wireCapabilities) caps() adapter.Caps {
 		if len(k.Type) > mostKind || strings.ContainsFunc(k.Type, unicode.IsControl) {
 			continue
 		}
-		c.Constraints = append(c.Constraints, adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
+		c.Constraints = append(c.Constraints,
+			adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	return c
 }
@@ -160,14 +180,14 @@ func or(v *bool, missing bool) bool {
 	return *v
 }
 
-// The statuses of a code that mean something else than that it is on the lock.
+// Statuses of a code that is not, or not only, on the lock.
 const (
 	statusPending  = "pending"
 	statusDeleting = "deleting"
 	statusFailed   = "failed"
 )
 
-// wireCode is an access code in an answer.
+// wireCode is an access code in a response.
 type wireCode struct {
 	ID       string     `json:"access_code_id"`
 	CustomID string     `json:"custom_id"`
@@ -181,17 +201,22 @@ type wireCode struct {
 
 func (a *Adapter) code(w wireCode) adapter.Code {
 	c := adapter.Code{
-		Ref: adapter.CodeRef(w.ID), Key: w.CustomID, PIN: w.Code, Name: w.Name,
-		State: adapter.Confirmed, StartsAt: w.StartsAt, EndsAt: w.EndsAt,
+		Ref:      adapter.CodeRef(w.ID),
+		Key:      w.CustomID,
+		PIN:      w.Code,
+		Name:     w.Name,
+		State:    adapter.Confirmed,
+		StartsAt: w.StartsAt,
+		EndsAt:   w.EndsAt,
 		Removing: w.Status == statusDeleting,
 	}
 	if len(c.PIN) > longestPIN {
-		c.PIN = "" // it is none: as if it were hidden
+		c.PIN = "" // not a PIN: treat it as hidden
 	}
 	if w.Status == statusPending || w.Status == statusFailed {
 		c.State = adapter.Accepted
 	}
-	// What is on its way may still carry the error of the change before it.
+	// A pending code may still carry the error of the previous change.
 	if w.Status == statusFailed || (w.ErrorCode != "" && w.Status != statusPending) {
 		class, known := classes[w.ErrorCode]
 		if !known {
@@ -203,8 +228,8 @@ func (a *Adapter) code(w wireCode) adapter.Code {
 	return c
 }
 
-// codeRequest is the body that creates or changes a code. A change repeats the time frame, null where there
-// is none: some clouds drop what is not repeated.
+// codeRequest is the body that creates or changes a code. A change repeats the time frame, null if there is none,
+// because some clouds clear omitted fields.
 type codeRequest struct {
 	Name     string `json:"name"`
 	Code     string `json:"code,omitempty"`
@@ -217,7 +242,7 @@ type timeFrame struct {
 	EndsAt   *time.Time `json:"ends_at"`
 }
 
-// request is the body for the spec, or says why such a device cannot be sent it.
+// request returns the body for spec, or the reason why the device cannot accept it.
 func request(caps adapter.Caps, spec adapter.CodeSpec) (codeRequest, error) {
 	body := codeRequest{Name: spec.Name, Code: spec.PIN}
 	timed := spec.StartsAt != nil || spec.EndsAt != nil
@@ -227,7 +252,7 @@ func request(caps adapter.Caps, spec adapter.CodeSpec) (codeRequest, error) {
 	case !caps.ProviderPIN && spec.PIN == "":
 		return body, adapter.Errorf(adapter.Invalid, "this lock needs a PIN")
 	case timed && !caps.NativeSchedule:
-		return body, adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames")
+		return body, adapter.Errorf(adapter.NotSupported, "the lock does not support time frames")
 	case timed && (spec.StartsAt == nil || spec.EndsAt == nil):
 		return body, adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
 	case len(spec.Key) > 64:
@@ -252,19 +277,20 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// pinDiffers says whether a vendor answers with another PIN than the one that was put. Stars are none.
+// pinDiffers reports whether the vendor responds with another PIN than requested. Asterisks are not a PIN.
 func pinDiffers(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) bool {
 	digits := strings.Trim(code.PIN, "0123456789") == ""
 	return !caps.ProviderPIN && code.PIN != "" && digits && code.PIN != spec.PIN
 }
 
-// likeness says whether a code that the vendor answers a put with is the one that was put.
+// likeness says whether the code in the response to a write is the requested one.
 type likeness int
 
 const (
 	thisOne likeness = iota
-	unclear          // it does not say so
-	another          // its PIN or its time frame is another
+	unclear
+	// another means that the PIN or the time frame differs.
+	another
 )
 
 func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) likeness {
@@ -277,13 +303,15 @@ func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) lik
 	asked, got := []*time.Time{spec.StartsAt, spec.EndsAt}, []*time.Time{code.StartsAt, code.EndsAt}
 	now, like := time.Now(), thisOne
 	for i := range asked {
-		begun := i == 0 && asked[0] != nil && got[0] != nil && !asked[0].After(now) && !got[0].After(now) // it opens, since whenever
+		// Two starts in the past have the same effect.
+		begun := i == 0 && asked[0] != nil && got[0] != nil && !asked[0].After(now) && !got[0].After(now)
 		switch {
 		case begun || asked[i] == nil && got[i] == nil:
-		case got[i] == nil && caps.ListCodes: // reading shows whether it has been left out of the answer only
+		case got[i] == nil && caps.ListCodes: // reading will show whether only the response omits the time
 			like = unclear
 		case got[i] == nil:
-		case asked[i] == nil || !asked[i].Truncate(time.Second).Equal(got[i].Truncate(time.Second)): // vendors keep no fractions
+		// Vendors store no fractions of seconds.
+		case asked[i] == nil || !asked[i].Truncate(time.Second).Equal(got[i].Truncate(time.Second)):
 			return another
 		}
 	}

@@ -1,26 +1,26 @@
-// Package zigbee2mqtt reaches the Zigbee locks of a Zigbee2MQTT over its MQTT topics (zigbee2mqtt.io, guide "MQTT
-// topics and messages"; read in the source of version 2.14). It must not know who owns a code.
+// Package zigbee2mqtt implements adapter.Adapter for the Zigbee locks of a Zigbee2MQTT instance over its MQTT topics
+// (zigbee2mqtt.io, guide "MQTT topics and messages", and the source of version 2.14). It must not know who owns a
+// code.
 //
-// Where the protocol leaves a choice, this is decided:
+// Where the protocol leaves a choice, the package decides:
 //
-//   - A lock is its IEEE address: its friendly name may change.
-//   - A code is a slot of a lock, from 1 on; slot 0, the master code of some locks, is neither read nor written.
-//   - Zigbee2MQTT does not tell whether a lock took a code. So a slot is asked for, set, asked for again and
-//     compared. A lock that twice answers and twice does not take a PIN refuses it: it has it already, in most
-//     cases. What went wrong by radio is found in bridge/logging.
-//   - Before a slot is written, Zigbee2MQTT is asked for it by a request of its own, whose answer is known by its
-//     transaction (see exactly); versions that do not know that are asked as always.
-//   - Every message repeats all slots that Zigbee2MQTT has ever seen. One that may have been published for another
-//     reason than our question counts only when no other follows (see verdict), and until another says otherwise.
-//   - Radio costs a lock its battery. All slots are read once after each connection, and when Zigbee2MQTT or the lock
-//     was away; after that only those that the lock tells of, and before something is written those in use that were
-//     read long ago. An idle lock is left alone.
+//   - A lock is identified by its IEEE address, because its friendly name may change.
+//   - A code is a slot of a lock, from 1 on. Slot 0, the master code of some locks, is neither read nor written.
+//   - Zigbee2MQTT does not report whether a lock accepted a code. Therefore a write reads the slot, sets it,
+//     reads it again, and compares. A lock that answers twice without accepting a PIN rejects it; in most cases
+//     the PIN is a duplicate. Radio errors are found in bridge/logging.
+//   - Before a write, the slot is read by a separate request whose response is identified by its transaction (see
+//     exactRequest). Versions without that request are read in the usual way.
+//   - Every message repeats all slots that Zigbee2MQTT has ever seen. A message that may have another cause than
+//     the read counts only when no other message follows (see verdict), and until another message contradicts it.
+//   - Radio traffic drains the battery of a lock. All slots are read once after each connection, and after an
+//     absence of Zigbee2MQTT or of the lock. After that, only slots that the lock reports as changed are read
+//     and, before a write, used slots whose last read is old. An idle lock causes no traffic.
 //   - Without expose_pin, and for locks that do not show PINs, PINs are hidden. A code in use is then changed by
-//     clearing its slot first, because a lock that refuses the new PIN looks like one that took it.
-//   - A Zigbee2MQTT that hangs keeps its connection to the broker. It is asked whether it is well whenever the devices
-//     are listed, and when a lock does not answer.
-//   - The lock itself is asked how many slots it has, and how long PINs may be; one that does not tell has 30 slots
-//     and takes 4 to 8 digits.
+//     clearing its slot first, because a lock that rejects the new PIN looks like one that accepted it.
+//   - A Zigbee2MQTT that hangs keeps its connection to the broker. Its health is checked whenever the devices are
+//     listed, and when a lock does not answer.
+//   - The lock reports its number of slots and the lengths of PINs. The defaults are 30 slots and 4 to 8 digits.
 package zigbee2mqtt
 
 import (
@@ -36,7 +36,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Adapter is one Zigbee2MQTT. It is connected to the broker all the time, from New to Close.
+// Adapter accesses one Zigbee2MQTT instance. It stays connected to the broker from New to Close.
 type Adapter struct {
 	config  Config
 	log     *slog.Logger
@@ -46,15 +46,15 @@ type Adapter struct {
 	done    chan struct{}
 
 	mu       sync.Mutex
-	session  *session      // nil while there is no connection
-	failed   error         // why there is none; nil while the first try is not over
-	changed  chan struct{} // closed and made anew when what calls wait for may have changed
+	session  *session      // nil without a connection
+	failed   error         // why there is no connection; nil during the first attempt
+	changed  chan struct{} // closed and replaced when the state may have changed
 	bridge   bridge
 	locks    map[adapter.DeviceRef]*lock
-	requests map[string]chan wireResponse // by their transaction
+	requests map[string]chan wireResponse // by transaction
 	meetings sync.WaitGroup
-	hurried  rate.Sometimes // that a lock does more than it can is logged
-	crowded  rate.Sometimes // that there are more slots than may be remembered is
+	hurried  rate.Sometimes // limits the warning about too many operations
+	crowded  rate.Sometimes // limits the warning about too many slots
 }
 
 var (
@@ -62,7 +62,7 @@ var (
 	_ adapter.Locker  = (*Adapter)(nil)
 )
 
-// New starts to connect, and goes on trying until Close. It fails with Invalid.
+// New connects in the background, and retries until Close. It fails with Invalid.
 func New(c Config) (*Adapter, error) {
 	if _, err := c.broker(); err != nil {
 		return nil, err
@@ -72,21 +72,29 @@ func New(c Config) (*Adapter, error) {
 	return a, nil
 }
 
-// idle is an adapter that is not connected, nor tries to be.
+// idle returns an adapter that does not connect.
 func idle(c Config) *Adapter {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), done: make(chan struct{}), changed: make(chan struct{}),
-		locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{},
-		hurried: rate.Sometimes{Interval: saidAgain}, crowded: rate.Sometimes{Interval: saidAgain}}
+	a := &Adapter{
+		config:   c,
+		log:      c.Log,
+		hints:    adapter.NewHints(),
+		done:     make(chan struct{}),
+		changed:  make(chan struct{}),
+		locks:    map[adapter.DeviceRef]*lock{},
+		requests: map[string]chan wireResponse{},
+		hurried:  rate.Sometimes{Interval: saidAgain},
+		crowded:  rate.Sometimes{Interval: saidAgain},
+	}
 	a.running, a.cancel = context.WithCancel(context.Background())
 	a.bridge.reset()
 	return a
 }
 
-// Check connects once, and says what is wrong: with the address, the credentials, or what is published there.
-// It fails with Invalid, GatewayDown, AuthRevoked or NotSupported.
+// Check connects once and returns what is wrong with the address, the credentials, or the published messages. It
+// fails with Invalid, GatewayDown, AuthRevoked, or NotSupported.
 func Check(ctx context.Context, c Config) error {
 	a, err := New(c)
 	if err != nil {
@@ -108,7 +116,7 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// run connects again and again.
+// run connects and reconnects until ctx ends.
 func (a *Adapter) run(ctx context.Context) {
 	defer close(a.done)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -129,7 +137,7 @@ func (a *Adapter) run(ctx context.Context) {
 	}
 }
 
-// serve is one connection, from dialling to its end.
+// serve handles one connection from dialing to its end.
 func (a *Adapter) serve(ctx context.Context) error {
 	a.mu.Lock()
 	a.bridge.reset()
@@ -149,11 +157,11 @@ func (a *Adapter) serve(ctx context.Context) error {
 	case <-ctx.Done():
 		return adapter.Errorf(adapter.GatewayDown, "the connection was closed")
 	case <-s.ended:
-		return adapter.Errorf(adapter.GatewayDown, "the connection to the MQTT broker was lost; it is made again")
+		return adapter.Errorf(adapter.GatewayDown, "the connection to the MQTT broker was lost; the server reconnects")
 	}
 }
 
-// down notes that there is no connection, and why.
+// markDown records that there is no connection, and why.
 func (a *Adapter) down(err error) {
 	a.mu.Lock()
 	lost := a.session != nil || a.failed == nil
@@ -166,21 +174,21 @@ func (a *Adapter) down(err error) {
 	if !lost {
 		return
 	}
-	a.log.Warn("no connection to the MQTT broker; it is tried further", "error", err)
+	a.log.Warn("no connection to the MQTT broker; the server keeps retrying", "error", err)
 	if adapter.ClassOf(err) == adapter.AuthRevoked {
 		a.hints.Send(adapter.Event{Kind: adapter.AccountRevoked})
 		return
 	}
-	a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
+	a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing will fail
 }
 
-// wake lets those look again that wait; with a.mu held.
+// notifyChanged wakes the waiting calls; a.mu is held.
 func (a *Adapter) wake() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
 
-// forget makes all slots be read again, and how many there are, because nobody knows what happened; with a.mu held.
+// invalidateSlots discards what is known of all slots and limits, because changes may have been missed; a.mu is held.
 func (a *Adapter) forget() {
 	for _, l := range a.locks {
 		l.forget()
@@ -188,10 +196,10 @@ func (a *Adapter) forget() {
 	}
 }
 
-// awaitWithin is how long a call waits for a connection that is being made, and for what Zigbee2MQTT publishes first.
+// awaitTimeout is how long a call waits for the connection and for the first messages of Zigbee2MQTT.
 const awaitWithin = 10 * time.Second
 
-// await returns once Zigbee2MQTT can be told something. It fails with Invalid, GatewayDown, AuthRevoked or NotSupported.
+// await waits until Zigbee2MQTT accepts commands. It fails with Invalid, GatewayDown, AuthRevoked, or NotSupported.
 func (a *Adapter) await(ctx context.Context) error {
 	timeout := time.NewTimer(awaitWithin)
 	defer timeout.Stop()
@@ -224,7 +232,7 @@ func (a *Adapter) await(ctx context.Context) error {
 	}
 }
 
-// Devices implements adapter.Adapter. A lock that is listed for the first time is asked for its limits.
+// Devices implements adapter.Adapter. It reads the limits of a lock that it lists for the first time.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	if err := a.await(ctx); err != nil {
 		return nil, err
@@ -252,10 +260,10 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	return devices, nil
 }
 
-// learnWithin is how long a list waits for the locks' limits; those that are not known by then are asked the next time.
+// limitsTimeout is how long Devices waits for the limits of the locks. Further limits are read on the next call.
 const learnWithin = time.Minute
 
-// learnAll asks locks for their limits, several at once.
+// readAllLimits reads the limits of the locks, several locks concurrently.
 func (a *Adapter) learnAll(ctx context.Context, locks []*lock) {
 	ctx, cancel := context.WithTimeout(ctx, learnWithin)
 	defer cancel()
@@ -297,8 +305,8 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 	return a.device(l), nil
 }
 
-// find is the lock of that address. It fails like await, with NotFound, and with Transient where Zigbee2MQTT does not say for now what
-// the device of that address is: it would take no command for it as a lock.
+// find returns the lock with the address. It fails like await, and with NotFound. It fails with Transient while
+// Zigbee2MQTT does not report what the device is, because Zigbee2MQTT would reject commands for a lock.
 func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	if err := a.await(ctx); err != nil {
 		return nil, err
@@ -306,24 +314,43 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, er
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, listed := a.bridge.undefined[device]; listed {
-		return nil, adapter.Errorf(adapter.Transient, "Zigbee2MQTT shows no lock there for now: interview it again if that lasts, and see that its external converter is loaded, if it has one")
+		return nil, adapter.Errorf(adapter.Transient,
+			"Zigbee2MQTT does not report a lock at this address now: if this persists, interview it again, and "+
+				"check that its external converter, if any, is loaded")
 	}
 	l, ok := a.locks[device]
 	if !ok {
-		return nil, adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more")
+		return nil, adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock")
 	}
 	return l, nil
 }
 
-// device describes a lock; with a.mu held.
+// device returns the description of a lock; a.mu is held.
 func (a *Adapter) device(l *lock) adapter.Device {
 	visible := l.visible && !l.masked
 	d := adapter.Device{
-		Ref: l.ref, Name: l.name, Type: "zigbee_lock", Provider: "zigbee2mqtt", Manufacturer: l.vendor, Model: l.model, SerialNumber: string(l.ref),
-		Online: l.online(),
-		Locked: l.locked, BatteryLevel: l.battery,
-		Caps: adapter.Caps{Lock: l.able.bolt, Unlock: l.able.bolt, OnlineCodes: l.codes(), ListCodes: l.codes(), DeleteUnmanaged: l.codes(),
-			ModifyInPlace: l.codes(), PINVisible: visible, Convert: adapter.ConvertNever, MaxCodes: l.slots - 1, Confirm: adapter.ConfirmSync},
+		Ref:          l.ref,
+		Name:         l.name,
+		Type:         "zigbee_lock",
+		Provider:     "zigbee2mqtt",
+		Manufacturer: l.vendor,
+		Model:        l.model,
+		SerialNumber: string(l.ref),
+		Online:       l.online(),
+		Locked:       l.locked,
+		BatteryLevel: l.battery,
+		Caps: adapter.Caps{
+			Lock:            l.able.bolt,
+			Unlock:          l.able.bolt,
+			OnlineCodes:     l.codes(),
+			ListCodes:       l.codes(),
+			DeleteUnmanaged: l.codes(),
+			ModifyInPlace:   l.codes(),
+			PINVisible:      visible,
+			Convert:         adapter.ConvertNever,
+			MaxCodes:        l.slots - 1,
+			Confirm:         adapter.ConfirmSync,
+		},
 	}
 	if visible {
 		d.Caps.Convert = adapter.ConvertAdopt

@@ -7,8 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What was told last before Zigbee2MQTT was to tell no more whether devices can be reached stays with the broker for ever.
-func TestAvailabilityThatIsNotToldAnyMoreCountsForNothing(t *testing.T) {
+// When the availability feature is switched off, the broker retains the last published availability forever.
+func TestDisabledAvailabilityIsIgnored(t *testing.T) {
 	t.Parallel()
 	for info, online := range map[string]bool{
 		`{}`:                                false,
@@ -42,8 +42,8 @@ func TestAvailabilityThatIsNotToldAnyMoreCountsForNothing(t *testing.T) {
 	}
 }
 
-// Somebody takes back at the broker what is retained there.
-func TestAvailabilityThatIsTakenBackCountsForNothing(t *testing.T) {
+// A retained availability is deleted at the broker.
+func TestDeletedAvailabilityIsIgnored(t *testing.T) {
 	t.Parallel()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	a.receive("z/front door/availability", []byte(`{"state":"offline"}`), true)
@@ -53,7 +53,7 @@ func TestAvailabilityThatIsTakenBackCountsForNothing(t *testing.T) {
 	a.heardOf()
 	a.receive("z/front door/availability", nil, false)
 	if !a.locks["0xa"].online() || !slices.Contains(a.heardOf(), adapter.DeviceOnline) {
-		t.Error("it is still offline, or nobody is told")
+		t.Error("it is still offline, or no event was sent")
 	}
 	a.list(lockListed("0xa", "front door", "V"))
 	if !a.locks["0xa"].online() {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	defer zigbee.StopShared()
-	// Most of the time the tests wait for the radio: more of them run at once than there are processors.
+	// Most tests wait for the radio, so more of them run concurrently than there are processors.
 	if err := flag.Set("test.parallel", strconv.Itoa(zigbee.AtOnce)); err != nil {
 		panic(err)
 	}
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// bed is an adapter on a lock of the shared gateway, with a proxy before the broker.
+// bed is an adapter for a lock of the shared gateway, with a proxy in front of the broker.
 type bed struct {
 	*testing.T
 	*zigbee2mqtt.Adapter
@@ -61,8 +61,9 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 	b := &bed{T: t, gateway: g, lock: lock, ref: adapter.DeviceRef(lock.Ref), log: &strings.Builder{}}
 	user, password := g.User(t)
 	b.user, b.proxy = user, newProxy(t, strings.TrimPrefix(g.Broker, "mqtt://"), lock.Ref)
-	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user, Password: password,
-		Log: slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user,
+		Password: password,
+		Log:      slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	a, err := zigbee2mqtt.New(b.config)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 		d, err := a.Device(t.Context(), b.ref)
 		return err == nil && d.Online
 	})
-	b.until("it is read", func() bool { // that it shows no PINs is known from then on
+	b.until("it is read", func() bool { // the read shows that PINs are hidden
 		_, err := a.Codes(t.Context(), b.ref, true)
 		return err == nil
 	})
@@ -158,7 +159,7 @@ func (b *bed) suite() adaptertest.Bed {
 		Disconnect: func(testing.TB) { b.proxy.cut() },
 		Stop: func(testing.TB) {
 			b.proxy.stop()
-			b.until("the broker is missed", b.fails(adapter.GatewayDown))
+			b.until("the broker is unreachable", b.fails(adapter.GatewayDown))
 		},
 	}
 }
@@ -175,7 +176,7 @@ func (l *locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// proxy passes TCP connections on, and can fail in the ways that networks do.
+// proxy forwards TCP connections, and simulates network failures.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -235,22 +236,24 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 			<-unmuted
 		}
 		if !answers {
-			p.requests.Add(int64(bytes.Count(buffer[:n], []byte(p.lock+"/get")) + bytes.Count(buffer[:n], []byte(p.lock+"/set"))))
+			p.requests.Add(int64(bytes.Count(buffer[:n], []byte(p.lock+"/get")) + bytes.Count(buffer[:n],
+				[]byte(p.lock+"/set"))))
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
-		if trigger, ok := p.trigger.Load().(string); !answers && ok && trigger != "" && bytes.Contains(buffer[:n], []byte(trigger)) {
+		if trigger, ok := p.trigger.Load().(string); !answers && ok && trigger != "" &&
+			bytes.Contains(buffer[:n], []byte(trigger)) {
 			p.trigger.Store("")
 			p.mute(true)
 		}
 	}
 }
 
-// muteAfter holds back what the broker says once something with the text was sent to it.
+// muteAfter blocks the broker's messages after a message with the text was sent to it.
 func (p *proxy) muteAfter(text string) { p.trigger.Store(text) }
 
-// mute holds back what the broker says.
+// mute blocks the broker's messages.
 func (p *proxy) mute(muted bool) {
 	p.muted.Store(muted)
 	p.mu.Lock()
@@ -259,7 +262,7 @@ func (p *proxy) mute(muted bool) {
 	p.unmuted = make(chan struct{})
 }
 
-// cut ends the connections there are.
+// cut closes the existing connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +272,7 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// stop ends the connections and takes no more.
+// stop closes the connections and accepts no more.
 func (p *proxy) stop() {
 	p.listener.Close()
 	p.mute(false)

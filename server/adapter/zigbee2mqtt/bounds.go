@@ -6,33 +6,50 @@ import (
 	"strings"
 )
 
-// What is kept of what a broker publishes: it may be somebody's who publishes without an end.
+// Limits of what is stored of the messages of a broker, whose publishers may be faulty or malicious.
 const (
-	mostLocks      = 500    // of a network
-	mostUndefined  = 1000   // devices that are not listed as locks
-	mostSettings   = 1000   // devices with settings of their own
-	mostNames      = 10_000 // whose availability is told: of more devices than Zigbee2MQTT can serve
-	longestName    = 250    // bytes; what has a longer one is no device
-	mostFields     = 500    // of what a lock publishes
-	mostSlots      = 1000   // of a lock
-	mostTold       = 30_000 // slots of a network that are remembered
-	mostPIN        = 32     // bytes
-	mostStatus     = 20     // bytes of a slot's: not_supported_255 has 17
-	mostRefused    = 100    // PINs that a lock has not taken
-	longestAddress = 64     // bytes of an IEEE address, which has 18
-	mostAsked      = 16     // locks at once that are asked for their limits
-	mostText       = 100    // bytes of other texts
-	mostAnswer     = 16_384 // of an answer to a request, and of what is logged
-	mostLogged     = 4096   // of the text in that
-	mostReason     = 300    // of why a broker is not reached
+	// maxLocks is the maximum number of locks in a network.
+	mostLocks = 500
+	// maxUndefined is the maximum number of devices that are not listed as locks.
+	mostUndefined = 1000
+	// maxSettings is the maximum number of devices with individual settings.
+	mostSettings = 1000
+	// maxNames is the maximum number of devices with a known availability. Zigbee2MQTT can serve fewer devices.
+	mostNames = 10_000
+	// maxNameSize is in bytes. Devices with longer names are ignored.
+	longestName = 250
+	// maxFields is the maximum number of fields in the state of a lock.
+	mostFields = 500
+	// maxSlots is the maximum number of slots of a lock.
+	mostSlots = 1000
+	// maxStoredSlots is the maximum number of stored slots of a network.
+	mostTold = 30_000
+	// maxPINSize is in bytes.
+	mostPIN = 32
+	// maxStatusSize is in bytes; not_supported_255 has 17.
+	mostStatus = 20
+	// maxRefused is the maximum number of stored PINs that a lock has rejected.
+	mostRefused = 100
+	// maxAddressSize is in bytes; an IEEE address has 18.
+	longestAddress = 64
+	// maxConcurrentReads is the maximum number of locks whose limits are read concurrently.
+	mostAsked = 16
+	// maxTextSize is the maximum size of other texts in bytes.
+	mostText = 100
+	// maxResponseSize is the maximum size of a response or a log message in bytes.
+	mostAnswer = 16_384
+	// maxLogSize is the number of bytes of a log text that are examined.
+	mostLogged = 4096
+	// maxReasonSize is the maximum size of a connection error in bytes.
+	mostReason = 300
 )
 
-// brief is the beginning of a text, without the rest of it in memory.
+// brief returns the first bytes of a text without retaining the rest in memory.
 func brief(text string, most int) string {
 	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), most)], ""))
 }
 
-// members reads an object of JSON, one member after another, of which each reads the value.
+// members iterates over the members of a JSON object. each must read the value.
 func members(data []byte, each func(name string, value *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	begin, err := d.Token()

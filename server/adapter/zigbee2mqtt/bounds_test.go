@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A broker may make up settings of any number of devices.
-func TestOfTheSettingsOnlyWhatIsNeededIsKept(t *testing.T) {
+// A broker may send settings of any number of devices.
+func TestStoredSettingsAreLimited(t *testing.T) {
 	t.Parallel()
 	a, _ := strange(t, nil)
 	var info strings.Builder
@@ -25,9 +25,10 @@ func TestOfTheSettingsOnlyWhatIsNeededIsKept(t *testing.T) {
 	info.WriteString(`}}}`)
 	a.receive("z/bridge/info", []byte(info.String()), true)
 	if !a.bridge.known || a.bridge.info.Config.Advanced.Output != "attribute" {
-		t.Error("the settings are not taken in")
+		t.Error("the settings are ignored")
 	}
-	for ieee, want := range map[string]bool{"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false, "0xd1999": true} {
+	for ieee, want := range map[string]bool{"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false,
+		"0xd1999": true} {
 		if got := a.bridge.info.exposesPIN(ieee); got != want {
 			t.Errorf("%s: exposes PINs: %v", ieee, got)
 		}
@@ -38,21 +39,21 @@ func TestOfTheSettingsOnlyWhatIsNeededIsKept(t *testing.T) {
 	for _, bad := range []string{`{"config":{"devices":[]}}`, `{"config":{"devices":{"0xa":{"expose_pin":"yes"}}}}`} {
 		a.receive("z/bridge/info", []byte(bad), true)
 		if a.bridge.info.exposesPIN("0xa") {
-			t.Errorf("%s is taken in", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
 
-// Whoever puts ever other codes on a lock that takes none has each noted.
-func TestOnlySoManyRefusedPINsAreRemembered(t *testing.T) {
+// Each rejected PIN is stored.
+func TestStoredRefusedPINsAreLimited(t *testing.T) {
 	t.Parallel()
 	l := newLock("0xa")
 	for n := range 10_000 {
 		if l.refuses(fmt.Sprint(n)) {
-			t.Fatalf("%d was refused before", n)
+			t.Fatalf("%d was rejected earlier", n)
 		}
 	}
 	if !l.refuses("9999") || len(l.refused) > mostRefused {
-		t.Errorf("%d are remembered", len(l.refused))
+		t.Errorf("%d are stored", len(l.refused))
 	}
 }

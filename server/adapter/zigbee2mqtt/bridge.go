@@ -11,39 +11,51 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// bridge is what Zigbee2MQTT says of itself.
+// bridge is the state of Zigbee2MQTT that it publishes.
 type bridge struct {
-	told    bool // whether it runs, since we are connected
-	online  bool
-	listed  bool      // its devices, once
-	known   bool      // its settings, once
-	since   time.Time // when it came online while we were connected; zero: before
-	info    wireInfo
-	start   *time.Timer     // wakes whoever waits for its last start; nil: there was none
-	hangs   bool            // its connection stands, but it does not answer
-	asked   bool            // while it hangs, whether it is back; see awaken
-	plain   bool            // it does not know the requests that exactly needs
-	said    coordinators    // since we are connected
-	meeting *meeting        // with Config.Met, since we are connected; nil: there was none
-	reaches map[string]bool // whether a device can be reached, by its friendly name; those that are told of
+	// stateKnown means that online is known since the connection.
+	told   bool
+	online bool
+	// listed means that the devices have been published at least once.
+	listed bool
+	// known means that the settings have been published at least once.
+	known bool
+	// since is when Zigbee2MQTT came online during this connection; zero if earlier.
+	since time.Time
+	info  wireInfo
+	// start wakes the calls that wait for the last start; nil if there was none.
+	start *time.Timer
+	// hangs means that the connection of Zigbee2MQTT exists, but it does not answer.
+	hangs bool
+	// probing means that probeUntilAlive runs.
+	asked bool
+	// noExactRead means that Zigbee2MQTT does not support exactRequest.
+	plain bool
+	// coordinators holds the coordinator addresses since the connection.
+	said coordinators
+	// gatewayCheck is the result of Config.CheckGateway since the connection; nil if there is none.
+	meeting *meeting
+	// reaches holds the published availability by friendly name.
+	reaches map[string]bool
 
-	undefined map[adapter.DeviceRef]string // of the devices, those that are not listed as locks, which one may be all the same
+	// undefined holds the names of devices that are not listed as locks. A lock may be among them.
+	undefined map[adapter.DeviceRef]string
 }
 
-// reset forgets what was told over an earlier connection, but for what is published only when Zigbee2MQTT starts.
+// reset discards the state of an earlier connection, except what is published only at the start of Zigbee2MQTT.
 func (b *bridge) reset() {
 	b.told, b.online, b.since, b.hangs, b.plain = false, false, time.Time{}, false, false
 	b.said, b.meeting = coordinators{}, nil
 	b.reaches = map[string]bool{}
 }
 
-// absence is why nothing can be told to Zigbee2MQTT; final, where waiting does not help.
+// absence is the reason why Zigbee2MQTT accepts no commands. final means that waiting does not help.
 type absence struct {
 	err   error
 	final bool
 }
 
-// startWithin is how long Zigbee2MQTT takes from its first sign of life until it takes commands.
+// startupDelay is the time from the first message of Zigbee2MQTT until it accepts commands.
 const startWithin = 3 * time.Second
 
 func (b *bridge) missing(topic string) *absence {
@@ -52,22 +64,25 @@ func (b *bridge) missing(topic string) *absence {
 	}
 	switch {
 	case !b.told && !b.listed:
-		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to this broker, and may the user read %s/#?", topic, topic)
+		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to "+
+			"this broker, and may the user read %s/#?", topic, topic)
 	case b.told && !b.online:
-		return down(true, "Zigbee2MQTT is not running, by what it says in %s/bridge/state", topic)
+		return down(true, "Zigbee2MQTT is not running, according to %s/bridge/state", topic)
 	case b.hangs:
 		return &absence{errHangs, true}
 	case !b.listed || !b.known:
-		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the broker keep retained messages", topic)
+		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the "+
+			"broker keep retained messages", topic)
 	case b.info.Config.Advanced.Output == "attribute":
-		return &absence{adapter.Errorf(adapter.NotSupported, "Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
+		return &absence{adapter.Errorf(adapter.NotSupported,
+			"Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
 	case !b.since.IsZero() && time.Since(b.since) < startWithin:
 		return down(false, "Zigbee2MQTT is starting")
 	}
 	return nil
 }
 
-// receive takes in a message. It is called one after another, in the order of their arrival.
+// receive processes the messages one by one, in the order of their arrival.
 func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	topic, ok := strings.CutPrefix(topic, a.config.Topic+"/")
 	if !ok || !sane(payload) {
@@ -123,7 +138,7 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	was := b.told && b.online
 	b.told, b.online = true, online
 	switch {
-	case online && !retained: // it has started, or has its connection back: what happened meanwhile nobody knows
+	case online && !retained: // it has started or reconnected: changes may have been missed
 		b.since = time.Now()
 		if b.start != nil {
 			b.start.Stop()
@@ -139,13 +154,13 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	case online && (!was || !retained):
 		a.hints.Send(adapter.Event{Kind: adapter.Resync})
 	case !online && was:
-		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing will fail
 	}
 	a.wake()
 }
 
-// bridgeDevices takes in the complete list of devices. Locks beyond mostLocks are nothing to us, unless they are known. One that is
-// listed without what it is remains what it was.
+// bridgeDevices processes the complete list of devices. It ignores unknown locks beyond maxLocks. A device that is
+// listed without its definition remains what it was.
 func (a *Adapter) bridgeDevices(devices wireDevices) {
 	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, &devices.coordinator
 	undefined := a.bridge.undefined
@@ -165,7 +180,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	for ref, l := range gone {
 		changed = true
 		delete(a.locks, ref)
-		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more"))
+		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock"))
 	}
 	for _, d := range devices.locks {
 		l, ok := a.locks[d.ref]
@@ -178,7 +193,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 		}
 		changed = changed || !ok || l.traits != d.traits
 		l.traits, l.address = d.traits, d.address
-		if _, waited := undefined[d.ref]; waited { // for what it is
+		if _, waited := undefined[d.ref]; waited { // its definition was missing
 			a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: d.ref})
 		}
 	}
@@ -194,7 +209,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	a.wake()
 }
 
-// settings applies what bridge/info says to the locks.
+// settings applies bridge/info to the locks.
 func (a *Adapter) settings() {
 	for _, l := range a.locks {
 		was := l.online()
@@ -205,7 +220,7 @@ func (a *Adapter) settings() {
 			continue
 		}
 		l.visible = visible
-		l.forget() // what was read was read with the other setting
+		l.forget() // the slots were read with the other setting
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
 }
@@ -219,7 +234,7 @@ func (a *Adapter) named(name string) *lock {
 	return nil
 }
 
-// reached takes in an availability. An empty one is of a name that is no more, or was taken back.
+// reached processes an availability. An empty one belongs to a name that does not exist, or was withdrawn.
 func (a *Adapter) reached(name string, payload []byte) {
 	if len(payload) == 0 {
 		delete(a.bridge.reaches, name)
@@ -239,7 +254,7 @@ func (a *Adapter) reached(name string, payload []byte) {
 	}
 }
 
-// reachable notes what Zigbee2MQTT says of a lock's availability, nil: that it was heard of.
+// reachable updates the availability of a lock. nil means that the lock was heard.
 func (a *Adapter) reachable(l *lock, told *bool) {
 	was := l.online()
 	if told != nil {
@@ -251,7 +266,7 @@ func (a *Adapter) reachable(l *lock, told *bool) {
 	a.turned(l, was)
 }
 
-// turned tells of a lock that has gone offline or come back.
+// turned reports a lock that went offline or came online.
 func (a *Adapter) turned(l *lock, was bool) {
 	switch is := l.online(); {
 	case was == is:
@@ -263,16 +278,16 @@ func (a *Adapter) turned(l *lock, was bool) {
 	}
 }
 
-// wireLog is one of bridge/logging.
+// wireLog is a message of bridge/logging.
 type wireLog struct {
 	Level   string `json:"level"`
 	Message string `json:"message"`
 }
 
-// failedPublish is how Zigbee2MQTT logs that it could not carry out a command. What follows may hold a PIN.
+// failedPublish matches the log message of a failed command. The remainder may contain a PIN.
 var failedPublish = regexp.MustCompile(`Publish '(get|set)' '(\w+)' to '(.*?)' failed: '(.*)`)
 
-// logged takes in an error that Zigbee2MQTT logs: it may be about a command of ours.
+// logged processes a log message, which may report the failure of a command.
 func (a *Adapter) logged(payload []byte) {
 	var w wireLog
 	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil || w.Level != "error" {

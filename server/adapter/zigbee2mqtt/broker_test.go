@@ -9,13 +9,14 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// fakeBroker answers an adapter as the test says. It is to be used with synctest.
+// fakeBroker is a broker whose responses the test defines. Use it with synctest.
 type fakeBroker struct {
 	*testing.T
 	conn net.Conn
 }
 
-// connected has an adapter speak to a broker, which has answer called with what is published to it, one after another.
+// connected returns an adapter that is connected to a fake broker. The broker calls answer with each published
+// message, sequentially.
 func (a *Adapter) connected(t *testing.T, answer func(b *fakeBroker, topic string, payload []byte)) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -51,11 +52,11 @@ func (b *fakeBroker) serve(answer func(b *fakeBroker, topic string, payload []by
 }
 
 func (b *fakeBroker) write(p packets.Packet) {
-	var whole bytes.Buffer // packets are written by several
+	var whole bytes.Buffer // packets are written in parts
 	if _, err := p.WriteTo(&whole); err != nil {
 		b.Error(err)
 	}
-	_, _ = b.conn.Write(whole.Bytes()) // whoever is gone needs no answer
+	_, _ = b.conn.Write(whole.Bytes()) // a closed connection needs no response
 }
 
 func (b *fakeBroker) publish(topic string, payload any) {
@@ -66,11 +67,13 @@ func (b *fakeBroker) publish(topic string, payload any) {
 	b.write(&packets.Publish{Topic: topic, Payload: data, Properties: &packets.Properties{}})
 }
 
-// respond answers a request about Zigbee2MQTT itself with the frame that a lock has sent.
+// respond responds to a request with the frame of a lock.
 func (b *fakeBroker) respond(what string, request []byte, frame ...int) {
 	var asked struct{ Transaction string }
 	if err := json.Unmarshal(request, &asked); err != nil {
 		b.Error(err)
 	}
-	b.publish("z/bridge/response/"+what, map[string]any{"transaction": asked.Transaction, "status": "ok", "data": map[string]any{"data": map[string]any{"data": frame}}})
+	b.publish("z/bridge/response/"+what,
+		map[string]any{"transaction": asked.Transaction, "status": "ok",
+			"data": map[string]any{"data": map[string]any{"data": frame}}})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// readAgainAfter is how old the reading of a slot in use may be before something is written: some locks do not
-// tell what is done at their keypad.
+// rereadAfter is the age at which a used slot is read again before a write: some locks do not report changes at their
+// keypad.
 const readAgainAfter = 10 * time.Minute
 
 // Codes implements adapter.Adapter.
@@ -35,13 +35,14 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		r, ok := l.read[n]
 		out.Stale = out.Stale || !ok
 		if r.taken() {
-			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed, Disabled: r.Status == disabled})
+			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed,
+				Disabled: r.Status == disabled})
 		}
 	}
 	return out, nil
 }
 
-// speak finds a lock whose codes can be managed.
+// findManageable returns a lock whose codes can be managed.
 func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	l, err := a.find(ctx, device)
 	if err != nil {
@@ -56,11 +57,13 @@ func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, e
 	return l, nil
 }
 
-// errUnsteady is what a lock comes to that would be read for ever.
-var errUnsteady = adapter.Errorf(adapter.Transient, "the codes of the lock have to be read again and again: Zigbee2MQTT restarts, or the lock comes and goes or is programmed, before all are read")
+// errUnstable is returned for a lock whose reading would never end.
+var errUnsteady = adapter.Errorf(adapter.Transient,
+	"the codes of the lock must be read again and again: Zigbee2MQTT restarts, the lock's connection is unstable, "+
+		"or the lock is being programmed")
 
-// readAll reads those slots that nobody knows, or knows no more, also those of which that becomes true meanwhile. What
-// it has read before it fails need not be read again. It is called in turn.
+// readAll reads the slots that are unknown or outdated, including those that become so meanwhile. Slots that were
+// read before an error need not be read again. The caller holds the lock's turn.
 func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 	for reads := 0; ; reads++ {
 		a.mu.Lock()
@@ -74,7 +77,7 @@ func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 		}
 		switch _, err := a.readSlot(ctx, l, n); {
 		case err == nil:
-		case adapter.ClassOf(err) == adapter.Full: // it has fewer than it is taken to have
+		case adapter.ClassOf(err) == adapter.Full: // the lock has fewer slots than assumed
 			a.mu.Lock()
 			l.slots, l.ends, l.told = n, n, false
 			a.mu.Unlock()
@@ -84,7 +87,7 @@ func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 	}
 }
 
-// unread is the first slot that is to be read, 0 where there is none.
+// unread returns the first slot that must be read, or 0.
 func (l *lock) unread() int {
 	for n := 1; n < l.slots; n++ {
 		if r, known := l.read[n]; !known || (r.taken() && time.Since(r.at) >= readAgainAfter) {
@@ -94,8 +97,8 @@ func (l *lock) unread() int {
 	return 0
 }
 
-// readSlot asks the lock for one slot. It is called in turn. That there is none is believed when it is said once more:
-// Zigbee2MQTT logs neither whose command was about a slot that is none, nor which that was.
+// readSlot reads one slot from the lock. The caller holds the lock's turn. A missing slot must be reported twice,
+// because the log of Zigbee2MQTT names neither the sender of the failed command nor the slot.
 func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (slot, error) {
 	got, err := a.askSlot(ctx, l, n)
 	if adapter.ClassOf(err) == adapter.Full {
@@ -105,31 +108,32 @@ func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (slot, error) {
 }
 
 func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err error) {
-	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin, func(w, before *wireState) verdict {
-		s, ok := w.slot(n, l.visible)
-		if !ok {
-			return isNone
-		}
-		got = s
-		// It is noted here and not when the command ends: what is heard after it counts more. The word of a change is
-		// published with what the slot was before.
-		if !programmed(w.Action) {
-			l.read[n] = reading{s, time.Now()}
-		}
-		var was slot
-		known := false
-		if before != nil {
-			was, known = before.slot(n, l.visible)
-		}
-		switch {
-		case !known || was != s: // nothing but an answer changes it
+	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin,
+		func(w, before *wireState) verdict {
+			s, ok := w.slot(n, l.visible)
+			if !ok {
+				return isNone
+			}
+			got = s
+			// Store the slot here, not when the command ends, because later messages take precedence. The message
+			// about a change contains the slot before the change.
+			if !programmed(w.Action) {
+				l.read[n] = reading{s, time.Now()}
+			}
+			var was slot
+			known := false
+			if before != nil {
+				was, known = before.slot(n, l.visible)
+			}
+			switch {
+			case !known || was != s: // only a response changes it
+				return isAnswer
+			case w.tellsOfMore(before):
+				return mayBe
+			}
 			return isAnswer
-		case w.tellsOfMore(before):
-			return mayBe
-		}
-		return isAnswer
-	})
-	if err != nil && got.Status != "" { // it was none, or nobody knows
+		})
+	if err != nil && got.Status != "" { // it was not a response, or the outcome is unknown
 		a.mu.Lock()
 		delete(l.read, n)
 		a.mu.Unlock()
@@ -141,7 +145,7 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 		}
 		a.heardNothing(ctx, l)
 		return got, late(ctx, err, adapter.Offline)
-	case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // nothing was to be done
+	case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // a read has no outcome
 		return got, lost(ctx, adapter.Transient, adapter.AsError(err).Message)
 	case err != nil:
 		return got, err
@@ -159,7 +163,8 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 }
 
 // PutCode implements adapter.Adapter.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	l, err := a.speak(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -186,7 +191,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 		if tries >= most {
 			return adapter.PutResult{}, errUnsteady
 		}
-		// Somebody else may have just put a code there.
+		// Another writer may have just put a code there.
 		now, err := a.readExactly(ctx, l, n)
 		if err != nil {
 			return adapter.PutResult{}, err
@@ -206,22 +211,22 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	}
 }
 
-// fits says why such a lock cannot be given the code.
+// fits returns the reason why the lock cannot accept the code.
 func (a *Adapter) fits(l *lock, spec adapter.CodeSpec) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case spec.StartsAt != nil || spec.EndsAt != nil:
-		return adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames")
+		return adapter.Errorf(adapter.NotSupported, "the lock does not support time frames")
 	case !digits.MatchString(spec.PIN):
-		return adapter.Errorf(adapter.Invalid, "the PIN must be of digits")
+		return adapter.Errorf(adapter.Invalid, "the PIN must consist of digits")
 	case len(spec.PIN) < l.minPIN || len(spec.PIN) > l.maxPIN:
-		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d to %d digits", l.minPIN, l.maxPIN)
+		return adapter.Errorf(adapter.Invalid, "the lock accepts PINs of %d to %d digits", l.minPIN, l.maxPIN)
 	}
 	return nil
 }
 
-// place is the slot for a code: the one it has, or the lowest that is free. It fails with NotFound, Duplicate and Full.
+// place returns the slot for a code: its own, or the lowest free one. It fails with NotFound, Duplicate, and Full.
 func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,7 +237,7 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 	if spec.Ref != "" {
 		own = l.slotOf(spec.Ref)
 		if own == 0 || !l.read[own].taken() {
-			return 0, adapter.Errorf(adapter.NotFound, "the lock has no such code any more")
+			return 0, adapter.Errorf(adapter.NotFound, "the lock has no such code")
 		}
 	}
 	free := 0
@@ -243,24 +248,26 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 		}
 		same := r.PIN == spec.PIN || (r.PIN == "" && l.put[n] == l.fingerprint(spec.PIN))
 		if n != own && r.taken() && same {
-			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is on the lock already", Conflict: refOf(n)}
+			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is already on the lock",
+				Conflict: refOf(n)}
 		}
 	}
 	switch {
 	case own != 0:
 		return own, nil
 	case free == 0:
-		return 0, adapter.Errorf(adapter.Full, "all %d places of the lock are in use", l.slots-1)
+		return 0, adapter.Errorf(adapter.Full, "all %d slots of the lock are in use", l.slots-1)
 	}
 	return free, nil
 }
 
-// The lock has as long to do what it was told until it is asked, and is asked so often.
+// settleTimeout is how long the lock may take to execute a write before it is read. rereadDelays are the delays
+// before each read.
 const settleWithin = 300 * time.Millisecond
 
 var askAgainAfter = []time.Duration{0, 700 * time.Millisecond, 2 * time.Second}
 
-// write has the lock take a PIN in a slot that was just read, and makes sure that it has.
+// write writes a PIN to a slot that was just read, and verifies it.
 func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSpec, now slot) error {
 	pin := spec.PIN
 	a.mu.Lock()
@@ -296,16 +303,18 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 		delete(l.refused, mark)
 		return nil
 	}
-	if l.read[n].free() { // whoever is there next is somebody else
+	if l.read[n].free() { // the next code in the slot is another one
 		l.forgetKeys(n)
 	}
 	if !l.refuses(pin) {
-		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but has not taken the PIN")
+		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but has not accepted the PIN")
 	}
-	return adapter.Errorf(adapter.Duplicate, "the lock answers, but does not take the PIN: most likely it has it already, be it as its master code")
+	return adapter.Errorf(adapter.Duplicate,
+		"the lock answers, but does not accept the PIN: most likely the PIN is already on the lock, possibly as its "+
+			"master code")
 }
 
-// refuses notes that a lock has not taken a PIN, and says whether it had not before; with Adapter.mu held.
+// refuses records that a lock has rejected a PIN, and reports whether it had done so earlier; Adapter.mu is held.
 func (l *lock) refuses(pin string) (again bool) {
 	mark := l.fingerprint(pin)
 	again = l.refused[mark]
@@ -316,34 +325,39 @@ func (l *lock) refuses(pin string) (again bool) {
 	return again
 }
 
-// set tells the lock what to have in a slot, nil: nothing. That nothing is heard of it is no error, nor that somebody's
-// command was about a slot that is none: whose it was shows when the slot is asked for.
+// set writes a PIN to a slot, or clears the slot if pin is nil. A missing response is not an error. Neither is the
+// report of a missing slot, whose command is unknown: the next read shows the outcome.
 func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 	a.mu.Lock()
 	l.ours[n] = time.Now()
 	delete(l.read, n)
 	delete(l.put, n)
 	a.mu.Unlock()
-	err := a.command(ctx, l, "set", map[string]any{"pin_code": map[string]any{"user": n, "user_type": "unrestricted", "user_enabled": true, "pin_code": pin}},
-		settleWithin, func(w, _ *wireState) verdict {
-			if programmed(w.Action) && w.ActionUser != nil && *w.ActionUser == n {
-				return isAnswer
-			}
-			return isNone
-		})
+	payload := map[string]any{"pin_code": map[string]any{
+		"user":         n,
+		"user_type":    "unrestricted",
+		"user_enabled": true,
+		"pin_code":     pin,
+	}}
+	err := a.command(ctx, l, "set", payload, settleWithin, func(w, _ *wireState) verdict {
+		if programmed(w.Action) && w.ActionUser != nil && *w.ActionUser == n {
+			return isAnswer
+		}
+		return isNone
+	})
 	if (errors.Is(err, errNoAnswer) || adapter.ClassOf(err) == adapter.Full) && ctx.Err() == nil {
 		return nil
 	}
 	return late(ctx, err, adapter.Unconfirmed)
 }
 
-// shows asks for a slot until it is as it should be.
+// shows reads a slot until right returns true.
 func (a *Adapter) shows(ctx context.Context, l *lock, n int, right func(slot) bool) (bool, error) {
 	for _, pause := range askAgainAfter {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return false, lost(ctx, adapter.Unconfirmed, "the lock has not shown it yet")
+			return false, lost(ctx, adapter.Unconfirmed, "the lock has not shown the change yet")
 		}
 		now, err := a.readSlot(ctx, l, n)
 		if err != nil || right(now) {
@@ -371,7 +385,8 @@ func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 }
 
 // DeleteCode implements adapter.Adapter.
-func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
+	code adapter.CodeRef) (adapter.State, error) {
 	l, err := a.speak(ctx, device)
 	if err != nil {
 		return "", err
@@ -388,7 +403,7 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	if absent {
 		return adapter.Confirmed, nil
 	}
-	if err := a.clear(ctx, l, n); err != nil && adapter.ClassOf(err) != adapter.Full { // then it has no such place
+	if err := a.clear(ctx, l, n); err != nil && adapter.ClassOf(err) != adapter.Full { // Full: the slot does not exist
 		return "", err
 	}
 	return adapter.Confirmed, nil

@@ -14,41 +14,45 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// DefaultTopic is where Zigbee2MQTT publishes unless it is told otherwise.
+// DefaultTopic is the default base_topic of Zigbee2MQTT.
 const DefaultTopic = "zigbee2mqtt"
 
-// Config says how a Zigbee2MQTT is reached. As JSON it is what an account is kept as; it may hold a password.
+// Config configures the connection to a Zigbee2MQTT instance. Accounts store it as JSON; it may contain a password.
 type Config struct {
-	Broker   string `json:"broker"` // see schemes; a port that is left out is the scheme's own
-	Topic    string `json:"topic"`  // base_topic of Zigbee2MQTT
+	// Broker is the URL of the MQTT broker, with one of schemes. The port defaults to the scheme's.
+	Broker string `json:"broker"`
+	// Topic is the base_topic of Zigbee2MQTT.
+	Topic    string `json:"topic"`
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
-	// CA is a certificate in PEM that the broker's may be signed with; empty: those the machine trusts.
+	// CA is a PEM certificate that verifies the broker's; empty to use the system's.
 	CA string `json:"ca,omitempty"`
-	// Cert and Key are a certificate in PEM, and its key, for a broker that asks for one. Both or neither.
+	// Cert and Key are a PEM client certificate and its key. Both must be set, or neither.
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
 
-	Log *slog.Logger `json:"-"` // nil: none
+	// Log defaults to no logging.
+	Log *slog.Logger `json:"-"`
 
-	// Control judges each address before it is dialled, as of net.Dialer. nil: all are good.
+	// Control checks each address before it is dialed, as in net.Dialer. nil accepts all.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// Met is told which gateway has answered, by what it says of itself and whatever address it was reached at, before anything
-	// is asked of it or listed; empty: it does not say. Where it fails the gateway is left alone, and tried again. nil: all are good.
+	// CheckGateway receives the identity that the gateway reports, independent of the address, before anything is
+	// requested from it or listed; empty if the gateway reports none. While it fails, the gateway is not used, and
+	// the check is repeated. nil accepts all.
 	Met func(ctx context.Context, gateway string) error `json:"-"`
 }
 
-// schemes are the ways to speak to a broker, with their usual ports: MQTT over TCP or over WebSocket, without or with
-// encryption.
+// schemes maps the supported schemes: MQTT over TCP or over WebSocket, with or without TLS.
 var schemes = map[string]struct {
 	port     string
 	tls, web bool
 }{
-	"mqtt": {port: "1883"}, "mqtts": {port: "8883", tls: true}, "ws": {port: "80", web: true}, "wss": {port: "443", tls: true, web: true},
+	"mqtt": {port: "1883"}, "mqtts": {port: "8883", tls: true}, "ws": {port: "80", web: true},
+	"wss": {port: "443", tls: true, web: true},
 }
 
-// Address is the broker and the topic, without credentials, the same for the same gateway.
+// Address returns the broker and the topic without credentials, in a canonical form.
 func (c Config) Address() string {
 	b, err := c.broker()
 	if err != nil {
@@ -58,15 +62,17 @@ func (c Config) Address() string {
 	return b.scheme + "://" + net.JoinHostPort(adapter.Host(host), port) + b.path + " " + c.Topic
 }
 
-// broker is a Config that was checked.
+// broker is the validated form of a Config.
 type broker struct {
 	scheme string
-	host   string // with its port
-	path   string // of a WebSocket
-	web    bool   // it is spoken to over WebSocket
+	host   string // with port
+	path   string // of the WebSocket
+	web    bool   // use WebSocket
 	tls    *tls.Config
 	dialer *net.Dialer
-	asked  *atomic.Bool // it has asked for a certificate, and there is none; nil: there is one, or no TLS
+	// probing is set when the broker has requested a certificate and none is configured; nil without TLS or with a
+	// certificate.
+	asked *atomic.Bool
 }
 
 func (c Config) broker() (broker, error) {
@@ -81,18 +87,22 @@ func (c Config) broker() (broker, error) {
 	case !ok, u.RawQuery != "", path != "" && !scheme.web:
 		return bad(wrongURL)
 	case u.User != nil:
-		return bad("the broker's URL holds a user or a password: give them apart from it")
-	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") || strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
-		return broker{}, adapter.Errorf(adapter.Invalid, "the topic must be base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and without / at its ends", DefaultTopic, longestName)
+		return bad("the broker's URL contains a user or a password: give them in their own settings")
+	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") ||
+		strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
+		return broker{}, adapter.Errorf(adapter.Invalid,
+			"the topic must be the base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and "+
+				"without a leading or trailing /", DefaultTopic, longestName)
 	}
 	port := u.Port()
 	if port == "" {
 		port = scheme.port
 	}
-	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path, web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
+	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path,
+		web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
 	if !scheme.tls {
 		if c.CA+c.Cert+c.Key != "" {
-			return bad("a CA or a certificate is of use for mqtts:// and wss:// only")
+			return bad("a CA or a certificate is allowed for mqtts:// and wss:// only")
 		}
 		return b, nil
 	}
@@ -106,7 +116,8 @@ func (c Config) broker() (broker, error) {
 	if c.Cert != "" || c.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
 		if err != nil {
-			return bad("the certificate for the broker and its key must be given both, in PEM, and belong together; the key without a passphrase")
+			return bad("the certificate for the broker and its key must both be set, in PEM, and match; the key " +
+				"must not have a passphrase")
 		}
 		b.tls.Certificates = []tls.Certificate{pair}
 		return b, nil
@@ -114,9 +125,10 @@ func (c Config) broker() (broker, error) {
 	asked := new(atomic.Bool)
 	b.asked, b.tls.GetClientCertificate = asked, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked.Store(true)
-		return new(tls.Certificate), nil // none
+		return new(tls.Certificate), nil // no certificate
 	}
 	return b, nil
 }
 
-const wrongURL = "the broker's URL must look like mqtts://host:8883 or mqtt://host:1883, or over WebSocket like wss://host/mqtt or ws://host:9001"
+const wrongURL = "the broker's URL must look like mqtts://host:8883 or mqtt://host:1883, " +
+	"or over WebSocket like wss://host/mqtt or ws://host:9001"

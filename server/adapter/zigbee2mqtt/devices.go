@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// wireDevice is one of bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
+// wireDevice is a device in bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
 type wireDevice struct {
 	IEEE       string    `json:"ieee_address"`
 	Type       string    `json:"type"`
@@ -24,10 +24,10 @@ type wireDevice struct {
 		Vendor      string      `json:"vendor"`
 		Description string      `json:"description"`
 		Exposes     few[expose] `json:"exposes"`
-	} `json:"definition"` // null until the device is known
+	} `json:"definition"` // null until the device is interviewed
 }
 
-// endpoints are those of a device, none where there are more than one has.
+// endpoints are the endpoints of a device; empty when there are implausibly many.
 type endpoints map[string]struct {
 	Clusters struct {
 		Input adapter.List[string] `json:"input"`
@@ -40,45 +40,47 @@ func (e *endpoints) UnmarshalJSON(data []byte) error {
 		*e = nil
 		return nil
 	}
-	type plain *endpoints // without this method
+	type plain *endpoints // has no UnmarshalJSON
 	return json.Unmarshal(data, plain(e))
 }
 
 const doorLock = "closuresDoorLock"
 
-// address is where in the network a lock is.
+// address is the location of a lock in the network.
 type address struct{ Network, Endpoint int }
 
-// address is that of the lock in a device; its endpoint is 0 where it has none.
+// address returns the address of the lock in a device; Endpoint is 0 if there is none.
 func (d wireDevice) address() address {
 	at := address{Network: d.Network}
 	for name, e := range d.Endpoints {
-		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) && (at.Endpoint == 0 || n < at.Endpoint) {
+		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) &&
+			(at.Endpoint == 0 || n < at.Endpoint) {
 			at.Endpoint = n
 		}
 	}
 	return at
 }
 
-// expose is what a device can do. The bits of Access: 1 it is published, 2 it can be set, 4 it can be asked for.
+// expose is a capability of a device. The bits of Access: 1 published, 2 settable, 4 gettable.
 type expose struct {
 	feature
 	Type     string       `json:"type"`
 	Features few[feature] `json:"features"`
 }
 
-// feature is a part of what a device can do. What it may have in it in turn is nothing to us: were each level read by itself,
-// a few kilobytes of brackets would take seconds.
+// feature is a part of a capability. Nested features are ignored: decoding each level would take seconds for a few
+// kilobytes of brackets.
 type feature struct {
 	Property string `json:"property"`
 	Access   int    `json:"access"`
 }
 
-// few is what a device can do, nothing where there is more than one has: each is larger in memory than the few bytes
-// that it may be written with.
+// few is a list of capabilities, empty when there are implausibly many: an element takes more memory than the few
+// bytes that encode it.
 type few[T any] []T
 
-const mostExposed = 20_000 // commas in it; a lock's has some hundred
+// maxExposedCommas is in commas of the JSON text; a lock has some hundred.
+const mostExposed = 20_000
 
 func tooMany(data []byte) bool { return bytes.Count(data, []byte(",")) > mostExposed }
 
@@ -96,11 +98,11 @@ const (
 	canGet = 4
 )
 
-// abilities are what a lock's exposes say.
+// abilities are the capabilities that a lock exposes.
 type abilities struct {
-	lock      bool // it is a lock at all
-	bolt      bool // it can be locked and unlocked
-	set, read bool // its codes can be set, asked for
+	lock      bool // the device is a lock
+	bolt      bool // the bolt can be moved
+	set, read bool // codes can be set and read
 }
 
 func abilitiesOf(all []expose) (a abilities) {
@@ -118,29 +120,31 @@ func abilitiesOf(all []expose) (a abilities) {
 	return a
 }
 
-// listed is a lock as Zigbee2MQTT lists it.
+// listed is a lock in the list of Zigbee2MQTT.
 type listed struct {
 	ref adapter.DeviceRef
 	traits
 	address address
 }
 
-// traits are what a lock is.
+// traits are the properties of a lock that rarely change.
 type traits struct {
 	name, vendor, model string
 	able                abilities
 	disabled            bool // in Zigbee2MQTT
 }
 
-// wireDevices are what matters of bridge/devices.
+// wireDevices is the relevant part of bridge/devices.
 type wireDevices struct {
-	locks       []listed
-	undefined   map[adapter.DeviceRef]string // the names of those that are not listed as locks: of what is interviewed nobody says what it is
-	coordinator string                       // its address; empty: it is not there
+	locks []listed
+	// undefined holds the names of devices that are not listed as locks. Their interview may be running.
+	undefined map[adapter.DeviceRef]string
+	// coordinator is the address of the coordinator; empty if missing.
+	coordinator string
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps no more than the name of what is no lock: each device is far larger in memory
-// than what it may be written with.
+// UnmarshalJSON implements json.Unmarshaler. Of other devices it keeps only the name, because a decoded device takes
+// far more memory than its JSON.
 func (w *wireDevices) UnmarshalJSON(data []byte) error {
 	*w = wireDevices{undefined: map[adapter.DeviceRef]string{}}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -154,7 +158,7 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		if one == nil {
-			return errors.New("the list has a device that is null")
+			return errors.New("the list contains null")
 		}
 		if one.Type == "Coordinator" && !found {
 			found, w.coordinator = true, ieee(one.IEEE)
@@ -162,14 +166,15 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 		switch l, ok := one.lock(); {
 		case ok:
 			w.locks = append(w.locks, l)
-		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName && len(w.undefined) < mostUndefined:
+		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName &&
+			len(w.undefined) < mostUndefined:
 			w.undefined[adapter.DeviceRef(one.IEEE)] = cmp.Or(one.Name, one.IEEE)
 		}
 	}
 	return nil
 }
 
-// ieee is an address, empty where it is none.
+// ieee returns an IEEE address, or empty if it is not one.
 func ieee(address string) string {
 	if len(address) > longestAddress {
 		return ""
@@ -177,12 +182,22 @@ func ieee(address string) string {
 	return address
 }
 
-// lock is what is kept of a lock; false: it is none, or cannot be spoken of or to. One without a name is called by its address, as
-// Zigbee2MQTT does.
+// lock returns the lock in a device, and false if the device is not a lock or cannot be addressed. A lock without a
+// name is named by its address, as in Zigbee2MQTT.
 func (d *wireDevice) lock() (l listed, ok bool) {
 	if d.Definition == nil || ieee(d.IEEE) == "" || len(d.Name) > longestName {
 		return l, false
 	}
 	able := abilitiesOf(d.Definition.Exposes)
-	return listed{adapter.DeviceRef(d.IEEE), traits{cmp.Or(d.Name, d.IEEE), brief(d.Definition.Vendor, mostText), brief(d.Definition.Model, mostText), able, d.Disabled}, d.address()}, able.lock
+	return listed{
+		ref: adapter.DeviceRef(d.IEEE),
+		traits: traits{
+			name:     cmp.Or(d.Name, d.IEEE),
+			vendor:   brief(d.Definition.Vendor, mostText),
+			model:    brief(d.Definition.Model, mostText),
+			able:     able,
+			disabled: d.Disabled,
+		},
+		address: d.address(),
+	}, able.lock
 }

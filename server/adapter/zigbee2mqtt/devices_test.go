@@ -10,13 +10,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// lockListed is a lock as Zigbee2MQTT lists it.
+// lockListed is a lock in the list of Zigbee2MQTT.
 func lockListed(ieee, name, vendor string) string {
 	return fmt.Sprintf(`{"ieee_address":%q,"type":"EndDevice","friendly_name":%q,"network_address":7,"endpoints":{"1":{"clusters":{"input":["closuresDoorLock"]}}},
 		"definition":{"model":%q,"vendor":%[3]q,"exposes":[{"type":"lock","features":[{"property":"state","access":7}]},{"type":"composite","property":"pin_code","access":7}]}}`, ieee, name, vendor)
 }
 
-// told is an adapter without a connection that has been told of locks, which show their PINs.
+// stateKnown is an adapter without a connection that has received a list of locks with visible PINs.
 func told(t *testing.T, locks ...string) *Adapter {
 	t.Helper()
 	a := idle(Config{Topic: "z"})
@@ -30,8 +30,8 @@ func (a *Adapter) list(locks ...string) {
 	a.receive("z/bridge/devices", []byte("["+strings.Join(locks, ",")+"]"), true)
 }
 
-// The locks that are known stay, in whichever order they are listed.
-func TestOnlySoManyLocksAreTaken(t *testing.T) {
+// Known locks stay, independent of the order of the list.
+func TestLocksPerNetworkAreLimited(t *testing.T) {
 	t.Parallel()
 	var first, others []string
 	for n := range 300 {
@@ -47,26 +47,27 @@ func TestOnlySoManyLocksAreTaken(t *testing.T) {
 	}
 	a.list(append(others, append(first, first...)...)...)
 	if len(a.locks) != 500 || a.locks["0xa7"] != known {
-		t.Errorf("with others before them: %d locks, that which was known: %v", len(a.locks), a.locks["0xa7"] == known)
+		t.Errorf("with others first: %d locks, including the known one: %v", len(a.locks), a.locks["0xa7"] == known)
 	}
 	a.list(append(others, lockListed("0xa7", "another name", "V"))...)
 	if len(a.locks) != 500 || known.name != "another name" {
-		t.Errorf("of one that is known, beside %d, the name is %q", len(a.locks), known.name)
+		t.Errorf("among %d locks, the name of the known one is %q", len(a.locks), known.name)
 	}
 	a.list(others...)
 	if len(a.locks) != 500 || a.locks["0xa7"] != nil || a.locks["0xb0"] == nil {
-		t.Errorf("others alone: %d locks", len(a.locks))
+		t.Errorf("only others: %d locks", len(a.locks))
 	}
 	a.list(first...)
 	if len(a.locks) != 300 {
-		t.Errorf("once there is room again: %d locks", len(a.locks))
+		t.Errorf("below the limit: %d locks", len(a.locks))
 	}
 }
 
-func TestOfALockOnlySoMuchIsKept(t *testing.T) {
+func TestStoredLockIsLimited(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 100_000)
-	a := told(t, lockListed("0xa", "front door", long), lockListed("0xb", long, "V"), lockListed(long, "back door", "V"), lockListed("", "side door", "V"))
+	a := told(t, lockListed("0xa", "front door", long), lockListed("0xb", long, "V"),
+		lockListed(long, "back door", "V"), lockListed("", "side door", "V"))
 	if len(a.locks) != 1 || a.locks["0xa"] == nil {
 		t.Errorf("%d locks", len(a.locks))
 	}
@@ -81,7 +82,7 @@ func TestOfALockOnlySoMuchIsKept(t *testing.T) {
 	}
 }
 
-func TestADeviceHasNoMoreEndpointsThanOneCan(t *testing.T) {
+func TestEndpointsAreLimited(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	for n := range mostExposed + 2 {
@@ -99,14 +100,15 @@ func TestADeviceHasNoMoreEndpointsThanOneCan(t *testing.T) {
 	}
 }
 
-// Which network it is is kept, told and stored.
-func TestACoordinatorsAddressIsOne(t *testing.T) {
+// The identity of the network is stored and sent to Config.CheckGateway.
+func TestCoordinatorAddress(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 65)
 	for name, c := range map[string]struct{ info, devices, want string }{
 		"one of a coordinator": {`{"coordinator":{"ieee_address":"0xA"}}`, `[]`, "0xa"},
-		"one that is too long": {`{"coordinator":{"ieee_address":"` + long + `"}}`, `[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa"},
-		"among the devices":    {`{}`, `[{"ieee_address":"` + long + `","type":"Coordinator"}]`, ""},
+		"one that is too long": {`{"coordinator":{"ieee_address":"` + long + `"}}`,
+			`[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa"},
+		"among the devices": {`{}`, `[{"ieee_address":"` + long + `","type":"Coordinator"}]`, ""},
 	} {
 		a := idle(Config{Topic: "z"})
 		a.receive("z/bridge/info", []byte(c.info), true)
@@ -118,8 +120,8 @@ func TestACoordinatorsAddressIsOne(t *testing.T) {
 	}
 }
 
-// Availability is told by name, before the locks are and after.
-func TestWhatWasToldOfANameIsOfTheLockThatHasIt(t *testing.T) {
+// The availability is published by name, before and after the list of locks.
+func TestAvailabilityByName(t *testing.T) {
 	t.Parallel()
 	a := told(t)
 	a.receive("z/front door/availability", []byte(`{"state":"offline"}`), true)

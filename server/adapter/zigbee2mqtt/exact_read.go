@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What the Zigbee Cluster Library says of frames and of the cluster Door Lock (document 07-5123, 2.4, 2.5 and 7.3).
+// Constants of the Zigbee Cluster Library: frames and the cluster Door Lock (document 07-5123, 2.4, 2.5, and 7.3).
 const (
-	generalFrame         = 0 // the types of frames
+	generalFrame         = 0 // frame types
 	clusterSpecific      = 1
 	manufacturerSpecific = 1 << 2
 
@@ -26,18 +26,18 @@ const (
 	shortestPIN  = 0x0018
 )
 
-// errPlain says that Zigbee2MQTT cannot be asked exactly. It is not passed on.
+// errNoExactRead means that Zigbee2MQTT does not support exact requests. Callers outside the package never see it.
 var errPlain = errors.New("no exact answers")
 
-// frame is what a lock has answered.
+// frame is the response of a lock.
 type frame struct {
 	command byte
 	payload []byte
 }
 
-// exactly has Zigbee2MQTT send a command to a lock as it is, and returns the lock's answer to that: nothing else can be
-// taken for it, as a state can that is published for another reason. It is called in turn. It fails with errPlain where
-// Zigbee2MQTT cannot do that, and like readSlot.
+// exactRequest sends a raw command to a lock and returns the response to that command. Unlike a published state, the
+// response cannot be confused with another message. The caller holds the lock's turn. It fails with errNoExactRead if
+// Zigbee2MQTT does not support it, and like readSlot.
 func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string, payload any) (frame, error) {
 	a.mu.Lock()
 	to, able := l.address, !a.bridge.plain && l.address.Endpoint > 0
@@ -47,7 +47,8 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	}
 	data, err := a.request(ctx, "action", map[string]any{"action": "raw", "params": map[string]any{
 		"ieee_address": l.ref, "network_address": to.Network, "dst_endpoint": to.Endpoint, "cluster_key": doorLock,
-		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true, "command_key": command, "payload": payload},
+		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true,
+			"command_key": command, "payload": payload},
 	}}, answerWithin)
 	if err == nil {
 		if f, ok := readFrame(data, kind); ok {
@@ -57,7 +58,8 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	switch class := adapter.ClassOf(err); {
 	case ctx.Err() != nil:
 		return frame{}, lost(ctx, adapter.Transient, "the lock has not answered yet")
-	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient, class == adapter.AuthRevoked: // the user may not ask such things
+	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient,
+		class == adapter.AuthRevoked: // the user may lack the permission
 	case class == adapter.Offline:
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -77,7 +79,7 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	return frame{}, errPlain
 }
 
-// readFrame reads the frame in Zigbee2MQTT's answer, where Node.js has made an array of numbers of its bytes.
+// readFrame decodes the frame in the response of Zigbee2MQTT, whose bytes Node.js encodes as an array of numbers.
 func readFrame(data json.RawMessage, kind int) (frame, bool) {
 	var w struct {
 		Data struct {
@@ -103,12 +105,12 @@ func readFrame(data json.RawMessage, kind int) (frame, bool) {
 	return frame{command: b[2], payload: b[3:]}, true
 }
 
-// readExactly reads a slot before it is written. It is readSlot where it cannot be exact.
+// readExactly reads a slot before a write. It falls back to readSlot.
 func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error) {
 	a.mu.Lock()
 	visible := l.visible
 	a.mu.Unlock()
-	command := "getUserStatus" // its answer holds no PIN
+	command := "getUserStatus" // the response contains no PIN
 	if visible {
 		command = "getPinCode"
 	}
@@ -129,10 +131,11 @@ func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error)
 	return got, nil
 }
 
-// slot is what a frame tells of a slot.
+// slot decodes a slot.
 func (f frame) slot(n int, visible bool) (s slot, ok bool) {
 	p := f.payload
-	if (f.command != getPINCode && f.command != getUserStatus) || len(p) < 3 || int(binary.LittleEndian.Uint16(p)) != n {
+	if (f.command != getPINCode && f.command != getUserStatus) || len(p) < 3 ||
+		int(binary.LittleEndian.Uint16(p)) != n {
 		return s, false
 	}
 	s.Status = fmt.Sprintf("not_supported_%d", p[2])
@@ -147,7 +150,7 @@ func (f frame) slot(n int, visible bool) (s slot, ok bool) {
 	return s, true
 }
 
-// limits is what a frame tells of a lock's own limits.
+// applyLimits decodes the limits of a lock.
 func (f frame) limits() (w wireLimits, ok bool) {
 	if f.command != readResponse {
 		return w, false

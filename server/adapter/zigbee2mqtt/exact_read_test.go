@@ -9,9 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// Somebody programs a code while a slot is looked at before it is written, on a lock that does not tell, and a report
-// that says nothing new arrives before the lock's answer.
-func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
+// Between the read of a slot and its write, a code is added on a lock that does not report it. An unrelated report
+// arrives before the lock's response.
+func TestReportIsNotMistakenForResponse(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -29,11 +29,11 @@ func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
 				result, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
 				put <- outcome{result, err}
 			}()
-			b.until("the slot is asked for", func() bool { return b.lock.State(t).Frames > frames })
+			b.until("the slot is read", func() bool { return b.lock.State(t).Frames > frames })
 			b.lock.ProgramSilently(t, 3, "70317031")
 			b.lock.Report(t)
 			b.lock.LockByHand(t)
-			for e := range b.Events() { // what was told before it has been heard, too
+			for e := range b.Events() { // earlier events are consumed as well
 				if e.Kind == adapter.LockOperated {
 					break
 				}
@@ -48,13 +48,13 @@ func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
 				t.Error("the stranger's code was overwritten")
 			}
 			if got.Ref == "3" || codes[4] != "60216021" {
-				t.Errorf("ours is at %s", got.Ref)
+				t.Errorf("the code is at %s", got.Ref)
 			}
 		})
 	}
 }
 
-func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
+func TestDisabledCodeIsEnabledByPutCode(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -74,7 +74,8 @@ func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
 			}
 			b.lock.Disable(t, 3)
 			b.until("it is shown as disabled", isDisabled)
-			if _, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Ref: ref, Key: "ours", PIN: "60216021"}); err != nil {
+			if _, err := b.PutCode(t.Context(), b.ref,
+				adapter.CodeSpec{Ref: ref, Key: "ours", PIN: "60216021"}); err != nil {
 				t.Fatal(err)
 			}
 			if s := b.lock.State(t); len(s.Disabled) > 0 || s.Codes[3] != "60216021" {
@@ -87,8 +88,8 @@ func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
 	}
 }
 
-// A user that may not ask Zigbee2MQTT about itself, as an older version that does not know such questions.
-func TestCodesAreManagedWithoutExactAnswersToo(t *testing.T) {
+// A user without permission for requests behaves like an old version without these requests.
+func TestCodesWithoutExactReads(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -102,7 +103,8 @@ func TestCodesAreManagedWithoutExactAnswersToo(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = a.Close() })
 			d, err := a.Device(t.Context(), b.ref)
-			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 || !slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
+			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 ||
+				!slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
 				t.Fatalf("the lock's limits are %d codes of %v digits, %v", d.Caps.MaxCodes, d.Caps.CodeLengths, err)
 			}
 			result, err := a.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Five bytes of a message can be 64 in memory.
-func TestADeviceExposesNoMoreThanOneCan(t *testing.T) {
+// Five bytes of a message can take 64 in memory.
+func TestExposesAreLimited(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("null,", mostExposed) + "null,null"
 	for text, want := range map[string]int{
@@ -23,8 +23,8 @@ func TestADeviceExposesNoMoreThanOneCan(t *testing.T) {
 	}
 }
 
-// Each level of what is in one another was read by itself, with all that is in it: 60 kB took seconds. What is below that of a lock is nothing to us.
-func TestWhatFeaturesHaveInThemIsNotReadAgainAndAgain(t *testing.T) {
+// Decoding each nested level took seconds for 60 kB. Features below those of a lock are ignored.
+func TestNestedFeaturesAreIgnored(t *testing.T) {
 	t.Parallel()
 	const levels = 4000
 	deep := strings.Repeat(`[{"features":`, levels) + `[{"property":1}]` + strings.Repeat(`}]`, levels)

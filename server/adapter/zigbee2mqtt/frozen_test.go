@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// A process that is stopped keeps its connections: nothing but its silence tells.
-func TestAGatewayThatHangsIsNoticedAndGoesOn(t *testing.T) {
+// A stopped process keeps its connections; only its silence reveals it.
+func TestFrozenGatewayIsDetected(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]struct {
 		freeze, thaw func(*zigbee.Gateway, testing.TB)
@@ -29,9 +29,10 @@ func TestAGatewayThatHangsIsNoticedAndGoesOn(t *testing.T) {
 			if _, err := b.PutCode(t.Context(), b.ref, spec); err == nil || !adapter.ClassOf(err).Retryable() {
 				t.Errorf("a code is put: %v", err)
 			}
-			b.until("it is noticed", func() bool {
+			b.until("it is detected", func() bool {
 				_, err := b.Devices(t.Context())
-				return err != nil && adapter.ClassOf(err) == adapter.GatewayDown && strings.Contains(err.Error(), hang.want)
+				return err != nil && adapter.ClassOf(err) == adapter.GatewayDown &&
+					strings.Contains(err.Error(), hang.want)
 			})
 			if _, err := b.DeleteCode(t.Context(), b.ref, ref); adapter.ClassOf(err) != adapter.GatewayDown {
 				t.Errorf("a code is deleted: %v", err)
@@ -39,7 +40,7 @@ func TestAGatewayThatHangsIsNoticedAndGoesOn(t *testing.T) {
 			drain(b.Events())
 			hang.thaw(g, t)
 			resynced := false
-			b.until("what is on the lock is read again, and told so", func() bool {
+			b.until("the lock is read again, and a Resync is sent", func() bool {
 				resynced = resynced || drain(b.Events())
 				codes, err := b.Codes(t.Context(), b.ref, true)
 				return resynced && err == nil && !codes.Stale
@@ -55,13 +56,13 @@ func TestAGatewayThatHangsIsNoticedAndGoesOn(t *testing.T) {
 				}
 			}
 			if n != 1 || len(has) != len(others)+1 || b.codes()[ref] != "60216021" {
-				t.Errorf("the code is %d times on the lock, which has %d codes", n, len(has))
+				t.Errorf("the code exists %d times on the lock, which has %d codes", n, len(has))
 			}
 		})
 	}
 }
 
-// drain takes the events that there are, and says whether one of them is a resync.
+// drain consumes the waiting events, and reports whether one of them is a Resync.
 func drain(events <-chan adapter.Event) (resync bool) {
 	for {
 		select {

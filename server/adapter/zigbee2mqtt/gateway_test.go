@@ -15,34 +15,59 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestCheckSaysWhatToDo(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Shared(t)
 	user, password := g.User(t)
 	good := zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password}
 	for name, c := range map[string]struct {
 		change func(*zigbee2mqtt.Config)
-		class  adapter.Class // empty: it works
+		class  adapter.Class // empty: no error
 		want   string
 	}{
-		"good":                       {func(*zigbee2mqtt.Config) {}, "", ""},
-		"over TLS":                   {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.TLS, g.CA }, "", ""},
-		"over WebSocket":             {func(c *zigbee2mqtt.Config) { c.Broker = g.Web }, "", ""},
-		"over WebSocket and TLS":     {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.WebTLS+"/mqtt", g.CA }, "", ""},
-		"over WebSocket, unknown CA": {func(c *zigbee2mqtt.Config) { c.Broker = g.WebTLS }, adapter.GatewayDown, "as CA"},
-		"with a certificate":         {func(c *zigbee2mqtt.Config) { c.Broker, c.CA, c.Cert, c.Key = g.Strict, g.CA, g.Cert, g.Key }, "", ""},
-		"no certificate":             {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.Strict, g.CA }, adapter.AuthRevoked, "asks for a certificate"},
-		"WebSocket where none is":    {func(c *zigbee2mqtt.Config) { c.Broker = "ws://" + strings.TrimPrefix(g.Broker, "mqtt://") }, adapter.GatewayDown, "cannot be reached"},
-		"none where WebSocket is":    {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://" + strings.TrimPrefix(g.Web, "ws://") }, adapter.GatewayDown, "does not answer"},
-		"unknown CA":                 {func(c *zigbee2mqtt.Config) { c.Broker = g.TLS }, adapter.GatewayDown, "as CA"},
-		"TLS where none is":          {func(c *zigbee2mqtt.Config) { c.Broker = strings.Replace(g.Broker, "mqtt", "mqtts", 1) }, adapter.GatewayDown, "cannot be reached"},
-		"none where TLS is":          {func(c *zigbee2mqtt.Config) { c.Broker = strings.Replace(g.TLS, "mqtts", "mqtt", 1) }, adapter.GatewayDown, "without TLS"},
-		"wrong password":             {func(c *zigbee2mqtt.Config) { c.Password = "no password" }, adapter.AuthRevoked, "the user name or the password"},
-		"nobody":                     {func(c *zigbee2mqtt.Config) { c.Username, c.Password = "", "" }, adapter.AuthRevoked, "the user name or the password"},
-		"another topic":              {func(c *zigbee2mqtt.Config) { c.Topic = "elsewhere" }, adapter.GatewayDown, "base_topic"},
-		"a stranger":                 {func(c *zigbee2mqtt.Config) { c.Username, c.Password = zigbee.Stranger, g.Password(zigbee.Stranger) }, adapter.GatewayDown, "may the user read"},
-		"no broker":                  {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://127.0.0.1:1" }, adapter.GatewayDown, "cannot be reached"},
-		"no name":                    {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://broker.invalid" }, adapter.GatewayDown, "cannot be resolved"},
+		"good":                   {func(*zigbee2mqtt.Config) {}, "", ""},
+		"over TLS":               {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.TLS, g.CA }, "", ""},
+		"over WebSocket":         {func(c *zigbee2mqtt.Config) { c.Broker = g.Web }, "", ""},
+		"over WebSocket and TLS": {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.WebTLS+"/mqtt", g.CA }, "", ""},
+		"over WebSocket, unknown CA": {func(c *zigbee2mqtt.Config) { c.Broker = g.WebTLS }, adapter.GatewayDown,
+			"as CA"},
+		"with a certificate": {func(c *zigbee2mqtt.Config) {
+			c.Broker, c.CA, c.Cert, c.Key = g.Strict, g.CA,
+				g.Cert, g.Key
+		}, "", ""},
+		"no certificate": {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.Strict, g.CA },
+			adapter.AuthRevoked, "asks for a certificate"},
+		"WebSocket where none is": {func(c *zigbee2mqtt.Config) {
+			c.Broker = "ws://" + strings.TrimPrefix(g.Broker,
+				"mqtt://")
+		}, adapter.GatewayDown, "cannot be reached"},
+		"none where WebSocket is": {func(c *zigbee2mqtt.Config) {
+			c.Broker = "mqtt://" + strings.TrimPrefix(g.Web,
+				"ws://")
+		}, adapter.GatewayDown, "does not answer"},
+		"unknown CA": {func(c *zigbee2mqtt.Config) { c.Broker = g.TLS }, adapter.GatewayDown, "as CA"},
+		"TLS where none is": {func(c *zigbee2mqtt.Config) {
+			c.Broker = strings.Replace(g.Broker, "mqtt",
+				"mqtts", 1)
+		}, adapter.GatewayDown, "cannot be reached"},
+		"none where TLS is": {func(c *zigbee2mqtt.Config) {
+			c.Broker = strings.Replace(g.TLS, "mqtts",
+				"mqtt", 1)
+		}, adapter.GatewayDown, "without TLS"},
+		"wrong password": {func(c *zigbee2mqtt.Config) { c.Password = "no password" },
+			adapter.AuthRevoked, "the user name or the password"},
+		"no credentials": {func(c *zigbee2mqtt.Config) { c.Username, c.Password = "", "" },
+			adapter.AuthRevoked, "the user name or the password"},
+		"another topic": {func(c *zigbee2mqtt.Config) { c.Topic = "elsewhere" }, adapter.GatewayDown,
+			"base_topic"},
+		"a stranger": {func(c *zigbee2mqtt.Config) {
+			c.Username, c.Password = zigbee.Stranger,
+				g.Password(zigbee.Stranger)
+		}, adapter.GatewayDown, "may the user read"},
+		"no broker": {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://127.0.0.1:1" },
+			adapter.GatewayDown, "cannot be reached"},
+		"no name": {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://broker.invalid" },
+			adapter.GatewayDown, "cannot be resolved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +82,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 			case c.class == "":
 				return
 			case err == nil || adapter.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.want):
-				t.Fatalf("%v; expected %s and a word on %q", err, c.class, c.want)
+				t.Fatalf("%v; want %s and a message with %q", err, c.class, c.want)
 			case strings.Contains(err.Error(), config.Password) && config.Password != "":
 				t.Fatal("the error shows the password")
 			}
@@ -65,7 +90,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// codes reads the lock's PINs by slot.
+// codes returns the lock's PINs by slot.
 func (b *bed) codes() map[adapter.CodeRef]string {
 	b.Helper()
 	codes, err := b.Codes(b.Context(), b.ref, true)
@@ -88,8 +113,8 @@ func (b *bed) put(key, pin string) adapter.CodeRef {
 	return result.Ref
 }
 
-// Zigbee2MQTT and the broker are killed, in turn; both forget what they do not keep on disk.
-func TestAGatewayThatWasKilledIsReadAnew(t *testing.T) {
+// Zigbee2MQTT and the broker are killed one after the other; both lose what they do not store on disk.
+func TestKilledGatewayIsReadAgain(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Start(t, zigbee.Plain)
 	b := onGateway(t, g, g.Lease(t, zigbee.Plain))
@@ -101,7 +126,7 @@ func TestAGatewayThatWasKilledIsReadAnew(t *testing.T) {
 		d, err := b.Device(t.Context(), b.ref)
 		return err == nil && d.Online
 	})
-	b.lock.ProgramSilently(t, b.lock.FreeSlot(t), "70317031") // as if it had been while nobody listened
+	b.lock.ProgramSilently(t, b.lock.FreeSlot(t), "70317031") // as if it were added while disconnected
 	b.until("the code is there, and the stranger's", func() bool {
 		codes, err := b.Codes(t.Context(), b.ref, true)
 		return err == nil && !codes.Stale && len(codes.Codes) == len(b.lock.State(t).Codes)
@@ -146,8 +171,8 @@ func TestALockThatLeftAndJoinedAgainIsTheSame(t *testing.T) {
 	}
 }
 
-// Where a code will be is told before it is there: after a crash it is known again by that.
-func TestThePlaceOfANewCodeIsToldBeforeItIsWritten(t *testing.T) {
+// The place of a code is announced before the write, so that the code is known after a crash.
+func TestPutCode_AnnouncesPlaceBeforeWrite(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, zigbee.Hidden)
 	var told []adapter.CodeRef
@@ -157,7 +182,7 @@ func TestThePlaceOfANewCodeIsToldBeforeItIsWritten(t *testing.T) {
 		return errors.New("it cannot be noted")
 	}}
 	if _, err := b.PutCode(t.Context(), b.ref, spec); err == nil || len(b.lock.State(t).Codes) != before {
-		t.Errorf("it is written although its place is not noted: %v", err)
+		t.Errorf("it is written although OnPlace has failed: %v", err)
 	}
 	spec.Place = func(_ context.Context, ref adapter.CodeRef) error {
 		told, before = append(told, ref), len(b.lock.State(t).Codes)
@@ -165,15 +190,16 @@ func TestThePlaceOfANewCodeIsToldBeforeItIsWritten(t *testing.T) {
 	}
 	put, err := b.PutCode(t.Context(), b.ref, spec)
 	if err != nil || len(told) != 2 || put.Ref != told[1] || len(b.lock.State(t).Codes) != before+1 {
-		t.Errorf("it is in %s, told was %v: %v", put.Ref, told, err)
+		t.Errorf("it is in %s, announced: %v: %v", put.Ref, told, err)
 	}
-	change := adapter.CodeSpec{Ref: put.Ref, PIN: "71327132", Place: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
+	change := adapter.CodeSpec{Ref: put.Ref, PIN: "71327132",
+		Place: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
 	if _, err := b.PutCode(t.Context(), b.ref, change); err == nil || len(b.lock.State(t).Codes) != before+1 {
-		t.Errorf("its place is emptied although that is not noted: %v", err)
+		t.Errorf("the slot is cleared although OnPlace has failed: %v", err)
 	}
 	change.Place = spec.Place
 	if _, err := b.PutCode(t.Context(), b.ref, change); err != nil || len(told) != 3 || told[2] != put.Ref {
-		t.Errorf("a change, for which the place is emptied first, has told %v: %v", told, err)
+		t.Errorf("a change that clears the slot first announced %v: %v", told, err)
 	}
 }
 
@@ -181,7 +207,7 @@ func TestAnIdleLockIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, zigbee.Plain)
 	b.codes()
-	before := b.proxy.requests.Load() // not the lock's frames: zigbee2mqtt reads a bolt of itself now and then
+	before := b.proxy.requests.Load() // not the lock's frames: Zigbee2MQTT reads the bolt periodically
 	if before == 0 {
 		t.Error("the first reading is not counted")
 	}
@@ -196,7 +222,7 @@ func TestAnIdleLockIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestPINsThatAreNotToBeShownAreNot(t *testing.T) {
+func TestHiddenPINsAreNotShown(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []zigbee.Profile{zigbee.Hidden, zigbee.Masked} {
 		b := newBed(t, profile)
@@ -242,7 +268,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s: %v, want the context's error in an *adapter.Error", what, err)
 		}
 		if took := time.Since(began); took > testenv.Timeout(15*time.Second) {
-			t.Errorf("%s went on for %s", what, took)
+			t.Errorf("%s continued for %s", what, took)
 		}
 	}
 }
@@ -257,25 +283,25 @@ func TestACallEndsWithItsConnection(t *testing.T) {
 		_, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "cut", PIN: "60216021"})
 		ended <- err
 	}()
-	b.until("the lock is asked", func() bool { return b.lock.State(t).Frames > frames })
+	b.until("the lock is read", func() bool { return b.lock.State(t).Frames > frames })
 	began := time.Now()
 	b.proxy.cut()
 	if err := <-ended; err == nil || !adapter.ClassOf(err).Retryable() {
 		t.Errorf("%v, want an error after which the call is repeated", err)
 	}
 	if took := time.Since(began); took > testenv.Timeout(15*time.Second) {
-		t.Errorf("the call went on for %s", took)
+		t.Errorf("the call continued for %s", took)
 	}
 }
 
-// A code that the lock did not take leaves its place to others for good.
-func TestACodeThatWasNotTakenDoesNotOverwriteAnother(t *testing.T) {
+// After a rejected PIN, the slot is free for others.
+func TestRejectedCodeDoesNotOverwriteAnother(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, zigbee.Plain)
 	first, second := adapter.CodeSpec{Key: "first", PIN: "60216021"}, adapter.CodeSpec{Key: "second", PIN: "60226022"}
 	b.lock.Drop(t, 1)
 	if _, err := b.PutCode(t.Context(), b.ref, first); err == nil {
-		t.Fatal("the lock has taken it all the same")
+		t.Fatal("the lock has accepted it nevertheless")
 	}
 	for _, spec := range []adapter.CodeSpec{second, first} {
 		if _, err := b.PutCode(t.Context(), b.ref, spec); err != nil {
@@ -284,6 +310,6 @@ func TestACodeThatWasNotTakenDoesNotOverwriteAnother(t *testing.T) {
 	}
 	shown := slices.Collect(maps.Values(b.codes()))
 	if !slices.Contains(shown, first.PIN) || !slices.Contains(shown, second.PIN) {
-		t.Error("one has taken the place of the other")
+		t.Error("one code has overwritten the other")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What a lock says of its bolt, as Zigbee2MQTT publishes it.
+// States of a bolt as published by Zigbee2MQTT.
 const (
 	isLocked   = `{"state":"LOCK","lock_state":"locked","battery":77}`
 	isUnlocked = `{"state":"UNLOCK","lock_state":"unlocked","battery":77}`
@@ -17,30 +17,37 @@ const (
 	otherStuck = `{"state":"UNLOCK","lock_state":"not_fully_locked","battery":76}`
 )
 
-// A command that was published is not sent again, whatever the bolt does then: it may have got through. That the bolt is jammed is told
-// with where the command was to move it.
-func TestCommandThatMeetsAJamIsNotOneThatWasNotSent(t *testing.T) {
+// A published command is not repeated, whatever the bolt does, because it may have been executed. A jam is reported
+// with the direction of the command.
+func TestJammedCommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
-		retained string   // how the lock was last seen, by the broker; empty: it does not say
-		before   string   // and by us
+		retained string   // retained state at the broker; empty: none
+		before   string   // last state seen by the adapter
 		lock     bool     // otherwise unlock
-		says     []string // after a second each
+		says     []string // messages, one per second
 		state    adapter.State
-		jammed   bool // is told
+		jammed   bool // a jam is reported
 	}{
 		{name: "it unlocks", before: isLocked, says: []string{isUnlocked}, state: adapter.Confirmed},
-		{name: "it jams on its way to unlock", before: isLocked, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it jams on its way to lock", before: isUnlocked, lock: true, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it was jammed, and still is", before: isStuck, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
-		{name: "it was jammed, and still is on its way to lock", before: isStuck, lock: true, says: []string{isStuck}, state: adapter.Accepted, jammed: true},
+		{name: "it jams on its way to unlock", before: isLocked, says: []string{isStuck}, state: adapter.Accepted,
+			jammed: true},
+		{name: "it jams on its way to lock", before: isUnlocked, lock: true, says: []string{isStuck},
+			state: adapter.Accepted, jammed: true},
+		{name: "it was jammed, and still is", before: isStuck, says: []string{isStuck}, state: adapter.Accepted,
+			jammed: true},
+		{name: "it was jammed, and still is on its way to lock", before: isStuck, lock: true, says: []string{isStuck},
+			state: adapter.Accepted, jammed: true},
 		{name: "it was jammed, and says nothing", before: isStuck},
 		{name: "it was jammed, by what is retained, and says nothing", retained: isStuck, lock: true},
 		{name: "it was jammed, and speaks of something else", before: isStuck, says: []string{otherStuck}},
-		{name: "it was jammed, and moves", before: isStuck, lock: true, says: []string{isStuck, isLocked}, state: adapter.Confirmed},
-		{name: "it was jammed, and opens", before: isStuck, says: []string{isStuck, isUnlocked}, state: adapter.Confirmed},
-		{name: "it is half way for a while", before: isLocked, says: []string{isStuck, isUnlocked}, state: adapter.Confirmed},
+		{name: "it was jammed, and moves", before: isStuck, lock: true, says: []string{isStuck, isLocked},
+			state: adapter.Confirmed},
+		{name: "it was jammed, and opens", before: isStuck, says: []string{isStuck, isUnlocked},
+			state: adapter.Confirmed},
+		{name: "it is half way for a while", before: isLocked, says: []string{isStuck, isUnlocked},
+			state: adapter.Confirmed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +79,8 @@ func TestCommandThatMeetsAJamIsNotOneThatWasNotSent(t *testing.T) {
 					move = a.Lock
 				}
 				state, err := move(t.Context(), l.ref)
-				if state != c.state || c.state == "" && adapter.ClassOf(err) != adapter.Unconfirmed || c.state != "" && err != nil || sent != 1 {
+				if state != c.state || c.state == "" && adapter.ClassOf(err) != adapter.Unconfirmed ||
+					c.state != "" && err != nil || sent != 1 {
 					t.Errorf("%q, %v, after %d commands", state, err, sent)
 				}
 				var jams []bool
@@ -82,15 +90,15 @@ func TestCommandThatMeetsAJamIsNotOneThatWasNotSent(t *testing.T) {
 					}
 				}
 				if told := len(jams) == 1 && jams[0] == c.lock; told != c.jammed || len(jams) > 1 {
-					t.Errorf("told are jams %v", jams)
+					t.Errorf("jams: %v", jams)
 				}
 			})
 		})
 	}
 }
 
-// A lock may say only later that its bolt is jammed: of a command from long ago it is none any more.
-func TestJamThatIsToldLateIsThatOfTheCommand(t *testing.T) {
+// A lock may report a jam later. It is not attributed to an old command.
+func TestLateJamBelongsToCommand(t *testing.T) {
 	t.Parallel()
 	for after, locked := range map[time.Duration]bool{10 * time.Second: false, time.Hour: true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,19 +115,19 @@ func TestJamThatIsToldLateIsThatOfTheCommand(t *testing.T) {
 			for range len(a.hints.Events()) {
 				if e := <-a.hints.Events(); e.Kind == adapter.Jammed {
 					if n++; e.Operation.Locked != locked {
-						t.Errorf("%s later the jam is told as one of locking: %v", after, e.Operation.Locked)
+						t.Errorf("after %s, the jam is reported as one while locking: %v", after, e.Operation.Locked)
 					}
 				}
 			}
 			if n != 1 {
-				t.Errorf("%s later it is told %d times", after, n)
+				t.Errorf("after %s, it is reported %d times", after, n)
 			}
 		})
 	}
 }
 
-// What ends while a command is on its way leaves open what has become of that.
-func TestCommandDuringWhichTheGatewayStopsIsDoubted(t *testing.T) {
+// When the gateway stops during a command, the outcome of the command is unknown.
+func TestCommandIsUnconfirmedWhenGatewayStops(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(a *Adapter){
 		"it stops": func(a *Adapter) { a.receive("z/bridge/state", []byte("offline"), false) },
@@ -142,7 +150,7 @@ func TestCommandDuringWhichTheGatewayStopsIsDoubted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := told(t, lockListed("0xa", "front door", "V")) // without a connection
 		if _, err := a.Unlock(t.Context(), "0xa"); adapter.ClassOf(err) != adapter.GatewayDown {
-			t.Errorf("before it is sent: %v", err)
+			t.Errorf("not sent: %v", err)
 		}
 	})
 }

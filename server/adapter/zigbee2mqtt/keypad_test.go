@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// heard waits until an adapter tells of a change of the slot.
+// noteAlive waits until the adapter reports a change of the slot.
 func heard(t *testing.T, a *zigbee2mqtt.Adapter, slot adapter.CodeRef) {
 	t.Helper()
 	for {
@@ -18,13 +18,13 @@ func heard(t *testing.T, a *zigbee2mqtt.Adapter, slot adapter.CodeRef) {
 				return
 			}
 		case <-t.Context().Done():
-			t.Fatal("nothing is told of the change")
+			t.Fatal("the change is not reported")
 		}
 	}
 }
 
-// The answer to a question and the word that it holds no more arrive together.
-func TestAChangeThatIsToldWhileItsSlotIsReadIsReadToo(t *testing.T) {
+// The response to a read and the report that it is outdated arrive together.
+func TestChangeDuringReadIsReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, zigbee.Plain)
 	direct := b.config
@@ -40,7 +40,7 @@ func TestAChangeThatIsToldWhileItsSlotIsReadIsReadToo(t *testing.T) {
 	for _, pins := range [][2]string{{"60216021", "70317031"}, {"60216022", "70317032"}, {"60216023", "70317033"}} {
 		b.lock.Program(t, 9, pins[0])
 		heard(t, witness, "9")
-		b.until("the slot is to be read", func() bool {
+		b.until("the slot must be read", func() bool {
 			codes, err := b.Codes(t.Context(), b.ref, false)
 			return err == nil && codes.Stale
 		})
@@ -51,7 +51,7 @@ func TestAChangeThatIsToldWhileItsSlotIsReadIsReadToo(t *testing.T) {
 			_, err := b.Codes(t.Context(), b.ref, true)
 			read <- err
 		}()
-		b.until("the lock is asked", func() bool { return b.lock.State(t).Frames > frames })
+		b.until("the lock is read", func() bool { return b.lock.State(t).Frames > frames })
 		b.lock.Program(t, 9, pins[1])
 		heard(t, witness, "9")
 		b.proxy.mute(false)

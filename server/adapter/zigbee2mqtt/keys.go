@@ -8,16 +8,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// put is a code that was sent to a lock. By its key a put whose answer was lost finds its own slot when it is repeated.
+// put is a code that was sent to a lock. A repeated write finds its slot by the key if the response was lost.
 type put struct {
 	slot     int
-	was, pin [sha256.Size]byte // of the PIN that was there before, and of the one that was sent
+	was, pin [sha256.Size]byte // fingerprints of the previous and of the sent PIN
 }
 
-// lateFor is how long what was sent to a lock may still arrive: Zigbee2MQTT gives up after 10 s.
+// lateWriteWindow is how long after sending a write may reach the lock: Zigbee2MQTT gives up after 10 s.
 const lateFor = answerWithin
 
-// note keeps by which key a slot is written, with Adapter.mu held: also where nobody will know what became of that.
+// note records the key of a write, even if its outcome remains unknown; Adapter.mu is held.
 func (l *lock) note(key string, n int, was, pin string) {
 	if key == "" {
 		return
@@ -26,7 +26,7 @@ func (l *lock) note(key string, n int, was, pin string) {
 	l.keys[key] = put{slot: n, was: l.fingerprint(was), pin: l.fingerprint(pin)}
 }
 
-// has says whether what is in a slot was put there by that key, as far as the slot shows; with Adapter.mu held.
+// has reports whether the content of a slot may come from the write with the key; Adapter.mu is held.
 func (l *lock) has(key string, n int, is slot) bool {
 	p, ok := l.keys[key]
 	if key == "" || !ok || p.slot != n || !is.taken() {
@@ -36,7 +36,7 @@ func (l *lock) has(key string, n int, is slot) bool {
 	return is.PIN == "" || mark == p.pin || mark == p.was
 }
 
-// empty takes in that a slot was read as empty; with Adapter.mu held.
+// empty records that a slot was read as empty; Adapter.mu is held.
 func (l *lock) empty(n int) {
 	delete(l.put, n)
 	if time.Since(l.ours[n]) > lateFor {
@@ -44,12 +44,12 @@ func (l *lock) empty(n int) {
 	}
 }
 
-// forgetKeys drops the key of what a slot had, with Adapter.mu held: what is there next is another code.
+// forgetKeys removes the key of a slot, because the next code in the slot is another one; Adapter.mu is held.
 func (l *lock) forgetKeys(n int) {
 	maps.DeleteFunc(l.keys, func(_ string, p put) bool { return p.slot == n })
 }
 
-// isOurs says whether what is in a slot that was just read is to be written over.
+// isOurs reports whether the content of a slot that was just read may be overwritten.
 func (a *Adapter) isOurs(l *lock, spec adapter.CodeSpec, n int, now slot) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

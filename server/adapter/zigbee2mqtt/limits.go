@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// limits takes in how much the lock itself says it holds.
+// applyLimits applies the limits that the lock reports.
 func (l *lock) limits(w wireLimits) {
 	if n := min(w.Users, mostSlots); n > 1 && (l.ends == 0 || n <= l.ends) {
 		l.slots, l.told = n, true
@@ -17,7 +17,7 @@ func (l *lock) limits(w wireLimits) {
 	}
 }
 
-// anew has a lock be asked again how much it holds: another converter, or firmware, may say otherwise.
+// resetLimits makes the next call read the limits again: a new converter or firmware may report others.
 func (l *lock) anew() {
 	l.learned, l.ends = false, 0
 	if !l.told {
@@ -25,13 +25,14 @@ func (l *lock) anew() {
 	}
 }
 
-// lacks says whether it is certain that a lock has no code in a slot.
+// knownEmpty reports whether the slot certainly contains no code.
 func (l *lock) lacks(n int) bool {
 	r, known := l.read[n]
 	return n == 0 || n >= l.slots && l.told || known && r.free()
 }
 
-// learn asks the lock, once after each connection, how many slots it has and how long PINs may be. What it does not tell stays as usual.
+// readLimits reads the limits of the lock, once per connection. Limits that the lock does not report keep their
+// defaults.
 func (a *Adapter) learn(ctx context.Context, l *lock) {
 	a.mu.Lock()
 	learned := l.learned || !l.online() || !l.codes()
@@ -50,7 +51,8 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 	if learned {
 		return
 	}
-	f, err := a.exactly(ctx, l, generalFrame, "read", []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}})
+	attributes := []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}}
+	f, err := a.exactly(ctx, l, generalFrame, "read", attributes)
 	if limits, ok := f.limits(); err == nil && ok {
 		a.mu.Lock()
 		l.limits(limits)
@@ -59,11 +61,12 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		return
 	}
 	if err != nil && !errors.Is(err, errPlain) {
-		a.log.Debug("a lock has not told its limits", "lock", l.ref, "error", err)
+		a.log.Debug("a lock has not reported its limits", "lock", l.ref, "error", err)
 		return
 	}
 	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{
-		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"}, "state_property": limitsProperty,
+		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"},
+		"state_property": limitsProperty,
 	}}, answerWithin, func(w, before *wireState) verdict {
 		switch {
 		case w.Limits == nil:
@@ -71,14 +74,14 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		case before != nil && before.Limits == nil:
 			return isAnswer
 		}
-		// They were asked for before. The answer must not be taken for that of the next question.
+		// They have been read earlier. The response must not be mistaken for the response to the next request.
 		return mayBe
 	})
 	if errors.Is(err, errNoAnswer) && a.alive(ctx) == nil {
 		a.heardNothing(ctx, l)
 	}
 	if err != nil && adapter.ClassOf(err).Retryable() {
-		a.log.Debug("a lock has not told its limits", "lock", l.ref, "error", err)
+		a.log.Debug("a lock has not reported its limits", "lock", l.ref, "error", err)
 		return
 	}
 	a.mu.Lock()

@@ -13,44 +13,66 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What a lock is taken to have that does not tell.
+// Defaults for a lock that does not report its limits.
 const (
 	usualSlots  = 31 // slot 0 and 30 more
 	usualMinPIN = 4
 	usualMaxPIN = 8
 )
 
-// lock is what is known of one lock. All of it is guarded by Adapter.mu, but for turn.
+// lock is the state of one lock. Adapter.mu guards all of it except turn.
 type lock struct {
 	listed
-	visible   bool  // Zigbee2MQTT publishes its PINs
-	masked    bool  // the lock shows none all the same
-	available *bool // by what Zigbee2MQTT says; nil: it does not say
-	unwatched bool  // it is not to say that any more
-	silent    bool  // it did not answer, and has not been heard of since
-	locked    *bool
-	battery   *float64  // 0 to 1
-	jammed    bool      // and that was told, or is from before
-	moving    bool      // a command to the bolt waits for its answer
-	moved     time.Time // when the last one was sent that has not been answered; zero: all have
-	toLocked  bool      // where that was to move it
+	// visible means that Zigbee2MQTT publishes the PINs.
+	visible bool
+	// masked means that the lock hides PINs nevertheless.
+	masked bool
+	// available is the availability that Zigbee2MQTT publishes; nil if none.
+	available *bool
+	// unwatched means that the availability is switched off in Zigbee2MQTT.
+	unwatched bool
+	// silent means that the lock did not answer and has not been heard since.
+	silent bool
+	locked *bool
+	// battery is between 0 and 1.
+	battery *float64
+	// jammed means that the jam has been reported, or is older than the connection.
+	jammed bool
+	// moving means that a command to the bolt waits for its response.
+	moving bool
+	// moved is when the last unanswered command to the bolt was sent; zero if all are answered.
+	moved time.Time
+	// toLocked is the direction of that command.
+	toLocked bool
 
-	learned        bool // what follows was asked for, since we are connected
-	slots          int  // from 0 on
-	told           bool // the lock itself has said that it has so many
-	ends           int  // the first slot that Zigbee2MQTT says it has not, since we are connected; 0: it has not said so
+	// limitsKnown means that the limits below were read since the connection.
+	learned bool
+	// slots is the number of slots, including slot 0.
+	slots int
+	// stateKnown means that the lock itself has reported slots.
+	told bool
+	// slotLimit is the first slot that does not exist according to Zigbee2MQTT since the connection; 0 if unknown.
+	ends           int
 	minPIN, maxPIN int
 
-	last    *wireState                 // the last message
-	read    map[int]reading            // slots that are as they were read
-	keys    map[string]put             // what PutCode put where, by its key
-	put     map[int][sha256.Size]byte  // which PINs, where they are hidden
-	refused map[[sha256.Size]byte]bool // which PINs it has answered to but not taken
-	ours    map[int]time.Time          // slots that are or have just been written
-	waiter  *waiter
+	// lastState is the last message.
+	last *wireState
+	// read holds the slots that are unchanged since they were read.
+	read map[int]reading
+	// keys holds the writes of PutCode by key.
+	keys map[string]put
+	// put holds the fingerprints of written PINs by slot, for hidden PINs.
+	put map[int][sha256.Size]byte
+	// refused holds the fingerprints of PINs that the lock has answered but not accepted.
+	refused map[[sha256.Size]byte]bool
+	// ownWrites holds the times of the last writes by slot.
+	ours   map[int]time.Time
+	waiter *waiter
 
-	pace *rate.Limiter // of operations
-	turn chan struct{} // holds one while nobody speaks to the lock
+	// pace limits the reported operations.
+	pace *rate.Limiter
+	// turn holds one token while no command to the lock runs.
+	turn chan struct{}
 }
 
 type reading struct {
@@ -59,9 +81,19 @@ type reading struct {
 }
 
 func newLock(ref adapter.DeviceRef) *lock {
-	l := &lock{listed: listed{ref: ref}, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]put{},
-		put: map[int][sha256.Size]byte{}, refused: map[[sha256.Size]byte]bool{}, ours: map[int]time.Time{},
-		pace: rate.NewLimiter(lockPace, lockBurst), turn: make(chan struct{}, 1)}
+	l := &lock{
+		listed:  listed{ref: ref},
+		slots:   usualSlots,
+		minPIN:  usualMinPIN,
+		maxPIN:  usualMaxPIN,
+		read:    map[int]reading{},
+		keys:    map[string]put{},
+		put:     map[int][sha256.Size]byte{},
+		refused: map[[sha256.Size]byte]bool{},
+		ours:    map[int]time.Time{},
+		pace:    rate.NewLimiter(lockPace, lockBurst),
+		turn:    make(chan struct{}, 1),
+	}
 	l.turn <- struct{}{}
 	return l
 }
@@ -70,25 +102,26 @@ func (l *lock) online() bool {
 	return !l.disabled && !l.silent && (l.unwatched || l.available == nil || *l.available)
 }
 
-// codes says whether codes can be managed: a code that cannot be asked for cannot be confirmed.
+// codes reports whether codes can be managed. A code that cannot be read cannot be confirmed.
 func (l *lock) codes() bool { return l.able.set && l.able.read }
 
-// forget makes all slots be read again.
+// invalidateSlots discards the slots that were read.
 func (l *lock) forget() {
-	if len(l.read) > 0 { // it may be said as often as anybody likes
+	if len(l.read) > 0 { // avoid allocations for repeated messages
 		l.read = map[int]reading{}
 	}
 }
 
-// waiter waits for the answer to a command. A message is an answer, may be one, or is none.
+// waiter waits for the response to a command. judge decides whether a message is the response.
 type waiter struct {
 	verb   string
-	keys   []string // as Zigbee2MQTT logs them when it fails
+	keys   []string // as in the log of Zigbee2MQTT on failure
 	judge  func(w, before *wireState) verdict
 	maybe  *time.Timer
-	result chan error // takes one
+	result chan error // has capacity 1
 }
 
+// verdict says whether a message is the response to a command.
 type verdict int
 
 const (
@@ -98,8 +131,10 @@ const (
 )
 
 const (
-	answerWithin = 15 * time.Second        // Zigbee2MQTT gives up after 10 s
-	mayBeAfter   = 1500 * time.Millisecond // what may be the answer is it when no better one follows by then
+	// answerTimeout exceeds the 10 s after which Zigbee2MQTT gives up.
+	answerWithin = 15 * time.Second
+	// maybeDelay is how long a possible response waits for a better one.
+	mayBeAfter = 1500 * time.Millisecond
 )
 
 func (w *waiter) done(err error) {
@@ -109,14 +144,14 @@ func (w *waiter) done(err error) {
 	}
 }
 
-// fail ends what waits for the lock.
+// fail ends the waiting command with err.
 func (l *lock) fail(err error) {
 	if l.waiter != nil {
 		l.waiter.done(err)
 	}
 }
 
-// begin waits until nobody else speaks to the lock. What it returns lets the next.
+// acquire acquires the turn to send commands to the lock.
 func (l *lock) begin(ctx context.Context) (func(), error) {
 	select {
 	case <-l.turn:
@@ -126,8 +161,8 @@ func (l *lock) begin(ctx context.Context) (func(), error) {
 	}
 }
 
-// command sends one command and waits for its answer; judge is called with a.mu held. It fails with GatewayDown,
-// AuthRevoked, NotFound, Unconfirmed, as failure says, and with errNoAnswer.
+// command sends one command and waits for its response; judge is called with a.mu held. It fails with GatewayDown,
+// AuthRevoked, NotFound, Unconfirmed, like failure, and with errNoAnswer.
 func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map[string]any, within time.Duration,
 	judge func(w, before *wireState) verdict) (err error) {
 	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, verb)
@@ -145,7 +180,7 @@ func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map
 	a.mu.Unlock()
 	switch {
 	case gone:
-		return adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more")
+		return adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock")
 	case s == nil && failed != nil:
 		return failed
 	case s == nil:
@@ -173,7 +208,7 @@ func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map
 	return errNoAnswer
 }
 
-// heardNothing notes that a lock did not answer though there was time.
+// heardNothing records that a lock did not answer before the timeout.
 func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 	if ctx.Err() != nil {
 		return
@@ -185,8 +220,8 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 	a.turned(l, was)
 }
 
-// published takes in what a lock publishes; with a.mu held. What the broker has retained was told at some other time: it
-// says how the lock was last seen, and is neither a sign of life, nor an answer, nor anything that is done now.
+// published processes the state that a lock publishes; a.mu is held. A retained message has an unknown age: it shows
+// the last known state, but it is not a sign of life, a response, or a new operation.
 func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	w, ok := readState(payload)
 	if !ok {
@@ -194,7 +229,7 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	}
 	if !a.hasRoom(l, w) {
 		a.crowded.Do(func() {
-			a.log.Warn("the locks have more places for codes than are remembered; those of some are ignored", "lock", l.ref)
+			a.log.Warn("the locks have more slots than the server can store; some are ignored", "lock", l.ref)
 		})
 		w.Slots = nil
 	}
@@ -229,7 +264,8 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	}
 }
 
-// hasRoom says whether the slots of a message may be remembered beside those of other locks; with a.mu held.
+// hasRoom reports whether the slots of a message fit into the limit in addition to those of other locks; a.mu is
+// held.
 func (a *Adapter) hasRoom(l *lock, w *wireState) bool {
 	n := max(len(w.Slots), len(l.read))
 	for _, other := range a.locks {
@@ -245,8 +281,8 @@ func (a *Adapter) hasRoom(l *lock, w *wireState) bool {
 	return n <= mostTold
 }
 
-// follow takes over slots that have become others: only an answer of the lock does that, whoever asked. So what was
-// taken for an answer too early is put right by the real one.
+// follow adopts changed slots: only a response of the lock changes them, whatever caused it. This corrects a message
+// that was mistaken for a response.
 func (a *Adapter) follow(l *lock, w, before *wireState) {
 	if before == nil {
 		return
@@ -268,7 +304,7 @@ func (a *Adapter) follow(l *lock, w, before *wireState) {
 	}
 }
 
-// status notes the bolt and the battery.
+// status updates the bolt and the battery.
 func (a *Adapter) status(l *lock, w *wireState) {
 	changed := false
 	if w.State == "LOCK" || w.State == "UNLOCK" {
@@ -286,14 +322,14 @@ func (a *Adapter) status(l *lock, w *wireState) {
 	}
 }
 
-// ownFor is how long the lock's word of a change is taken to be about our own write.
+// ownWriteWindow is how long after a write the lock's report of a change is attributed to that write.
 const ownFor = 5 * time.Second
 
-// programmed takes in that codes were changed: ours, or at the keypad.
+// programmed processes a report that codes were changed, by this adapter or at the keypad.
 func (a *Adapter) programmed(l *lock, w *wireState) {
 	e := adapter.Event{Kind: adapter.CodesChanged, Device: l.ref}
 	switch {
-	case w.ActionUser == nil || *w.ActionUser < 0 || *w.ActionUser >= l.slots: // whichever it was
+	case w.ActionUser == nil || *w.ActionUser < 0 || *w.ActionUser >= l.slots:
 		l.forget()
 	default:
 		n := *w.ActionUser
@@ -303,7 +339,7 @@ func (a *Adapter) programmed(l *lock, w *wireState) {
 			delete(l.put, n)
 			clear(l.refused)
 		}
-		if w.Source != "rf" { // what is told late about our own write leaves its key
+		if w.Source != "rf" { // a late report about an own write keeps its key
 			l.forgetKeys(n)
 		}
 	}
@@ -312,7 +348,7 @@ func (a *Adapter) programmed(l *lock, w *wireState) {
 
 func refOf(n int) adapter.CodeRef { return adapter.CodeRef(strconv.Itoa(n)) }
 
-// slotOf is the slot of a code's reference, 0 where there is none.
+// slotOf returns the slot of a reference, or 0 if the lock has no such slot.
 func (l *lock) slotOf(ref adapter.CodeRef) int {
 	n := numberOf(ref)
 	if n >= l.slots {
@@ -321,7 +357,7 @@ func (l *lock) slotOf(ref adapter.CodeRef) int {
 	return n
 }
 
-// numberOf is the slot of a code's reference, whether a lock has it or not; 0: it is none.
+// numberOf returns the slot of a reference, whether the lock has it or not, or 0 if the reference is invalid.
 func numberOf(ref adapter.CodeRef) int {
 	n, err := strconv.Atoi(string(ref))
 	if err != nil || n < 1 || n >= mostSlots {
@@ -330,12 +366,12 @@ func numberOf(ref adapter.CodeRef) int {
 	return n
 }
 
-// fingerprint tells the PINs that we put apart, where the lock does not show them.
+// fingerprint identifies a written PIN on locks that hide PINs.
 func (l *lock) fingerprint(pin string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(string(l.ref) + "/" + pin))
 }
 
-// operationID is the same for all who hear of an operation; empty where nothing in the message is its own.
+// operationID returns an identifier that is equal in all servers; empty if the message has no timestamp.
 func operationID(l *lock, w *wireState) string {
 	if w.seen == "" {
 		return ""

@@ -12,39 +12,45 @@ import (
 )
 
 const (
-	mostPacket     = adapter.GatewayBurst // bytes of a packet: the list of devices has some kilobytes for each
-	mostState      = 256 << 10            // of what a lock publishes
-	mostObjects    = 50_000               // of a message: each takes some hundred bytes once it is read
-	mostProperties = 4096                 // of a message: each byte takes ten
-	mostWaiting    = 64                   // messages that are received before they are taken in
-	publication    = 3                    // the kind of packet that is a message (MQTT 5, section 2.1.2)
+	// maxPacketSize is in bytes; the list of devices has some kilobytes per device.
+	mostPacket = adapter.GatewayBurst
+	// maxStateSize is the maximum size of a lock's state in bytes.
+	mostState = 256 << 10
+	// maxObjects is per message; each takes some hundred bytes after decoding.
+	mostObjects = 50_000
+	// maxPropertiesSize is in bytes per message; each byte takes ten after decoding.
+	mostProperties = 4096
+	// maxWaiting is the maximum number of received messages that wait for processing.
+	mostWaiting = 64
+	// publication is the packet type PUBLISH (MQTT 5, section 2.1.2).
+	publication = 3
 )
 
-// sane says whether a message is worth reading.
+// sane reports whether a message is within the limits.
 func sane(payload []byte) bool {
 	return len(payload) <= mostState || bytes.Count(payload, []byte("{")) <= mostObjects
 }
 
-// measured is a connection to a broker that ends where it announces a packet, or properties, that are too large (MQTT 5,
-// section 2.1.4): the client would make room for them. A large message is received once those before it have been taken
-// in, and there is room beside the large ones of others.
+// limitedConn is a connection to a broker that fails when the broker announces a packet or properties that are too
+// large (MQTT 5, section 2.1.4), because the client would allocate memory for them. A large message is received when
+// the messages before it are processed and its memory is acquired.
 type measured struct {
 	net.Conn
-	rest  int // of the packet that is being received
-	size  int // that is being read
+	rest  int // bytes that remain of the current packet
+	size  int // of the packet whose header is being read
 	shift int // of the next digit of size
 	kind  byte
 	begun bool
 	head  head
 
-	pace  adapter.Pace    // of packets
-	open  context.Context // until the connection is closed
+	pace  adapter.Pace    // limits the packets
+	open  context.Context // ends when the connection is closed
 	close func()
-	idle  chan struct{} // is sent to when nothing is left to take in
+	idle  chan struct{} // receives when all messages are processed
 
 	mu      sync.Mutex
-	waiting int    // messages that are received, and not taken in yet
-	leave   func() // gives up the room of the large one, which is the first of these; nil: none is large
+	waiting int    // received messages that are not processed yet
+	leave   func() // releases the memory of the large message, which is the first of these; nil if none is large
 }
 
 func measure(c net.Conn) *measured {
@@ -53,8 +59,9 @@ func measure(c net.Conn) *measured {
 	return p
 }
 
-var errPacket = errors.New("the broker announces a packet, or properties of one, that are larger than any should be")
+var errPacket = errors.New("the broker announces a packet, or properties of a packet, above the size limit")
 
+// Read implements net.Conn.
 func (p *measured) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	for got := b[:n]; len(got) > 0; {
@@ -92,18 +99,18 @@ func (p *measured) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// head is the beginning of a message: the length of its topic and the topic, its number where it has one, and the length
-// of its properties (MQTT 5, section 3.3.2).
+// head parses the beginning of a message: the length of its topic, the topic, its packet identifier if any, and the
+// length of its properties (MQTT 5, section 3.3.2).
 type head struct {
-	marked bool // it has a number
-	taken  int  // bytes, before that length
-	before int  // of all that is before that length
+	marked bool // the message has a packet identifier
+	taken  int  // parsed bytes before the length of the properties
+	before int  // total bytes before the length of the properties
 	size   int  // of the properties
 	shift  int  // of the next digit of size
 	over   bool
 }
 
-// take takes in what comes next, and says whether the properties are as few as they may be.
+// parse parses the next bytes, and reports whether the properties are within the limit.
 func (h *head) take(b []byte) bool {
 	for len(b) > 0 && !h.over {
 		switch {
@@ -131,7 +138,7 @@ func (h *head) take(b []byte) bool {
 	return true
 }
 
-// announced waits until the message of p.size may be received. It fails when the connection is closed.
+// awaitMemory waits until the message of p.size may be received. It fails when the connection is closed.
 func (p *measured) announced() error {
 	if p.size <= adapter.SmallAnswer {
 		p.mu.Lock()
@@ -150,7 +157,7 @@ func (p *measured) announced() error {
 	if err != nil {
 		return net.ErrClosed
 	}
-	late := time.AfterFunc(adapter.LargeWithin, func() { p.Close() }) //nolint:errcheck // whoever reads is told
+	late := time.AfterFunc(adapter.LargeWithin, func() { p.Close() }) //nolint:errcheck // the reader gets the error
 	once := sync.OnceFunc(func() { late.Stop(); leave() })
 	closed := context.AfterFunc(p.open, once)
 	p.mu.Lock()
@@ -166,7 +173,7 @@ func (p *measured) alone() bool {
 	return p.waiting == 0
 }
 
-// taken says that the first message that waited has been taken in.
+// processed records that the first waiting message has been processed.
 func (p *measured) taken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,13 +184,13 @@ func (p *measured) taken() {
 	if p.waiting--; p.waiting == 0 {
 		select {
 		case p.idle <- struct{}{}:
-		default: // it has been told already
+		default:
 		}
 	}
 }
 
-// Write fails, and ends the connection, where the broker does not read: the client would wait for ever, with all who
-// have something to send.
+// Write implements net.Conn. It fails and closes the connection when the broker does not read. Otherwise the client
+// would block forever, together with all other senders.
 func (p *measured) Write(b []byte) (int, error) {
 	err := p.SetWriteDeadline(time.Now().Add(packetWithin))
 	n := 0
@@ -191,12 +198,12 @@ func (p *measured) Write(b []byte) (int, error) {
 		n, err = p.Conn.Write(b)
 	}
 	if err != nil {
-		p.Close() //nolint:errcheck // the other error is told
+		p.Close() //nolint:errcheck // the other error is returned
 	}
 	return n, err
 }
 
-// Close also lets go whoever waits to receive something large.
+// Close implements net.Conn. It also ends the wait for memory.
 func (p *measured) Close() error {
 	p.close()
 	return p.Conn.Close()

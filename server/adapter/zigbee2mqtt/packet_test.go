@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// said is a connection on which something was received, a few bytes at a time.
+// coordinators is a connection that receives data, a few bytes at a time.
 type said struct {
 	net.Conn
 	*bytes.Reader
@@ -29,22 +29,26 @@ func packet(size int) []byte {
 	return append(binary.AppendUvarint([]byte{0x30}, uint64(size)), make([]byte, size)...)
 }
 
-func TestPacketsThatAreTooLargeEndTheConnection(t *testing.T) {
+func TestTooLargePacketsEndTheConnection(t *testing.T) {
 	t.Parallel()
 	good := bytes.Join([][]byte{packet(0), packet(1), packet(127), packet(128), packet(20_000), packet(0)}, nil)
 	for _, atOnce := range []int{1, 2, 3, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
-		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1), {0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80}, binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
-			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)), atOnce})); !errors.Is(err, errPacket) {
+		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1),
+			{0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80},
+			binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
+			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)),
+				atOnce})); !errors.Is(err, errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, bad, err)
 			}
 		}
 	}
 }
 
-// published is a message as a broker sends it, with the length of its properties as it says that to be.
+// published is a message of a broker, with the given length of its properties.
 func published(qos byte, topic int, says []byte, rest int) []byte {
 	body := append([]byte{byte(topic >> 8), byte(topic)}, bytes.Repeat([]byte{0x80}, topic)...)
 	if qos > 0 {
@@ -54,36 +58,40 @@ func published(qos byte, topic int, says []byte, rest int) []byte {
 	return append(binary.AppendUvarint([]byte{0x30 | qos<<1}, uint64(len(body))), body...)
 }
 
-// Each property is far larger in memory than the five bytes that it may be sent with.
-func TestMessagesOfManyPropertiesEndTheConnection(t *testing.T) {
+// Each property takes far more memory than its five bytes in the message.
+func TestTooManyPropertiesEndTheConnection(t *testing.T) {
 	t.Parallel()
 	long := func(size int) []byte { return binary.AppendUvarint(nil, uint64(size)) }
-	good := []byte{0x30, 0, 0x30, 1, 0, 0x32, 3, 0, 1, 0x80, 0xd0, 0} // those that end too early are the client's to refuse
+	good := []byte{0x30, 0, 0x30, 1, 0, 0x32, 3, 0, 1, 0x80, 0xd0, 0} // truncated ones are rejected by the client
 	var bad [][]byte
 	for qos := range byte(3) {
 		for _, topic := range []int{0, 1, 200, 60_000} {
 			for _, size := range []int{0, 1, 127, 128, mostProperties} {
 				good = append(good, published(qos, topic, long(size), size+3)...)
 			}
-			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f}, {0x80, 0x80, 0x80, 0x80, 0}} {
+			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f},
+				{0x80, 0x80, 0x80, 0x80, 0}} {
 				bad = append(bad, published(qos, topic, says, 10))
 			}
 		}
 	}
 	for _, atOnce := range []int{1, 2, 3, 7, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
 		for _, message := range bad {
-			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err, errPacket) {
+			if _, err := io.ReadAll(measure(said{nil,
+				bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err,
+				errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, message[:8], err)
 			}
 		}
 	}
 }
 
-// The client would keep whatever a broker sends faster than it is taken in.
-func TestLargeMessagesAreReceivedOnceThoseBeforeThemAreTakenIn(t *testing.T) {
+// The client would store all messages that arrive faster than they are processed.
+func TestLargeMessageWaitsForProcessing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -104,10 +112,10 @@ func TestLargeMessagesAreReceivedOnceThoseBeforeThemAreTakenIn(t *testing.T) {
 				got.Add(1)
 			}
 		}()
-		for n, want := range []int32{1, 2, 4, 4, 4} { // the small one after the last large one waits for nothing
+		for n, want := range []int32{1, 2, 4, 4, 4} { // the small message after the last large one waits for nothing
 			synctest.Wait()
 			if got.Load() != want {
-				t.Errorf("%d messages are received once %d are taken in, want %d", got.Load(), n, want)
+				t.Errorf("%d messages are received after %d are processed, want %d", got.Load(), n, want)
 			}
 			if n < 4 {
 				p.taken()
@@ -116,10 +124,12 @@ func TestLargeMessagesAreReceivedOnceThoseBeforeThemAreTakenIn(t *testing.T) {
 	})
 }
 
-// Whoever announces much and sends little, or whose connection ends meanwhile, keeps no room from others.
-func TestLargeMessagesThatDoNotComeMakeRoom(t *testing.T) {
+// A peer that announces much and sends little, or disconnects, must not block others.
+func TestMissingLargeMessageReleasesMemory(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*measured){"it is late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) }, "it is closed": func(p *measured) { p.Close() }} {
+	for name, end := range map[string]func(*measured){"it is " +
+		"late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) },
+		"it is closed": func(p *measured) { p.Close() }} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
@@ -141,8 +151,8 @@ func TestLargeMessagesThatDoNotComeMakeRoom(t *testing.T) {
 	}
 }
 
-// A gateway that sends its whole network again and again, or floods of what is small, has the server do little else.
-func TestPacketsArePaced(t *testing.T) {
+// A gateway that sends its network repeatedly, or floods of small messages, must not occupy the server.
+func TestPacketsAreRateLimited(t *testing.T) {
 	t.Parallel()
 	for size, aSecond := range map[int]int{1 << 20: 1, 100: 4096} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,7 +174,9 @@ func TestPacketsArePaced(t *testing.T) {
 				}
 				p.taken()
 				atOnce := 8 * aSecond
-				if got, want := time.Since(begin).Round(10*time.Millisecond), time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 || (n+1)%aSecond == 0 && got != max(want, 0) {
+				if got, want := time.Since(begin).Round(10*time.Millisecond),
+					time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 ||
+					(n+1)%aSecond == 0 && got != max(want, 0) {
 					t.Fatalf("message %d of %d bytes is received after %s, want %s", n, size, got, want)
 				}
 			}
@@ -173,7 +185,7 @@ func TestPacketsArePaced(t *testing.T) {
 }
 
 // The client writes with its locks held.
-func TestABrokerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+func TestWriteToBlockedBrokerTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -184,7 +196,7 @@ func TestABrokerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 		if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("the connection goes on: %v", err)
+			t.Errorf("the connection continues: %v", err)
 		}
 	})
 }

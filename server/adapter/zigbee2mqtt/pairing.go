@@ -7,11 +7,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// coordinators are the IEEE addresses of the network's coordinator as Zigbee2MQTT has told them, nil: not yet. Old versions
-// have it among the devices only.
+// coordinators holds the IEEE addresses of the network's coordinator that Zigbee2MQTT has published, nil if not yet.
+// Old versions publish it only among the devices.
 type coordinators struct{ info, devices *string }
 
-// gateway is which it is; false: it is not known yet.
+// gateway returns the identity of the gateway, and false while it is unknown.
 func (c coordinators) gateway() (string, bool) {
 	switch {
 	case c.info != nil && *c.info != "":
@@ -22,26 +22,27 @@ func (c coordinators) gateway() (string, bool) {
 	return "", false
 }
 
-// meeting is what Config.Met says of a gateway.
+// gatewayCheck is a call of Config.CheckGateway and its result.
 type meeting struct {
 	gateway string
 	began   time.Time
 	over    bool
-	later   bool // another follows
+	later   bool // another check is scheduled
 	err     error
 }
 
-// meetAgain is after how long a gateway is met again that was to be left alone, or that says that it is another one.
+// gatewayCheckInterval is the minimum interval between two checks.
 const meetAgain = 5 * time.Second
 
-// meet tells Config.Met which gateway it is, one after another where it says several things over one connection; with a.mu held.
+// checkGateway starts Config.CheckGateway with the identity of the gateway. Checks run one at a time if the identity
+// changes during a connection; a.mu is held.
 func (a *Adapter) meet() {
 	gateway, known := a.bridge.said.gateway()
 	m := a.bridge.meeting
 	switch {
 	case a.config.Met == nil || !known || a.running.Err() != nil || m != nil && m.gateway == gateway:
 		return
-	case m != nil && !m.over: // it follows
+	case m != nil && !m.over: // the end of the running check starts the next one
 		return
 	case m != nil && time.Since(m.began) < meetAgain:
 		a.meetLater(m)
@@ -61,7 +62,7 @@ func (a *Adapter) meet() {
 	})
 }
 
-// meetLater has another meeting follow, once; with a.mu held.
+// scheduleGatewayCheck schedules another check, once; a.mu is held.
 func (a *Adapter) meetLater(m *meeting) {
 	if !m.later {
 		m.later = true
@@ -78,7 +79,8 @@ func (a *Adapter) meetOnceMore(m *meeting) {
 	}
 }
 
-// unmet is why a gateway is left alone: it has not said yet which it is, or Config.Met has failed; with a.mu held.
+// gatewayUnchecked returns why the gateway must not be used yet: its identity is unknown, or Config.CheckGateway has
+// failed; a.mu is held.
 func (a *Adapter) unmet() *absence {
 	gateway, known := a.bridge.said.gateway()
 	switch m := a.bridge.meeting; {
@@ -87,5 +89,5 @@ func (a *Adapter) unmet() *absence {
 	case m != nil && m.over && m.err != nil:
 		return &absence{m.err, true}
 	}
-	return &absence{adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has not said yet which network it has"), false}
+	return &absence{adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has not published its network yet"), false}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// strange is an adapter without a connection that has everything told of one, and who was met.
+// strange returns an adapter without a connection that receives messages, and the checked gateways.
 func strange(t *testing.T, verdict error) (a *Adapter, met chan string) {
 	t.Helper()
 	met = make(chan string, 10)
@@ -36,37 +36,38 @@ func (a *Adapter) absent() error {
 	return nil
 }
 
-// Nobody is let to a network before it has said, over this connection, which it is, in whichever order it says things.
-func TestNetworksAreMetBeforeAnythingElse(t *testing.T) {
+// The network is not used before its identity is known over this connection, in any order of the messages.
+func TestGatewayIsCheckedFirst(t *testing.T) {
 	t.Parallel()
-	const info, devices = `{"coordinator":{"ieee_address":"0x00124B0014D9A1F0"}}`, `[{"ieee_address":"0x00124b0014d9a1f0","type":"Coordinator"}]`
+	const info, devices = `{"coordinator":{"ieee_address":"0x00124B0014D9A1F0"}}`,
+		`[{"ieee_address":"0x00124b0014d9a1f0","type":"Coordinator"}]`
 	for name, told := range map[string][][2]string{
-		"the settings first":          {{"bridge/info", info}, {"bridge/devices", devices}},
-		"the devices first":           {{"bridge/devices", devices}, {"bridge/info", info}},
-		"an old one, settings first":  {{"bridge/info", `{}`}, {"bridge/devices", devices}},
-		"an old one, devices first":   {{"bridge/devices", devices}, {"bridge/info", `{}`}},
-		"one that is told of its own": {{"bridge/info", info}},
+		"the settings first":         {{"bridge/info", info}, {"bridge/devices", devices}},
+		"the devices first":          {{"bridge/devices", devices}, {"bridge/info", info}},
+		"an old one, settings first": {{"bridge/info", `{}`}, {"bridge/devices", devices}},
+		"an old one, devices first":  {{"bridge/devices", devices}, {"bridge/info", `{}`}},
+		"one with its own identity":  {{"bridge/info", info}},
 	} {
 		a, met := strange(t, nil)
 		if a.absent() == nil {
-			t.Errorf("%s: it is reached before it has said anything", name)
+			t.Errorf("%s: it is used before its identity is known", name)
 		}
 		for _, m := range told {
 			a.receive("z/"+m[0], []byte(m[1]), true)
 		}
 		if err := a.absent(); err != nil || len(met) != 1 {
-			t.Errorf("%s: %v, met %d times", name, err, len(met))
+			t.Errorf("%s: %v, %d checks", name, err, len(met))
 		}
 		if got := <-met; got != "0x00124b0014d9a1f0" {
 			t.Errorf("%s: it is %q", name, got)
 		}
-		a.bridge.reset() // the connection was lost: the same address may lead elsewhere
+		a.bridge.reset() // after a reconnection, the same address may lead to another network
 		if a.absent() == nil {
-			t.Errorf("%s: it is reached again before it has said anything", name)
+			t.Errorf("%s: it is used again before its identity is known", name)
 		}
 		a.receive("z/bridge/devices", []byte(`[]`), true)
 		if a.absent() == nil {
-			t.Errorf("%s: what was said before counts", name)
+			t.Errorf("%s: the earlier identity counts", name)
 		}
 		a.receive("z/bridge/info", []byte(`{"coordinator":{"ieee_address":"0x00124b0014d9a1f1"}}`), true)
 		if err := a.absent(); err != nil || <-met != "0x00124b0014d9a1f1" {
@@ -75,7 +76,7 @@ func TestNetworksAreMetBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-func TestNetworkThatIsAnothersIsLeftAlone(t *testing.T) {
+func TestRejectedGatewayIsNotUsed(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("it is another's")
 	a, met := strange(t, refused)
@@ -85,16 +86,16 @@ func TestNetworkThatIsAnothersIsLeftAlone(t *testing.T) {
 	}
 	a.receive("z/bridge/info", []byte(`{"coordinator":{"ieee_address":"0x1"}}`), true)
 	if err := a.absent(); !errors.Is(err, refused) || len(met) != 1 {
-		t.Errorf("said once more: %v, met %d times", err, len(met))
+		t.Errorf("repeated: %v, %d checks", err, len(met))
 	}
-	a.meetOnceMore(a.bridge.meeting) // as after a while
+	a.meetOnceMore(a.bridge.meeting) // as after gatewayCheckInterval
 	if err := a.absent(); !errors.Is(err, refused) || len(met) != 2 {
-		t.Errorf("a while after: %v, met %d times", err, len(met))
+		t.Errorf("later: %v, %d checks", err, len(met))
 	}
 }
 
-// A broker may say as often as it likes that it is another network: each is met in a transaction.
-func TestNetworksThatChangeAreMetOneAfterAnother(t *testing.T) {
+// A broker may change the identity arbitrarily often. Each check runs a transaction.
+func TestGatewayChecksAreSequential(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, met := strange(t, nil)
@@ -103,16 +104,16 @@ func TestNetworksThatChangeAreMetOneAfterAnother(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(met) != 1 {
-			t.Errorf("met %d times", len(met))
+			t.Errorf("%d checks", len(met))
 		}
 		if a.absent() == nil {
-			t.Error("it is reached before the network has been met that it has now")
+			t.Error("it is used before its current network was checked")
 		}
 		time.Sleep(meetAgain)
 		synctest.Wait()
 		<-met
 		if last := <-met; last != "0x999" || a.absent() != nil {
-			t.Errorf("met %s, %v", last, a.absent())
+			t.Errorf("checked %s, %v", last, a.absent())
 		}
 	})
 }

@@ -11,21 +11,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// wireResponse is what Zigbee2MQTT answers to a request about itself (zigbee2mqtt.io, "MQTT topics and messages",
-// zigbee2mqtt/bridge/request). The transaction is that of the request.
+// wireResponse is the response of Zigbee2MQTT to a request (zigbee2mqtt.io, "MQTT topics and messages",
+// zigbee2mqtt/bridge/request). Transaction is that of the request.
 type wireResponse struct {
 	Transaction string          `json:"transaction"`
 	Status      string          `json:"status"`
-	Error       string          `json:"error"` // may hold a PIN
+	Error       string          `json:"error"` // may contain a PIN
 	Data        json.RawMessage `json:"data"`
 }
 
-// healthWithin is how long Zigbee2MQTT may take to say that it is well: it asks nobody.
+// healthTimeout is how long Zigbee2MQTT may take for a health check, which needs no radio.
 const healthWithin = 5 * time.Second
 
-// request asks Zigbee2MQTT something and waits for the answer to that. It fails like session.publish, with
-// errNoAnswer, as failure says, and with GatewayDown.
-func (a *Adapter) request(ctx context.Context, what string, payload map[string]any, within time.Duration) (_ json.RawMessage, err error) {
+// request sends a request to Zigbee2MQTT and waits for its response. It fails like session.publish, with errNoAnswer,
+// like failure, and with GatewayDown.
+func (a *Adapter) request(ctx context.Context, what string, payload map[string]any,
+	within time.Duration) (_ json.RawMessage, err error) {
 	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, what)
 	defer func() { adapter.Traced(span, err) }()
 	payload["transaction"] = rand.Text()
@@ -61,7 +62,7 @@ func (a *Adapter) request(ctx context.Context, what string, payload map[string]a
 	return nil, errNoAnswer
 }
 
-// responded takes in an answer; with a.mu held.
+// responded delivers a response to its request; a.mu is held.
 func (a *Adapter) responded(payload []byte) {
 	var w wireResponse
 	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil {
@@ -73,12 +74,12 @@ func (a *Adapter) responded(payload []byte) {
 	}
 }
 
-// alive fails with GatewayDown when Zigbee2MQTT does not answer though its connection stands, as a process does that
-// hangs. The broker tells of that only much later.
+// checkHealth fails with GatewayDown when Zigbee2MQTT is connected but does not answer, as a process does that hangs.
+// The broker reports that much later.
 func (a *Adapter) alive(ctx context.Context) error {
 	_, err := a.request(ctx, "health_check", map[string]any{}, healthWithin)
 	if !errors.Is(err, errNoAnswer) || ctx.Err() != nil {
-		return nil // it has answered, or something else is wrong that others tell better
+		return nil // it has answered, or another call will report a better error
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +88,7 @@ func (a *Adapter) alive(ctx context.Context) error {
 		for _, l := range a.locks {
 			l.fail(errHangs)
 		}
-		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing will fail
 		if !a.bridge.asked {
 			a.bridge.asked = true
 			go a.awaken()
@@ -96,9 +97,10 @@ func (a *Adapter) alive(ctx context.Context) error {
 	return errHangs
 }
 
-var errHangs = adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT does not answer, although its connection to the broker stands: it hangs; look at its machine, or restart it")
+var errHangs = adapter.Errorf(adapter.GatewayDown,
+	"Zigbee2MQTT does not answer, although it is connected to the broker: it hangs; check its machine, or restart it")
 
-// awaken asks a Zigbee2MQTT that hangs until it is heard of.
+// probeUntilAlive sends health checks to a Zigbee2MQTT that hangs until it is heard.
 func (a *Adapter) awaken() {
 	pause := time.NewTicker(time.Second)
 	defer pause.Stop()
@@ -110,7 +112,7 @@ func (a *Adapter) awaken() {
 		if !asked {
 			return
 		}
-		_, _ = a.request(a.running, "health_check", map[string]any{}, healthWithin) // its answer is a sign of life
+		_, _ = a.request(a.running, "health_check", map[string]any{}, healthWithin) // any response is a sign of life
 		select {
 		case <-pause.C:
 		case <-a.running.Done():
@@ -118,7 +120,7 @@ func (a *Adapter) awaken() {
 	}
 }
 
-// heard notes a sign of life of Zigbee2MQTT; with a.mu held. What happened while it did not answer nobody knows.
+// noteAlive records a sign of life of Zigbee2MQTT; a.mu is held. Changes may have been missed while it hung.
 func (a *Adapter) heard() {
 	if !a.bridge.hangs {
 		return
@@ -129,7 +131,9 @@ func (a *Adapter) heard() {
 	a.wake()
 }
 
-// isNews says whether a topic is published by Zigbee2MQTT itself: the broker repeats to us what others command.
+// fromBridge reports whether Zigbee2MQTT itself publishes the topic. The broker also delivers the commands of other
+// clients.
 func isNews(topic string) bool {
-	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") && !strings.HasSuffix(topic, "/get")
+	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") &&
+		!strings.HasSuffix(topic, "/get")
 }

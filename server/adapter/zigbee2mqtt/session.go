@@ -22,9 +22,11 @@ import (
 
 const (
 	dialWithin   = 10 * time.Second
-	packetWithin = 10 * time.Second // until the broker acknowledges
-	farewell     = time.Second      // for it to say that it has heard of the end
-	keepAlive    = 10               // seconds; a broker that hangs is noticed in two or three times that
+	packetWithin = 10 * time.Second
+	// closeTimeout is how long a WebSocket waits for the response to its close frame.
+	farewell = time.Second
+	// keepAlive is in seconds. A broker that hangs is detected after two or three times that.
+	keepAlive = 10
 )
 
 // session is one connection to the broker.
@@ -33,11 +35,11 @@ type session struct {
 	topic  string
 	once   sync.Once
 	ended  chan struct{}
-	reason error // why it has ended; to be read after ended is closed
+	reason error // why it has ended; read only after ended is closed
 }
 
-// dial connects to the broker and subscribes to all that Zigbee2MQTT publishes. Receive must not block.
-// It fails with Invalid, GatewayDown or AuthRevoked.
+// dial connects to the broker and subscribes to the topics of Zigbee2MQTT. receive must not block. It fails with
+// Invalid, GatewayDown, or AuthRevoked.
 func dial(ctx context.Context, c Config, receive func(topic string, payload []byte, retained bool)) (*session, error) {
 	b, err := c.broker()
 	if err != nil {
@@ -52,12 +54,15 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 	return converse(ctx, c, b, inner, receive)
 }
 
-// converse is dial from when there is somebody to speak to.
-func converse(ctx context.Context, c Config, b broker, inner net.Conn, receive func(topic string, payload []byte, retained bool)) (*session, error) {
+// converse is the part of dial after the connection is open.
+func converse(ctx context.Context, c Config, b broker, inner net.Conn,
+	receive func(topic string, payload []byte, retained bool)) (*session, error) {
 	conn := measure(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
-		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(conn), PacketTimeout: packetWithin,
+		ClientID:           "deviceaccess-" + rand.Text(),
+		Conn:               packets.NewThreadSafeConn(conn),
+		PacketTimeout:      packetWithin,
 		OnClientError:      func(err error) { s.end(err) },
 		OnServerDisconnect: func(*paho.Disconnect) { s.end(errors.New("the broker has closed the connection")) },
 		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(m paho.PublishReceived) (bool, error) {
@@ -66,14 +71,25 @@ func converse(ctx context.Context, c Config, b broker, inner net.Conn, receive f
 			return true, nil
 		}},
 	})
-	waiting := uint16(mostWaiting) // which the client makes 65535 otherwise, and keeps them all
-	ack, err := s.client.Connect(ctx, &paho.Connect{ClientID: s.client.ClientID(), CleanStart: true, KeepAlive: keepAlive, Properties: &paho.ConnectProperties{ReceiveMaximum: &waiting},
-		Username: c.Username, UsernameFlag: c.Username != "", Password: []byte(c.Password), PasswordFlag: c.Password != ""})
+	// The default of the client is 65535 messages, all kept in memory.
+	waiting := uint16(mostWaiting)
+	ack, err := s.client.Connect(ctx, &paho.Connect{
+		ClientID:     s.client.ClientID(),
+		CleanStart:   true,
+		KeepAlive:    keepAlive,
+		Properties:   &paho.ConnectProperties{ReceiveMaximum: &waiting},
+		Username:     c.Username,
+		UsernameFlag: c.Username != "",
+		Password:     []byte(c.Password),
+		PasswordFlag: c.Password != "",
+	})
 	if err != nil {
 		conn.Close() //nolint:errcheck // the first error counts
 		return nil, refused(b, ack, err)
 	}
-	subscribed, err := s.client.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: c.Topic + "/#", QoS: 1, NoLocal: true}}})
+	subscribed, err := s.client.Subscribe(ctx, &paho.Subscribe{
+		Subscriptions: []paho.SubscribeOptions{{Topic: c.Topic + "/#", QoS: 1, NoLocal: true}},
+	})
 	if err != nil {
 		s.close()
 		return nil, unsubscribed(b, c.Topic, subscribed)
@@ -93,29 +109,35 @@ func (b broker) dial(ctx context.Context) (net.Conn, error) {
 	return b.dialer.DialContext(ctx, "tcp", b.host)
 }
 
-// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6). A connection that comes to nothing is not kept: each try has a
-// transport of its own. The password is the broker's alone: it goes nowhere else.
+// dialWeb opens MQTT over WebSocket (MQTT 5, section 6). Each attempt has its own transport, so that a failed
+// connection is not kept. Redirects are not followed, because the password must not reach another host.
 func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 	client := &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader, DisableKeepAlives: true},
+		Transport: &http.Transport{
+			TLSClientConfig:        b.tls,
+			DialContext:            b.dialer.DialContext,
+			MaxResponseHeaderBytes: adapter.AnswerHeader,
+			DisableKeepAlives:      true,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})) //nolint:bodyclose // websocket closes it
+	options := adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
+	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, options) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
-		return nil, fmt.Errorf("it does not speak MQTT over WebSocket there (HTTP %d): see to the port and the path, which often is /mqtt", response.StatusCode)
+		return nil, fmt.Errorf("it does not speak MQTT over WebSocket (HTTP %d): check the port and the path, which "+
+			"often is /mqtt", response.StatusCode)
 	case err != nil:
 		return nil, err
 	case conn.Subprotocol() != "mqtt":
 		_ = conn.CloseNow()
-		return nil, errors.New("it speaks WebSocket there, but not MQTT: see to the port and the path, which often is /mqtt")
+		return nil, errors.New("it speaks WebSocket, but not MQTT: check the port and the path, which often is /mqtt")
 	}
 	return webConn{websocket.NetConn(context.WithoutCancel(ctx), conn, websocket.MessageBinary), conn}, nil
 }
 
-// webConn is closed as RFC 6455, section 7 wants it, but whoever is at the other end has a moment only to say that he has
-// heard of it. To hang up without a word is no way: Mosquitto 2.0.11 then goes round in circles now and then, and serves
-// nobody any more.
+// webConn closes the WebSocket as RFC 6455, section 7 requires, but waits for the peer only briefly. Closing the TCP
+// connection without a close frame can put Mosquitto 2.0.11 into an endless loop in which it serves no client.
 type webConn struct {
 	net.Conn
 	web *websocket.Conn
@@ -123,7 +145,8 @@ type webConn struct {
 
 func (c webConn) Close() error {
 	closed := make(chan error, 1)
-	go func() { closed <- c.web.Close(websocket.StatusNormalClosure, "") }() // which cuts it off after 5 s
+	// Close gives up after 5 s.
+	go func() { closed <- c.web.Close(websocket.StatusNormalClosure, "") }()
 	select {
 	case err := <-closed:
 		return err
@@ -132,7 +155,7 @@ func (c webConn) Close() error {
 	}
 }
 
-// unreachable is why nobody could be spoken to.
+// unreachable returns the error of a failed connection.
 func unreachable(b broker, err error) error {
 	var (
 		dns    *net.DNSError
@@ -145,64 +168,78 @@ func unreachable(b broker, err error) error {
 	case errors.As(err, &dns):
 		why = "its name cannot be resolved"
 	case errors.As(err, &cert):
-		why = "its certificate is not trusted (" + brief(cert.Err.Error(), mostReason/2) + "); give the one it is signed with as CA"
+		why = "its certificate is not trusted (" + brief(cert.Err.Error(),
+			mostReason/2) + "); give the issuer's certificate as CA"
 	case errors.As(err, &record):
-		why = "it does not speak TLS there: use mqtt:// or ws://, or the port of its TLS listener"
+		why = "it does not speak TLS on this port: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
 		why = "it does not answer"
 	case asksForCertificate(err), b.asked != nil && b.asked.Load():
 		why = wantsCertificate
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, brief(why, mostReason))
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host,
+		brief(why, mostReason))
 }
 
-const wantsCertificate = "it asks for a certificate, and takes none or not this one: give one that it trusts, and its key"
+const wantsCertificate = "it asks for a certificate and accepts none or not this one: give one that it trusts, and " +
+	"its key"
 
-// asksForCertificate says whether the other end has ended TLS because of our certificate (RFC 8446, section 6.2).
+// asksForCertificate reports whether the peer has ended TLS because of the client certificate (RFC 8446, section
+// 6.2).
 func asksForCertificate(err error) bool {
-	return strings.Contains(err.Error(), "remote error: tls:") && (strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "handshake failure"))
+	return strings.Contains(err.Error(), "remote error: tls:") &&
+		(strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "handshake failure"))
 }
 
-// refused is why the broker did not take the connection. The codes are those of MQTT 5, section 3.2.2.2.
+// refused returns the error of a rejected connection. The codes are those of MQTT 5, section 3.2.2.2.
 func refused(b broker, ack *paho.Connack, err error) error {
 	if ack == nil || ack.ReasonCode == 0 {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s takes the connection, but does not answer: it hangs, or something else listens there", b.host)
+			return adapter.Errorf(adapter.GatewayDown,
+				"the MQTT broker %s accepts the connection, but does not answer: it hangs, or another service "+
+					"listens there", b.host)
 		}
-		// That the connection is reset can be heard of before why.
+		// The connection reset can arrive before its reason.
 		if asksForCertificate(err) || b.asked != nil && b.asked.Load() {
-			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host, wantsCertificate)
+			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host,
+				wantsCertificate)
 		}
 		hint := ""
 		if b.tls == nil {
 			hint = "; does it speak MQTT 5, and without TLS, on that port?"
 		}
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s does not answer as one: %s%s", b.host, brief(err.Error(), mostReason), hint)
+		return adapter.Errorf(adapter.GatewayDown, "%s does not answer like an MQTT broker: %s%s", b.host,
+			brief(err.Error(), mostReason), hint)
 	}
 	switch ack.ReasonCode {
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized, packets.ConnackBadAuthenticationMethod:
-		return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s refuses the user name or the password", b.host)
+		return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s rejects the user name or the password", b.host)
 	case packets.ConnackUnsupportedProtocolVersion:
-		return adapter.Errorf(adapter.NotSupported, "the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
+		return adapter.Errorf(adapter.NotSupported,
+			"the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s refuses the connection (reason %d)", b.host, ack.ReasonCode)
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the connection (reason %d)", b.host,
+		ack.ReasonCode)
 }
 
-// unsubscribed is why the broker, whose answer is nil where there was none, does not tell what is published. The codes are
-// those of MQTT 5, section 3.9.3: one that does not wish to say why it refuses says that something is wrong.
+// unsubscribed returns the error of a failed subscription; ack is nil without a response. The codes are those of MQTT
+// 5, section 3.9.3: a broker that does not report why it refuses reports an unspecified error.
 func unsubscribed(b broker, topic string, ack *paho.Suback) error {
 	if ack == nil || len(ack.Reasons) == 0 {
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s has taken the connection, but does not answer any more: it hangs or restarts", b.host)
+		return adapter.Errorf(adapter.GatewayDown,
+			"the MQTT broker %s has accepted the connection, but does not answer: it hangs or restarts", b.host)
 	}
 	switch reason := ack.Reasons[0]; reason {
 	case packets.SubackNotauthorized, packets.SubackUnspecifiederror:
-		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user read %s/#: allow that in its access rules", topic)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the broker does not let the user read %s/#: allow that in its access rules", topic)
 	default:
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot tell what is published below %s (reason %d)", b.host, topic, reason)
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s rejects the subscription to %s/# (reason %d)",
+			b.host, topic, reason)
 	}
 }
 
-// end notes why the connection is over.
+// end records why the connection has ended.
 func (s *session) end(err error) {
 	s.once.Do(func() {
 		s.reason = err
@@ -216,8 +253,8 @@ func (s *session) close() {
 	<-s.client.Done()
 }
 
-// publish sends a command to Zigbee2MQTT and waits until the broker has it. It fails with AuthRevoked, and with
-// Unconfirmed where the broker may have it.
+// publish sends a command to Zigbee2MQTT and waits until the broker has acknowledged it. It fails with AuthRevoked,
+// and with Unconfirmed when the broker may have received it.
 func (s *session) publish(ctx context.Context, topic string, payload any) error {
 	b, err := json.Marshal(payload)
 	if err != nil {
@@ -225,7 +262,7 @@ func (s *session) publish(ctx context.Context, topic string, payload any) error 
 	}
 	sending, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // the client waits on for an acknowledgement that cannot come
+	go func() { // otherwise the client waits for an acknowledgment that cannot arrive
 		select {
 		case <-s.ended:
 			cancel()
@@ -238,7 +275,8 @@ func (s *session) publish(ctx context.Context, topic string, payload any) error 
 	res, err := s.client.Publish(sending, &paho.Publish{Topic: s.topic + "/" + topic, QoS: 1, Payload: b})
 	switch {
 	case res != nil && res.ReasonCode == packets.PubackNotAuthorized:
-		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user write %s/#: allow that in its access rules", s.topic)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the broker does not let the user write %s/#: allow that in its access rules", s.topic)
 	case err != nil:
 		return lost(ctx, adapter.Unconfirmed, "the broker did not acknowledge the command")
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// wireInfo is the part of bridge/info that matters.
+// wireInfo is the relevant part of bridge/info.
 type wireInfo struct {
 	Coordinator struct {
 		IEEE string `json:"ieee_address"`
@@ -25,8 +25,8 @@ type wireOptions struct {
 	Availability availability `json:"availability"`
 }
 
-// availability says whether Zigbee2MQTT tells if devices can be reached (zigbee2mqtt.io, guide "Device availability"): a switch, or
-// settings, which of the versions from 2 on have a switch among them.
+// availability is the setting of the availability feature (zigbee2mqtt.io, guide "Device availability"): a boolean,
+// or an object, which in version 2 contains the boolean "enabled".
 type availability string
 
 const (
@@ -35,7 +35,7 @@ const (
 	isOff  availability = "off"
 )
 
-// UnmarshalJSON implements json.Unmarshaler. What it does not understand it is not told.
+// UnmarshalJSON implements json.Unmarshaler. Unknown forms count as unset.
 func (a *availability) UnmarshalJSON(data []byte) error {
 	var settings *struct {
 		Enabled *bool `json:"enabled"`
@@ -56,7 +56,7 @@ func (a *availability) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ownOptions are those of the devices that have some of their own, by their address. Beyond mostSettings they have none.
+// ownOptions holds the individual options of devices by address, at most maxSettings of them.
 type ownOptions map[string]wireOptions
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -82,14 +82,15 @@ func readInfo(payload []byte) (w wireInfo, ok bool) {
 	return w, true
 }
 
-// exposesPIN says whether Zigbee2MQTT publishes the PINs of a lock.
+// exposesPIN reports whether Zigbee2MQTT publishes the PINs of a lock.
 func (w wireInfo) exposesPIN(ieee string) bool {
 	exposes := cmp.Or(w.Config.Devices[ieee].ExposePIN, w.Config.DeviceOptions.ExposePIN)
 	return exposes != nil && *exposes
 }
 
-// watches says whether Zigbee2MQTT tells of a lock if it can be reached, by all that is known. Where it has been told not to any more
-// what it told last stays with the broker.
+// watches reports whether Zigbee2MQTT publishes the availability of a lock. When that is switched off, the broker
+// retains the last published value.
 func (w wireInfo) watches(ieee string) bool {
-	return cmp.Or(w.Config.Devices[ieee].Availability, w.Config.DeviceOptions.Availability, w.Config.Availability) != isOff
+	return cmp.Or(w.Config.Devices[ieee].Availability, w.Config.DeviceOptions.Availability,
+		w.Config.Availability) != isOff
 }

@@ -2,10 +2,10 @@ package zigbee2mqtt
 
 import "reflect"
 
-// sizeOf is about how many bytes are kept by what v points to.
+// sizeOf returns the approximate memory of the value that v points to.
 func sizeOf(v any) int {
 	seen := map[uintptr]bool{}
-	var more func(v reflect.Value) int // besides the value itself
+	var more func(v reflect.Value) int // in addition to the value itself
 	more = func(v reflect.Value) (size int) {
 		switch v.Kind() {
 		case reflect.String:

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// limitsProperty is where Zigbee2MQTT is asked to publish what it reads of a lock's own limits. It keeps it in
+// limitsProperty is the property in which Zigbee2MQTT publishes the limits read from a lock. Zigbee2MQTT keeps it in
 // its state.
 const limitsProperty = "deviceaccess_limits"
 
-// wireState is what a lock publishes. Zigbee2MQTT repeats all it knows in each message; only action is told once.
+// wireState is the published state of a lock. Every message repeats the whole state; only action occurs once.
 type wireState struct {
 	State      string      `json:"state"`
 	Battery    *float64    `json:"battery"` // percent
@@ -25,12 +25,12 @@ type wireState struct {
 	ActionUser *int        `json:"action_user"`
 	Source     string      `json:"action_source_name"`
 
-	seen   string   // last_seen, as it is written; empty: it is not told
-	stuck  bool     // the bolt is half way
-	fields []uint64 // what all fields but noise come to, in ascending order
+	seen   string   // raw last_seen; empty if missing
+	stuck  bool     // the bolt is halfway
+	fields []uint64 // hashes of all fields except noise, in ascending order
 }
 
-// wireLimits are a lock's own, 0 where it does not tell.
+// wireLimits are the limits of a lock; 0 if not reported.
 type wireLimits struct {
 	Users  int `json:"numOfPinUsersSupported"`
 	MinPIN int `json:"minPinLen"`
@@ -40,10 +40,10 @@ type wireLimits struct {
 // wireUser is a slot. Status is available, enabled, disabled or not_supported_<number>.
 type wireUser struct {
 	Status string          `json:"status"`
-	PIN    json.RawMessage `json:"pin_code"` // a string; some converters make a number of it
+	PIN    json.RawMessage `json:"pin_code"` // a string, or a number with some converters
 }
 
-// wireSlots are the slots of a lock, from 1 on, by their number. All PINs are kept that might be shown.
+// wireSlots holds the slots of a lock from 1 on, including PINs that are not exposed.
 type wireSlots map[int]slot
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -62,7 +62,7 @@ func (s *wireSlots) UnmarshalJSON(data []byte) error {
 	})
 }
 
-// slot reads a slot. A PIN of a slot that is free is left over from before; stars are no PIN.
+// slot decodes a slot. The PIN of a free slot is outdated; asterisks are not a PIN.
 func (u wireUser) slot() slot {
 	s := slot{Status: brief(u.Status, mostStatus)}
 	for _, known := range []string{available, enabled, disabled} {
@@ -76,7 +76,7 @@ func (u wireUser) slot() slot {
 	return s
 }
 
-var errFields = errors.New("it has more fields than a lock's state has")
+var errFields = errors.New("the state has more fields than allowed")
 
 func readState(payload []byte) (*wireState, bool) {
 	w := &wireState{}
@@ -111,7 +111,7 @@ func readState(payload []byte) (*wireState, bool) {
 
 var seed = maphash.MakeSeed()
 
-// mark is what a field comes to, as good as certainly another where it has another value.
+// mark returns a hash of a field and its value.
 func mark(name string, value []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -121,7 +121,7 @@ func mark(name string, value []byte) uint64 {
 	return h.Sum64()
 }
 
-// slot is what is known of one place for a code.
+// slot is the content of a slot.
 type slot struct {
 	Status string
 	PIN    string // empty where hidden
@@ -130,7 +130,7 @@ type slot struct {
 const (
 	available = "available"
 	enabled   = "enabled"
-	disabled  = "disabled" // kept, but it opens nothing
+	disabled  = "disabled" // stored, but does not open
 )
 
 func (s slot) taken() bool { return s.Status == enabled || s.Status == disabled }
@@ -140,7 +140,7 @@ var digits = regexp.MustCompile(`^[0-9]+$`)
 
 func isPIN(text []byte) bool { return len(text) <= mostPIN && digits.Match(text) }
 
-// slot is a slot of it. A PIN that is published though it should not be is left over from before.
+// slot returns slot n. A PIN that is published although PINs are not exposed is outdated and is removed.
 func (w *wireState) slot(n int, visible bool) (slot, bool) {
 	s, ok := w.Slots[n]
 	if !visible {
@@ -149,11 +149,11 @@ func (w *wireState) slot(n int, visible bool) (slot, bool) {
 	return s, ok
 }
 
-// noise are the fields that change with every message.
+// noise lists the fields that change with every message.
 var noise = map[string]bool{"users": true, "last_seen": true, "linkquality": true, "elapsed": true}
 
-// tellsOfMore says whether a message has something to tell besides slots: then it may have been published for
-// that, and its slots be old.
+// reportsOther reports whether a message contains other changes than slots. Such a message may have been published
+// for these changes, with outdated slots.
 func (w *wireState) tellsOfMore(before *wireState) bool {
 	if w.Action != "" || before == nil {
 		return true
@@ -166,7 +166,8 @@ func (w *wireState) tellsOfMore(before *wireState) bool {
 	return false
 }
 
-// programmed are the actions that tell of a change of codes.
+// programmed reports whether the action is a change of codes.
 func programmed(action string) bool {
-	return strings.HasPrefix(action, "pin_code_") || strings.HasPrefix(action, "rfid_code_") || action == "master_code_changed"
+	return strings.HasPrefix(action, "pin_code_") || strings.HasPrefix(action, "rfid_code_") ||
+		action == "master_code_changed"
 }

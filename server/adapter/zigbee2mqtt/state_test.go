@@ -15,7 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// stateOf is what a lock publishes that has PINs in its first slots, each of which begins with a digit, and other fields.
+// stateOf is the state of a lock with PINs in its first slots, each of which starts with the digit, and other fields.
 func stateOf(slots, digit int, fields string) string {
 	users := make([]string, slots)
 	for n := range slots {
@@ -26,7 +26,7 @@ func stateOf(slots, digit int, fields string) string {
 
 func (a *Adapter) publish(name, state string) { a.receive("z/"+name, []byte(state), false) }
 
-func TestOfTheLastMessageOnlyWhatIsComparedIsKept(t *testing.T) {
+func TestStoredStateIsLimited(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 60_000)
 	var fields strings.Builder
@@ -42,14 +42,15 @@ func TestOfTheLastMessageOnlyWhatIsComparedIsKept(t *testing.T) {
 		"many fields":   {0, 10_000, fields.String()},
 		"long ones":     {0, 3000, `,"state":"` + long + `","action":"` + long + `","action_source_name":"` + long + `","last_seen":"` + long + `"`},
 		"a long status": {0, 3000, `,"users":{"1":{"status":"` + long + `","pin_code":"` + long + `"}}`},
-		"a long PIN":    {0, 3000, `,"users":{"1":{"status":"enabled","pin_code":"` + strings.Repeat("1", 60_000) + `"}}`},
+		"a long PIN": {0, 3000, `,"users":{"1":{"status":"enabled","pin_code":"` + strings.Repeat("1",
+			60_000) + `"}}`},
 	} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		a.publish("front door", stateOf(c.slots, 1, c.fields))
-		a.publish("front door", stateOf(c.slots, 2, c.fields)) // as if all were answers
+		a.publish("front door", stateOf(c.slots, 2, c.fields)) // as if all slots were read
 		l := a.locks["0xa"]
 		if l.last == nil || len(l.read) < min(c.slots-1, 29) {
-			t.Errorf("%s: the message is not taken in: %d slots", name, len(l.read))
+			t.Errorf("%s: the message is ignored: %d slots", name, len(l.read))
 		}
 		if size := sizeOf(l); size > c.most {
 			t.Errorf("%s: %d bytes are kept", name, size)
@@ -57,7 +58,7 @@ func TestOfTheLastMessageOnlyWhatIsComparedIsKept(t *testing.T) {
 	}
 }
 
-func TestAStateOfMoreFieldsThanALockHasIsNone(t *testing.T) {
+func TestStateWithTooManyFieldsIsRejected(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]bool{1: true, mostFields: true, mostFields + 1: false, 20_000: false} {
 		fields := make([]string, n)
@@ -70,8 +71,8 @@ func TestAStateOfMoreFieldsThanALockHasIsNone(t *testing.T) {
 	}
 }
 
-// The locks of a network together would otherwise have half a million slots.
-func TestOnlySoManySlotsAreRemembered(t *testing.T) {
+// Otherwise the locks of a network could have half a million slots together.
+func TestStoredSlotsAreLimited(t *testing.T) {
 	t.Parallel()
 	var locks []string
 	for n := range 80 {
@@ -100,15 +101,15 @@ func TestOnlySoManySlotsAreRemembered(t *testing.T) {
 	if n := strings.Count(log.String(), "remembered"); n != 1 {
 		t.Errorf("it is logged %d times", n)
 	}
-	a.list(locks[:40]...) // which ones are known is left to chance
+	a.list(locks[:40]...) // the order of the locks is random
 	a.list(lockListed("0xb", "new", "V"))
 	a.publish("new", stateOf(1000, 1, ""))
 	if len(a.locks["0xb"].last.Slots) == 0 {
-		t.Error("those that are gone make no room")
+		t.Error("removed locks free no space")
 	}
 }
 
-func TestWhatIsNoSlotIsNotKept(t *testing.T) {
+func TestInvalidSlotsAreIgnored(t *testing.T) {
 	t.Parallel()
 	digits := strings.Repeat("1", mostPIN)
 	for text, want := range map[string]slot{
@@ -152,11 +153,12 @@ func TestWhatIsNoSlotIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAMessageTellsOfMoreWhenAnythingButSlotsIsNew(t *testing.T) {
+func TestReportsOther(t *testing.T) {
 	t.Parallel()
 	before, _ := readState([]byte(`{"state":"LOCK","battery":77,"a":{"b":[1]},"action":"lock","action_user":null,"users":{}}`))
 	for text, want := range map[string]bool{
-		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false, // the action is told once
+		// the action occurs once
+		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false,
 		`{"state":"LOCK","battery":77,"users":{"1":{"status":"enabled"}}}`:                           false,
 		`{"battery":77,"state":"LOCK","last_seen":1,"linkquality":2,"elapsed":3,"action_user":null}`: false,
 		`{"state":"UNLOCK","battery":77}`:                                                            true,
@@ -167,13 +169,13 @@ func TestAMessageTellsOfMoreWhenAnythingButSlotsIsNew(t *testing.T) {
 	} {
 		w, ok := readState([]byte(text))
 		if !ok || w.tellsOfMore(before) != want || !w.tellsOfMore(nil) {
-			t.Errorf("%s: read %v, tells of more: %v", text, ok, !want)
+			t.Errorf("%s: read %v, other changes: %v", text, ok, !want)
 		}
 	}
 }
 
-// Whoever hears of an operation knows it again by that.
-func TestAnOperationIsKnownByWhenItWasSeen(t *testing.T) {
+// An operation has the same identifier in all servers.
+func TestOperationID(t *testing.T) {
 	t.Parallel()
 	l := newLock("0xa")
 	for _, seen := range []string{`1764090002000`, `"2026-11-25T17:00:02+00:00"`} {
@@ -186,14 +188,15 @@ func TestAnOperationIsKnownByWhenItWasSeen(t *testing.T) {
 	long, _ := json.Marshal(strings.Repeat("1", 1000))
 	for _, text := range []string{`{"action":"lock"}`, `{"action":"lock","last_seen":` + string(long) + `}`} {
 		if w, ok := readState([]byte(text)); !ok || operationID(l, w) != "" {
-			t.Errorf("%.50s: it is known by something", text)
+			t.Errorf("%.50s: it has an identifier", text)
 		}
 	}
 }
 
-func TestABoltThatIsHalfWayIsStuck(t *testing.T) {
+func TestHalfwayBoltIsStuck(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true, `{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
+	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true,
+		`{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		a.heardOf()
 		a.publish("front door", text)
@@ -203,7 +206,7 @@ func TestABoltThatIsHalfWayIsStuck(t *testing.T) {
 	}
 }
 
-// heardOf are the kinds of events that have been told.
+// heardOf returns the kinds of the events that were sent.
 func (a *Adapter) heardOf() (kinds []adapter.EventKind) {
 	for {
 		select {

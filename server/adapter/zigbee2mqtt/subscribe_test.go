@@ -10,8 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// A broker that restarts or hangs before it has answered refuses nobody: whom it refuses is disconnected at once.
-func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
+// A broker that restarts or hangs before its response has not rejected the user. A rejected user is disconnected
+// immediately.
+func TestSubscriptionErrors(t *testing.T) {
 	t.Parallel()
 	answer := func(reason byte) func(*fakeBroker, *packets.Subscribe) {
 		return func(b *fakeBroker, p *packets.Subscribe) {
@@ -20,7 +21,7 @@ func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer func(*fakeBroker, *packets.Subscribe)
-		want   adapter.Class // empty: it works
+		want   adapter.Class // empty: no error
 	}{
 		"it may":                   {answer(packets.SubackGrantedQoS1), ""},
 		"it may not":               {answer(packets.SubackNotauthorized), adapter.AuthRevoked},
@@ -29,7 +30,8 @@ func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
 		"no wildcards":             {answer(packets.SubackWildcardsubscriptionsnotsupported), adapter.GatewayDown},
 		"the connection ends":      {func(b *fakeBroker, _ *packets.Subscribe) { b.conn.Close() }, adapter.GatewayDown},
 		"it is told to go": {func(b *fakeBroker, _ *packets.Subscribe) {
-			b.write(&packets.Disconnect{ReasonCode: packets.DisconnectServerShuttingDown, Properties: &packets.Properties{}})
+			b.write(&packets.Disconnect{ReasonCode: packets.DisconnectServerShuttingDown,
+				Properties: &packets.Properties{}})
 		}, adapter.GatewayDown},
 		"no answer": {func(*fakeBroker, *packets.Subscribe) {}, adapter.GatewayDown},
 	} {
@@ -55,7 +57,8 @@ func TestOnlyABrokerThatRefusesTheSubscriptionRefusesTheUser(t *testing.T) {
 						}
 					}
 				}()
-				s, err := converse(t.Context(), Config{Topic: "z"}, broker{host: "broker"}, ours, func(string, []byte, bool) {})
+				s, err := converse(t.Context(), Config{Topic: "z"}, broker{host: "broker"}, ours,
+					func(string, []byte, bool) {})
 				switch {
 				case c.want == "" && err != nil, c.want != "" && (err == nil || adapter.ClassOf(err) != c.want):
 					t.Errorf("%v, want %q", err, c.want)

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Zigbee2MQTT lists what it is interviewing again, and what it lacks the converter of, without saying what it is.
-func TestALockThatIsListedWithoutItsDefinitionHasNotLeft(t *testing.T) {
+// During an interview, or without a converter, Zigbee2MQTT lists a device without its definition.
+func TestLockWithoutDefinitionIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	const coordinator = `{"ieee_address":"0xc0","type":"Coordinator","friendly_name":"Coordinator","definition":null}`
 	lock := lockListed("0xa", "front door", "V")
@@ -34,34 +34,35 @@ func TestALockThatIsListedWithoutItsDefinitionHasNotLeft(t *testing.T) {
 					t.Errorf("there are %d locks", len(a.locks))
 				}
 				if _, err := a.find(t.Context(), "0xa"); err == nil || adapter.ClassOf(err) != adapter.Transient {
-					t.Errorf("it is looked for: %v", err)
+					t.Errorf("find: %v", err)
 				}
 				if known != nil && (known.vendor != "V" || !known.able.bolt) {
-					t.Error("what it is is forgotten")
+					t.Error("its properties are lost")
 				}
 				for _, ref := range []adapter.DeviceRef{"0xb", "0xc0"} {
 					if _, err := a.find(t.Context(), ref); err == nil || adapter.ClassOf(err) != adapter.NotFound {
-						t.Errorf("%s, which is no lock, is looked for: %v", ref, err)
+						t.Errorf("find %s, which is not a lock: %v", ref, err)
 					}
 				}
 				a.hinted()
 				a.list(coordinator, lock)
-				if told := a.hinted(); !slices.ContainsFunc(told, func(e adapter.Event) bool { return e.Kind == adapter.CodesChanged && e.Device == "0xa" }) {
-					t.Errorf("that it can be spoken to again is not told: %v", told)
+				if told := a.hinted(); !slices.ContainsFunc(told,
+					func(e adapter.Event) bool { return e.Kind == adapter.CodesChanged && e.Device == "0xa" }) {
+					t.Errorf("its return is not reported: %v", told)
 				}
 				if l, err := a.find(t.Context(), "0xa"); err != nil || known != nil && l != known {
-					t.Errorf("when it is listed as what it is: %v", err)
+					t.Errorf("with its definition: %v", err)
 				}
 				a.list(coordinator)
 				if _, err := a.find(t.Context(), "0xa"); err == nil || adapter.ClassOf(err) != adapter.NotFound {
-					t.Errorf("after it has left: %v", err)
+					t.Errorf("after its removal: %v", err)
 				}
 			})
 		}
 	}
 }
 
-// hinted is what has been told since the last look.
+// hinted returns the events since the last call.
 func (a *Adapter) hinted() (all []adapter.Event) {
 	for {
 		select {
@@ -73,17 +74,17 @@ func (a *Adapter) hinted() (all []adapter.Event) {
 	}
 }
 
-// A name that is given to it meanwhile is its own.
-func TestALockThatIsRenamedWithoutItsDefinitionIsHeard(t *testing.T) {
+// A new name in the meantime applies to the lock.
+func TestLockRenamedWithoutDefinition(t *testing.T) {
 	t.Parallel()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	a.list(`{"ieee_address":"0xa","type":"EndDevice","friendly_name":"back door","definition":null}`)
 	if a.named("back door") == nil || a.named("front door") != nil {
-		t.Errorf("it is called %q", a.locks["0xa"].name)
+		t.Errorf("its name is %q", a.locks["0xa"].name)
 	}
 }
 
-func TestOnlySoManyAreKeptOfWhatIsNoLock(t *testing.T) {
+func TestStoredUndefinedDevicesAreLimited(t *testing.T) {
 	t.Parallel()
 	var list []string
 	for n := range 3000 {
@@ -91,6 +92,6 @@ func TestOnlySoManyAreKeptOfWhatIsNoLock(t *testing.T) {
 	}
 	a := told(t, list...)
 	if len(a.bridge.undefined) != mostUndefined || len(a.locks) != 0 {
-		t.Errorf("%d are kept", len(a.bridge.undefined))
+		t.Errorf("%d are stored", len(a.bridge.undefined))
 	}
 }

@@ -14,11 +14,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// A broker is tried again and again, for as long as it takes.
-func TestABrokerThatRefusesWebSocketsIsLeftWithNoConnection(t *testing.T) {
+// Connections to a broker are retried indefinitely, so a failed one must not be kept.
+func TestRejectedWebSocketIsClosed(t *testing.T) {
 	t.Parallel()
 	opened, ended := make(chan net.Conn, 100), make(chan net.Conn, 100)
-	broker := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	broker := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	broker.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -29,7 +32,8 @@ func TestABrokerThatRefusesWebSocketsIsLeftWithNoConnection(t *testing.T) {
 	}
 	broker.Start()
 	defer broker.Close()
-	err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt"})
+	err := zigbee2mqtt.Check(t.Context(),
+		zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt"})
 	if adapter.ClassOf(err) != adapter.GatewayDown {
 		t.Errorf("%v", err)
 	}
@@ -40,13 +44,13 @@ func TestABrokerThatRefusesWebSocketsIsLeftWithNoConnection(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-			t.Fatal("a connection is kept that nobody will use")
+			t.Fatal("an unused connection is kept")
 		}
 	}
 }
 
-// Where an address leads is not where the password was meant for.
-func TestABrokerThatSendsElsewhereIsNotFollowed(t *testing.T) {
+// The password must not reach the target of a redirect.
+func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,8 +60,10 @@ func TestABrokerThatSendsElsewhereIsNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	broker := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer broker.Close()
-	err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt", Username: "u", Password: "p"})
+	err := zigbee2mqtt.Check(t.Context(),
+		zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt", Username: "u",
+			Password: "p"})
 	if n := asked.Load(); n > 0 || err == nil || !strings.Contains(err.Error(), "307") {
-		t.Errorf("where it leads is asked %d times, %v", n, err)
+		t.Errorf("the target received %d requests, %v", n, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// Node 2 as it is listed: a User Code lock, and one whose users have names.
+// Node 2 in the list: a lock with User Code, and a lock with named users.
 const (
 	plainLock = `{"nodeId":2,"name":"Front","location":"","status":4,"ready":true,"manufacturerId":297,"productType":1,"productId":2,"label":"YRD256","deviceConfig":{"manufacturer":"Yale","label":"YRD"},
 		"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":112,"version":1},{"id":113,"version":8},{"id":128,"version":1}]}],
@@ -25,8 +25,8 @@ const (
 		"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":131,"version":1},{"id":113,"version":8}]}],"values":[]}`
 )
 
-// A gateway that is broken, or lies, may tell anything in any place: the adapter goes on, and what it says of locks makes sense.
-func TestGatewayThatTellsAbsurdities(t *testing.T) {
+// Given absurd frames, the adapter keeps working, and returns plausible locks.
+func TestAbsurdFrames(t *testing.T) {
 	t.Parallel()
 	const node = `{"type":"event","event":{"source":"node","nodeId":2,"event":`
 	lists := func(lock string) string {
@@ -48,8 +48,8 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 		"a length":                node + `"value updated","args":{"commandClass":112,"endpoint":0,"property":16,"newValue":6}}}`,
 		"a jam":                   node + `"value updated","args":{"commandClass":113,"endpoint":0,"property":"Access Control","propertyKey":"Lock state","newValue":11}}}`,
 		"a duplicate":             node + `"notification","args":{"type":6,"event":15,"parameters":{"userId":3}}}}`,
-		"somebody at the keypad":  node + `"notification","args":{"type":6,"event":6,"parameters":{"userId":1}}}}`,
-		"somebody with a card":    node + `"notification","args":{"type":6,"event":36,"parameters":{"type":"Buffer","data":[0,1,1,3,0,1]}}}}`,
+		"keypad use":              node + `"notification","args":{"type":6,"event":6,"parameters":{"userId":1}}}}`,
+		"card use":                node + `"notification","args":{"type":6,"event":36,"parameters":{"type":"Buffer","data":[0,1,1,3,0,1]}}}}`,
 		"a code that was removed": node + `"notification","args":{"type":6,"event":13,"parameters":{"userId":1}}}}`,
 		"all codes were removed":  node + `"notification","args":{"type":6,"event":12}}}`,
 		"a credential":            node + `"credential added","args":{"userId":1,"credentialType":1,"credentialSlot":1,"data":"864209"}}}`,
@@ -74,25 +74,27 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 				n++
 			}
 			if n < 50 {
-				t.Errorf("only %d absurdities", n)
+				t.Errorf("only %d absurd frames", n)
 			}
 			a.hear(s, lists(plainLock))
-			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) || d.Locked == nil || !*d.Locked {
-				t.Errorf("after all that a good lock is %+v", d)
+			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) ||
+				d.Locked == nil || !*d.Locked {
+				t.Errorf("afterwards, a good lock is %+v", d)
 			}
 		})
 	}
 }
 
-// told is an adapter without a connection, and a session that no gateway has the other end of.
+// handleNodeEvent is an adapter without a connection, and a session without a peer.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}),
+		tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
 	t.Cleanup(a.hints.Close)
 	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
 }
 
-// hear takes in a frame as the adapter does that reads it, while it waits for the list.
+// applyChange processes a frame as the reader of the adapter does while it waits for the list.
 func (a *Adapter) hear(s *session, frame string) {
 	var network struct {
 		State struct {
@@ -112,7 +114,7 @@ func (a *Adapter) hear(s *session, frame string) {
 	}
 }
 
-// sane says what makes no sense of what the adapter says of its locks.
+// sane returns what is implausible about the locks of the adapter.
 func (a *Adapter) sane() error {
 	for id, n := range a.nodes {
 		d := a.device(n)
@@ -126,10 +128,12 @@ func (a *Adapter) sane() error {
 			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
 		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > mostPIN):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
-		case len(n.codes.slots) > mostSlots || slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
+		case len(n.codes.slots) > mostSlots ||
+			slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
 			return fmt.Errorf("there are %d slots", len(n.codes.slots))
 		}
-		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"}) // may be refused
+		// may fail
+		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"})
 	}
 	return nil
 }

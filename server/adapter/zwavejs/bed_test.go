@@ -18,7 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// then runs what is to be done after the tests, before goroutines are counted.
+// then runs functions after the tests, before goroutines are counted.
 type then struct {
 	goleak.TestingM
 	do func()
@@ -30,7 +30,7 @@ func (m then) Run() int {
 	return code
 }
 
-// TestMain lets all tests run at once: most wait for a lock that another has leased, and would keep others from theirs.
+// TestMain runs all tests concurrently, because most of them wait for a lock that another test has leased.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "1000"); err != nil {
 		panic(err)
@@ -38,10 +38,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(then{m, lab.StopShared})
 }
 
-// zone is that of the lab's locks.
+// zone is the time zone of the lab's locks.
 const zone = "America/New_York"
 
-// within is the longest that anything may take; the machine may have much else to do.
+// within is the maximum duration of any step on a busy machine.
 var within = testenv.Timeout(testenv.WaitTimeout)
 
 // house is one lock, and an adapter that reaches it through a relay.
@@ -59,14 +59,14 @@ func newHouse(t *testing.T, l *lab.Lock, url string) *house {
 	return h
 }
 
-// sharedHouse has a lock of the gateway that all tests share.
+// sharedHouse returns a lock of the shared gateway.
 func sharedHouse(t *testing.T, profile lab.Profile) *house {
 	t.Helper()
 	g := lab.Shared(t)
 	return newHouse(t, g.Lease(t, profile), g.URL)
 }
 
-// open makes the adapter, another one each time.
+// open returns a new adapter.
 func (h *house) open(t *testing.T) {
 	t.Helper()
 	a, err := zwavejs.New(zwavejs.Config{URL: h.relay.url(), TimeZone: zone})
@@ -127,7 +127,7 @@ func (h *house) bed() adaptertest.Bed {
 		Fill:          h.fill,
 		Remove: func(t testing.TB) {
 			h.relay.inject(t, fmt.Sprintf(`{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":%d},"reason":0}}`, h.ID))
-			until(t, "it is taken in", func() bool {
+			until(t, "it is processed", func() bool {
 				_, err := h.adapter.Device(t.Context(), h.device)
 				return adapter.ClassOf(err) == adapter.NotFound && err != nil
 			})
@@ -147,7 +147,7 @@ func (h *house) bed() adaptertest.Bed {
 	}
 }
 
-// fill leaves no slot empty; the lock does not tell.
+// fill occupies all slots without a report of the lock.
 func (h *house) fill(t testing.TB) {
 	codes := h.State(t).Codes
 	for slot := 1; slot <= lab.Slots; slot++ {
@@ -159,7 +159,7 @@ func (h *house) fill(t testing.TB) {
 
 func filler(slot int) string { return strconv.Itoa(770100 + slot) }
 
-// fail has calls fail as class: the gateway refuses them, the lock is full, or the way to it is barred.
+// fail makes calls fail with the class: the gateway rejects them, the lock is full, or the connection is blocked.
 func (h *house) fail(t testing.TB, class adapter.Class) {
 	switch class {
 	case adapter.Full:
@@ -167,7 +167,7 @@ func (h *house) fail(t testing.TB, class adapter.Class) {
 	case adapter.AuthRevoked:
 		h.relay.set(func(r *relay) { r.refuse = http.StatusUnauthorized })
 		h.relay.disconnect()
-		until(t, "the credentials are refused", func() bool {
+		until(t, "the credentials are rejected", func() bool {
 			_, err := h.adapter.Devices(t.Context())
 			return err != nil && adapter.ClassOf(err) == adapter.AuthRevoked
 		})
@@ -176,7 +176,7 @@ func (h *house) fail(t testing.TB, class adapter.Class) {
 	}
 }
 
-// heal ends what fail and CutNext have begun.
+// heal ends the effects of fail and CutNext.
 func (h *house) heal(t testing.TB) {
 	h.relay.set(func(r *relay) { r.cutNext, r.fail, r.refuse = false, "", 0 })
 	left := 0
@@ -202,7 +202,8 @@ func onDevice(t testing.TB, slot int, c lab.Code) adaptertest.OnDevice {
 			t.Fatal(err)
 		}
 		at := func(which string) *time.Time {
-			at := time.Date(2000+s[which+"Year"], time.Month(s[which+"Month"]), s[which+"Day"], s[which+"Hour"], s[which+"Minute"], 0, 0, local)
+			at := time.Date(2000+s[which+"Year"], time.Month(s[which+"Month"]), s[which+"Day"], s[which+"Hour"],
+				s[which+"Minute"], 0, 0, local)
 			return &at
 		}
 		on.StartsAt, on.EndsAt = at("start"), at("stop")
@@ -210,7 +211,7 @@ func onDevice(t testing.TB, slot int, c lab.Code) adaptertest.OnDevice {
 	return on
 }
 
-// TestConformance runs the suite over each kind of lock.
+// TestConformance runs the suite for each kind of lock.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []lab.Profile{lab.Plain, lab.OneLength, lab.Supervised, lab.Users} {
@@ -221,13 +222,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceMasked runs it over a lock that has shown stars in place of a PIN.
+// TestConformanceMasked runs the suite for a lock that has returned asterisks instead of a PIN.
 func TestConformanceMasked(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed {
 		h := sharedHouse(t, lab.Masked)
 		h.Program(t, lab.Slots, "864208")
-		until(t, "the lock is read, stars and all", func() bool {
+		until(t, "the lock is read", func() bool {
 			_, err := h.adapter.Codes(t.Context(), h.device, true)
 			return err == nil
 		})
@@ -235,7 +236,7 @@ func TestConformanceMasked(t *testing.T) {
 	})
 }
 
-// TestConformanceOldServer runs it over a server from before access control was unified.
+// TestConformanceOldServer runs the suite for a server without endpoint.access_control.
 func TestConformanceOldServer(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed {

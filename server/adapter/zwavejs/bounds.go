@@ -5,23 +5,30 @@ import (
 	"strings"
 )
 
-// What is kept of what a gateway tells for as long as it is connected: it may be somebody's who tells without an end.
+// Limits of what is stored of the messages of a gateway, which may be faulty or malicious.
 const (
-	mostNode  = 4095   // number of a node: those of Z-Wave Long Range have 12 bits
-	mostLocks = 500    // of a network; the listing of so many is larger than it may be
-	mostSlots = 1000   // of a lock; others are no codes to us
-	mostPIN   = 32     // bytes; PINs of User Code have 4 to 10
-	mostTold  = 20_000 // codes of a network before a lock has shown them
-	mostCodes = 30_000 // codes of a network
-	mostText  = 250    // bytes of a name
+	// maxNodeID is the maximum node identifier; Z-Wave Long Range has 12 bits.
+	mostNode = 4095
+	// maxLocks is per network. The list of more locks would exceed its size limit.
+	mostLocks = 500
+	// maxSlots is per lock; codes in higher slots are ignored.
+	mostSlots = 1000
+	// maxPINSize is in bytes; PINs of User Code have 4 to 10.
+	mostPIN = 32
+	// maxSeededCodes is the maximum number of codes of a network up to which codes in the gateway's copy are adopted.
+	mostTold = 20_000
+	// maxCodes is the maximum number of codes of a network.
+	mostCodes = 30_000
+	// maxTextSize is the maximum size of a name in bytes.
+	mostText = 250
 )
 
-// brief is the beginning of a text, without the rest of it in memory.
+// brief returns the first bytes of a text without retaining the rest in memory.
 func brief(text string, most int) string {
 	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), most)], ""))
 }
 
-// word is what a gateway calls something, where that is a word.
+// word returns an identifier of the gateway, or a placeholder if it is not a word.
 func word(text string) string {
 	strange := func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -32,7 +39,7 @@ func word(text string) string {
 	return text
 }
 
-// pinIn is JSON that is a PIN, with stars where it is hidden.
+// pinIn decodes a PIN from JSON; hidden PINs consist of asterisks.
 func pinIn(data json.RawMessage) (pin string, ok bool) {
 	if len(data) > len(`""`)+6*mostPIN || json.Unmarshal(data, &pin) != nil || len(pin) > mostPIN {
 		return "", false
@@ -40,5 +47,5 @@ func pinIn(data json.RawMessage) (pin string, ok bool) {
 	return pin, true
 }
 
-// slotIn says whether a number is that of a slot.
+// slotIn reports whether n is a valid slot.
 func slotIn(n int) bool { return 1 <= n && n <= mostSlots }

@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-func TestOfATextTheBeginningIsKept(t *testing.T) {
+func TestBrief(t *testing.T) {
 	t.Parallel()
 	if got := brief("3.10.2", 100); got != "3.10.2" {
 		t.Errorf("got %q", got)
@@ -23,8 +23,8 @@ func TestOfATextTheBeginningIsKept(t *testing.T) {
 	}
 }
 
-// What a gateway calls an error is logged, told in events and stored.
-func TestErrorsQuoteOnlyWordsOfTheGateway(t *testing.T) {
+// Error names of a gateway are logged, sent in events, and stored.
+func TestErrorsQuoteOnlyWords(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{strings.Repeat("a", 1<<20), "\x00", "864209 is taken", "<b>", ""} {
 		for _, f := range []failure{{ErrorCode: code}, {ErrorCode: "zwave_error", ZWaveCode: 7, ZWaveName: code}} {
@@ -34,13 +34,14 @@ func TestErrorsQuoteOnlyWordsOfTheGateway(t *testing.T) {
 			}
 		}
 	}
-	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204, ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
-		t.Error("nothing is said")
+	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204,
+		ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
+		t.Error("the message is empty")
 	}
 }
 
-// A gateway may tell as much as it likes while it does not answer, and tells of each slot twice while it is read.
-func TestOfWhatIsToldDuringAReadTheLastCounts(t *testing.T) {
+// A gateway may send any number of events while a read is unanswered. Two changes per slot are stored during a read.
+func TestLastChangeDuringReadCounts(t *testing.T) {
 	t.Parallel()
 	var m memory
 	m.begin(0)
@@ -54,7 +55,7 @@ func TestOfWhatIsToldDuringAReadTheLastCounts(t *testing.T) {
 		}
 	}
 	if len(m.heard) > 2*250 {
-		t.Errorf("%d changes are kept", len(m.heard))
+		t.Errorf("%d changes are stored", len(m.heard))
 	}
 	for slot := 1; slot <= 250; slot++ {
 		m.shown(slot, entry{pin: pin}, true)
@@ -62,24 +63,27 @@ func TestOfWhatIsToldDuringAReadTheLastCounts(t *testing.T) {
 	m.hear(change{slot: 7, pin: &other})
 	m.finish(0, true)
 	if m.all || len(m.doubts) != 1 || !m.doubts[7] {
-		t.Errorf("in doubt: all %v, %v", m.all, m.doubts)
+		t.Errorf("uncertain: all %v, %v", m.all, m.doubts)
 	}
 }
 
-func TestWhatIsNoPINIsNotKept(t *testing.T) {
+func TestInvalidPINsAreIgnored(t *testing.T) {
 	t.Parallel()
 	long, _ := json.Marshal(strings.Repeat("1", mostPIN+1))
 	for _, c := range []struct {
 		data, want string
 		ok         bool
-	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false}, {`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
+	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false},
+		{`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
 		if got, ok := pinIn(json.RawMessage(c.data)); ok != c.ok || ok && got != c.want {
 			t.Errorf("%.20s: %d bytes, %v", c.data, len(got), ok)
 		}
 	}
 	var v wireValue
 	for slot, want := range map[int]bool{0: false, 1: true, mostSlots: true, mostSlots + 1: false} {
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot), &v); err != nil {
+		if err := json.Unmarshal(fmt.Appendf(nil,
+			`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot),
+			&v); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := v.change(); ok != want {
@@ -88,23 +92,24 @@ func TestWhatIsNoPINIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAUserWhoseNumberIsNoSlotChangesNone(t *testing.T) {
+func TestUserBeyondSlotsChangesNothing(t *testing.T) {
 	t.Parallel()
 	a := &Adapter{hints: adapter.NewHints()}
 	defer a.hints.Close()
 	n := &node{}
 	n.traits.Store(&traits{commandClasses: map[int]int{ccUserCode: 1}})
 	for user, want := range map[int]bool{mostSlots + 1: false, 0: true} {
-		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`, codeAdded, user)})
+		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`,
+			codeAdded, user)})
 		if n.codes.all != want {
-			t.Errorf("user %d: all in doubt: %v", user, n.codes.all)
+			t.Errorf("user %d: all uncertain: %v", user, n.codes.all)
 		}
 		n.codes = memory{}
 	}
 }
 
-// A gateway can make up locks that are full.
-func TestLocksOfANetworkThatHoldsTooManyCodesAreNotRead(t *testing.T) {
+// A gateway may invent locks that are full.
+func TestCodesPerNetworkAreLimited(t *testing.T) {
 	t.Parallel()
 	a := &Adapter{hints: adapter.NewHints(), nodes: map[int]*node{}}
 	defer a.hints.Close()
@@ -124,10 +129,11 @@ func TestLocksOfANetworkThatHoldsTooManyCodesAreNotRead(t *testing.T) {
 	last.codes.doubtAll()
 	next := add(1001, 0)
 	next.codes.doubtAll()
-	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient || !strings.Contains(err.Error(), "codes") {
+	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient ||
+		!strings.Contains(err.Error(), "codes") {
 		t.Errorf("another lock: %v", err)
 	}
-	if err := a.refresh(t.Context(), nil, last); err != nil { // it has no slots to ask for
+	if err := a.refresh(t.Context(), nil, last); err != nil { // it has no slots to read
 		t.Errorf("one of those that hold them: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// dialed is a connection to a gateway that has greeted, and is what then says from there on.
+// dialed returns a connection to a gateway that has sent its greeting, and then runs the function.
 func dialed(t *testing.T, then func(context.Context, *websocket.Conn)) *session {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +26,8 @@ func dialed(t *testing.T, then func(context.Context, *websocket.Conn)) *session 
 			return
 		}
 		defer conn.CloseNow()
-		_ = conn.Write(r.Context(), websocket.MessageText, []byte(`{"type":"version","homeId":1,"minSchemaVersion":0,"maxSchemaVersion":44}`))
+		_ = conn.Write(r.Context(), websocket.MessageText,
+			[]byte(`{"type":"version","homeId":1,"minSchemaVersion":0,"maxSchemaVersion":44}`))
 		then(r.Context(), conn)
 	}))
 	t.Cleanup(server.Close)
@@ -42,7 +43,7 @@ func dialed(t *testing.T, then func(context.Context, *websocket.Conn)) *session 
 	return s
 }
 
-// slow is a result that takes its time to be decoded.
+// slow is a result that is decoded slowly.
 type slow struct {
 	begun, goOn chan struct{}
 }
@@ -53,13 +54,14 @@ func (s *slow) UnmarshalJSON([]byte) error {
 	return nil
 }
 
-// A gateway may answer before it is asked, and end the connection meanwhile.
-func TestACallIsOverOnceNothingIsWrittenToItsResult(t *testing.T) {
+// A gateway may respond before the command is sent, and end the connection meanwhile.
+func TestCallReturnsAfterItsResultIsWritten(t *testing.T) {
 	t.Parallel()
 	result := &slow{begun: make(chan struct{}), goOn: make(chan struct{})}
 	s := dialed(t, func(ctx context.Context, conn *websocket.Conn) {
-		_, _, _ = conn.Reader(ctx) // the command has begun, and does not get through
-		_ = conn.Write(ctx, websocket.MessageText, []byte(`{"type":"result","success":true,"messageId":"1","result":{}}`))
+		_, _, _ = conn.Reader(ctx) // the write of the command has started, and blocks
+		_ = conn.Write(ctx, websocket.MessageText,
+			[]byte(`{"type":"result","success":true,"messageId":"1","result":{}}`))
 		<-result.begun
 	})
 	read := make(chan struct{})
@@ -73,7 +75,7 @@ func TestACallIsOverOnceNothingIsWrittenToItsResult(t *testing.T) {
 	var err error
 	select {
 	case err = <-called:
-		t.Error("the call is over while its result is being written")
+		t.Error("the call returned while its result is being written")
 		close(result.goOn)
 	case <-time.After(300 * time.Millisecond):
 		close(result.goOn)
@@ -85,12 +87,14 @@ func TestACallIsOverOnceNothingIsWrittenToItsResult(t *testing.T) {
 	<-read
 }
 
-// Frames that have to wait keep no answer that has come from whom it is for.
-func TestACallIsAnsweredAlsoWhenTheConnectionEndsMeanwhile(t *testing.T) {
+// Frames that wait for the rate limit must not delay a response that has arrived.
+func TestCallIsAnsweredDespiteConnectionEnd(t *testing.T) {
 	t.Parallel()
 	s := dialed(t, func(ctx context.Context, conn *websocket.Conn) {
 		_, _, _ = conn.Read(ctx)
-		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"result","success":true,"messageId":"1","result":{"a":%q}}`, strings.Repeat("a", 1<<19)))
+		_ = conn.Write(ctx, websocket.MessageText,
+			fmt.Appendf(nil, `{"type":"result","success":true,"messageId":"1","result":{"a":%q}}`,
+				strings.Repeat("a", 1<<19)))
 		_, _, _ = conn.Read(ctx)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +104,7 @@ func TestACallIsAnsweredAlsoWhenTheConnectionEndsMeanwhile(t *testing.T) {
 		defer close(read)
 		s.end(s.read(ctx, func(*wireEvent) {}))
 	}()
-	if err := s.pace.Wait(ctx, adapter.GatewayBurst); err != nil { // nothing is left: the frame has to wait
+	if err := s.pace.Wait(ctx, adapter.GatewayBurst); err != nil { // the tokens are used up: the frame must wait
 		t.Fatal(err)
 	}
 	if err := s.call(t.Context(), "node.ping", nil, &ends{cancel}); err != nil {
@@ -109,9 +113,9 @@ func TestACallIsAnsweredAlsoWhenTheConnectionEndsMeanwhile(t *testing.T) {
 	<-read
 }
 
-// A gateway that takes nothing any more, and goes on telling, is alive for all that it answers no ping: a command that it does not
-// take says so, and keeps nobody for longer.
-func TestACommandThatIsNotTakenEndsTheConnection(t *testing.T) {
+// A gateway that accepts no more data, but still sends events, counts as alive although it answers no ping. A command
+// that it does not accept fails, without blocking its caller any longer.
+func TestBlockedCommandEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -124,14 +128,19 @@ func TestACommandThatIsNotTakenEndsTheConnection(t *testing.T) {
 				return
 			}
 			defer conn.CloseNow()
-			for frame := `{"type":"version","maxSchemaVersion":44}`; conn.Write(context.WithoutCancel(r.Context()), websocket.MessageText, []byte(frame)) == nil; {
+			for frame := `{"type":"version","maxSchemaVersion":44}`; conn.Write(context.WithoutCancel(r.Context()),
+				websocket.MessageText, []byte(frame)) == nil; {
 				time.Sleep(time.Second)
 				frame = `{"type":"event","event":{}}`
 			}
 		})}
 		go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 		defer server.Close()
-		s, err := gateway{url: "ws://gateway", http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}}.dial(t.Context())
+		s, err := gateway{url: "ws://gateway",
+			http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+				string) (net.Conn, error) {
+				return ours, nil
+			}}}}.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +158,8 @@ func TestACommandThatIsNotTakenEndsTheConnection(t *testing.T) {
 			if took := time.Since(begin); adapter.ClassOf(err) != adapter.Unconfirmed || took > writeWithin {
 				t.Errorf("after %s: %v", took, err)
 			}
-			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown && adapter.ClassOf(err) != adapter.Unconfirmed {
+			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown &&
+				adapter.ClassOf(err) != adapter.Unconfirmed {
 				t.Errorf("the next: %v", err)
 			}
 		case <-time.After(10 * time.Minute):
@@ -161,7 +171,7 @@ func TestACommandThatIsNotTakenEndsTheConnection(t *testing.T) {
 	})
 }
 
-// ends is a result with which the connection ends.
+// ends is a result that ends the connection.
 type ends struct{ now func() }
 
 func (e *ends) UnmarshalJSON([]byte) error {

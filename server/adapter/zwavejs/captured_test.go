@@ -17,23 +17,24 @@ func spec(key, pin string) adapter.CodeSpec {
 	return adapter.CodeSpec{Key: key, Name: "Guest", PIN: pin}
 }
 
-// failsAs says that err is of the class and quotes no PIN.
+// failsAs requires that err has the class and does not contain a PIN.
 func failsAs(t *testing.T, err error, class adapter.Class) *adapter.Error {
 	t.Helper()
 	if err == nil || adapter.ClassOf(err) != class {
 		t.Fatalf("got %v, want %s", err, class)
 	}
 	if strings.Contains(err.Error(), "864209") {
-		t.Fatal("the error holds the PIN")
+		t.Fatal("the error contains the PIN")
 	}
 	return adapter.AsError(err)
 }
 
-// TestDuplicateToldLate: lock_code_manager #848, a loop on a duplicate PIN. The lock says so after the answer, and
-// some do not say of which code.
-func TestDuplicateToldLate(t *testing.T) {
+// lock_code_manager #848, a loop on a duplicate PIN: the lock reports it after the response, and some locks do not
+// name the code.
+func TestLateDuplicate(t *testing.T) {
 	t.Parallel()
-	for named, want := range map[string]adapter.CodeRef{`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2", ``: "2", `,"parameters":null`: "2"} {
+	for named, want := range map[string]adapter.CodeRef{`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2",
+		``: "2", `,"parameters":null`: "2"} {
 		t.Run(named, func(t *testing.T) {
 			t.Parallel()
 			const get = "get" // of the command class, not of HTTP
@@ -43,7 +44,7 @@ func TestDuplicateToldLate(t *testing.T) {
 				case c.Method == "set":
 					set.Store(true)
 					return noContent
-				case c.Method == get && set.Load(): // after all answers
+				case c.Method == get && set.Load(): // after all responses
 					time.AfterFunc(50*time.Millisecond, func() { s.tell(fmt.Sprintf(duplicate, named)) })
 				}
 				return ""
@@ -59,26 +60,26 @@ func TestDuplicateToldLate(t *testing.T) {
 	}
 }
 
-// TestDuplicateOfBefore: a notification that is older than the write says nothing about it.
-func TestDuplicateOfBefore(t *testing.T) {
+// A notification that is older than the write says nothing about it.
+func TestOldDuplicateIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, func(_ *script, c command) string {
 		if c.Method == "set" {
-			return noContent // and the slot stays empty
+			return noContent // the slot remains empty
 		}
 		return ""
 	})
 	s.tell(fmt.Sprintf(duplicate, ""))
-	if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil { // the notification has come before
+	if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil { // the notification has arrived by now
 		t.Fatal(err)
 	}
 	_, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 	failsAs(t, err, adapter.Unconfirmed)
 }
 
-// TestMaskedPINsAreNotAsked: lock_code_manager #776 and keymaster #515, #589, thousands of frames because stars are
-// not the PIN that was set; #498, stars adopted as a PIN.
-func TestMaskedPINsAreNotAsked(t *testing.T) {
+// lock_code_manager #776 and keymaster #515, #589: thousands of frames because asterisks differ from the PIN that was
+// set. #498: asterisks adopted as a PIN.
+func TestMaskedPINsAreNotRewritten(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{1: shows(1, "*****")}, func(s *script, c command) string {
 		if c.Method == "set" {
@@ -105,14 +106,15 @@ func TestMaskedPINsAreNotAsked(t *testing.T) {
 		}
 	}
 	if n := s.count(writes); n != 0 {
-		t.Fatalf("the same code was written %d times more", n)
+		t.Fatalf("the same code was written %d more times", n)
 	}
-	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Caps.PINVisible || d.Caps.Convert != adapter.ConvertNever {
-		t.Fatalf("a lock that has shown stars: %+v, %v", d.Caps, err)
+	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Caps.PINVisible ||
+		d.Caps.Convert != adapter.ConvertNever {
+		t.Fatalf("a lock with hidden PINs: %+v, %v", d.Caps, err)
 	}
 }
 
-// TestEmptySlotWithDigits: keymaster #515, a BE469 answers "0000" for an empty slot.
+// keymaster #515: a BE469 returns "0000" for an empty slot.
 func TestEmptySlotWithDigits(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{1: shows(0, "0000")}, nil)
@@ -122,11 +124,12 @@ func TestEmptySlotWithDigits(t *testing.T) {
 	}
 }
 
-// TestUnreadableSlotIsNotFree: lock_code_manager #1397, an occupied slot that shows nothing was written to again
-// and again. Nor is one free that the lock does not answer for.
+// lock_code_manager #1397: an occupied slot that shows nothing was overwritten repeatedly. A slot that the lock does
+// not answer is not free either.
 func TestUnreadableSlotIsNotFree(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: shows(1, ""), 2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`}, nil)
+	s := play(t, map[int]string{1: shows(1, ""),
+		2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`}, nil)
 	result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 	if err != nil || result.Ref != "3" {
 		t.Fatalf("PutCode: %+v, %v", result, err)
@@ -136,18 +139,19 @@ func TestUnreadableSlotIsNotFree(t *testing.T) {
 	_, err = s.adapter.PutCode(t.Context(), s.device, spec("other", "975310"))
 	failsAs(t, err, adapter.Transient)
 	if n := s.count(writes); n != 0 {
-		t.Fatalf("%d writes without a look", n)
+		t.Fatalf("%d writes without a read", n)
 	}
 	if _, err = s.adapter.Codes(t.Context(), s.device, true); adapter.ClassOf(err) != adapter.Transient {
-		t.Fatalf("a list that lacks a slot is no list: %v", err)
+		t.Fatalf("a list with an unanswered slot: %v", err)
 	}
 }
 
-// TestSlotThatIsNone: some locks count more slots than they have, and say so when they are asked for one.
-func TestSlotThatIsNone(t *testing.T) {
+// Some locks report more slots than they have, and report the missing ones when read.
+func TestMissingSlot(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`, 4: `{"response":{"userIdStatus":254}}`}, nil)
-	for range 2 { // before a read, and after it
+	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`,
+		4: `{"response":{"userIdStatus":254}}`}, nil)
+	for range 2 { // before and after a read
 		result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 		if err != nil || result.Ref != "2" {
 			t.Fatalf("PutCode: %+v, %v", result, err)
@@ -161,9 +165,9 @@ func TestSlotThatIsNone(t *testing.T) {
 	failsAs(t, err, adapter.Full)
 }
 
-// TestErrorsAreSorted: lock_code_manager #1398, a slot beyond the lock's capacity was taken for a lock out of reach;
-// #1257, what is unknown was taken for good.
-func TestErrorsAreSorted(t *testing.T) {
+// lock_code_manager #1398: a slot beyond the capacity counted as an unreachable lock. #1257: an unknown error counted
+// as permanent.
+func TestErrorClasses(t *testing.T) {
 	t.Parallel()
 	for code, test := range map[int]struct {
 		name  string
@@ -194,8 +198,8 @@ func TestErrorsAreSorted(t *testing.T) {
 	}
 }
 
-// TestNoWriteBeforeARead: lock_code_manager PR #250, and codes that a source which was empty for a moment wiped
-// (rental-control #245): what was not read is stale.
+// lock_code_manager PR #250, and rental-control #245, where a source that was briefly empty deleted codes: unread
+// slots are stale.
 func TestNoWriteBeforeARead(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, nil)
@@ -207,11 +211,11 @@ func TestNoWriteBeforeARead(t *testing.T) {
 		t.Fatalf("after it: %+v, %v", codes, err)
 	}
 	if codes, err = s.adapter.Codes(t.Context(), s.device, false); err != nil || codes.Stale {
-		t.Fatalf("the lock has told of nothing since: %+v, %v", codes, err)
+		t.Fatalf("without events since: %+v, %v", codes, err)
 	}
 }
 
-// TestLostAcknowledgement: keymaster #525, codes that vanish after they were set, and #520, ones that stay "adding".
+// keymaster #525, codes that vanish after they were set, and #520, codes that stay "adding".
 func TestLostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	arrived := false
@@ -227,7 +231,7 @@ func TestLostAcknowledgement(t *testing.T) {
 	failsAs(t, err, adapter.Offline)
 	codes, err := s.adapter.Codes(t.Context(), s.device, true)
 	if err != nil || len(codes.Codes) != 1 || codes.Codes[0].Key != "k" {
-		t.Fatalf("what has arrived all the same is known: %+v, %v", codes, err)
+		t.Fatalf("the write that arrived is known: %+v, %v", codes, err)
 	}
 	s.count(writes)
 	result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
@@ -236,7 +240,7 @@ func TestLostAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestSleepingNodeKeepsTheCommand: a node that sleeps answers when it wakes up, which may be in hours.
+// A sleeping node answers when it wakes up, possibly after hours.
 func TestSleepingNodeKeepsTheCommand(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -262,8 +266,7 @@ func TestSleepingNodeKeepsTheCommand(t *testing.T) {
 	}
 }
 
-// TestReusedNodeIsAnotherDevice: a node identifier is given again after its node was excluded, also where nobody has
-// heard of that.
+// A node identifier is reused after its node was excluded, even if the event was missed.
 func TestReusedNodeIsAnotherDevice(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]bool{"heard": true, "not heard": false} {
@@ -293,8 +296,8 @@ func TestReusedNodeIsAnotherDevice(t *testing.T) {
 	}
 }
 
-// TestOthersWritesAreReadBack: what another client of the gateway sets is announced before the lock has it.
-func TestOthersWritesAreReadBack(t *testing.T) {
+// A write of another client is announced before the lock has it.
+func TestWritesOfOtherClientsAreReadBack(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{1: shows(1, "864209")}, nil)
 	if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil {
@@ -302,7 +305,7 @@ func TestOthersWritesAreReadBack(t *testing.T) {
 	}
 	const told = `{"type":"event","event":{"source":"node","event":"value updated","nodeId":2,"args":{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"newValue":%q,"prevValue":""}}}`
 	s.count(reads)
-	s.tell(fmt.Sprintf(told, "864209")) // what is known already is no reason to ask
+	s.tell(fmt.Sprintf(told, "864209")) // a known code is no reason for a read
 	s.tell(fmt.Sprintf(told, "975310"))
 	var codes adapter.Codes
 	until(t, "it is read back", func() bool {
@@ -311,7 +314,7 @@ func TestOthersWritesAreReadBack(t *testing.T) {
 		return err == nil && s.count(reads) == 1
 	})
 	if len(codes.Codes) != 1 || codes.Codes[0].PIN != "864209" {
-		t.Fatalf("what was announced is not what the lock has: %+v", codes)
+		t.Fatalf("the announced code is not the lock's: %+v", codes)
 	}
 }
 
@@ -321,7 +324,7 @@ func until(t testing.TB, what string, holds func() bool) {
 	testenv.Until(t, what, holds)
 }
 
-// TestHiddenCodeChangedAtTheKeypad: a PIN that is not shown cannot be compared; that somebody has changed it is told.
+// A hidden PIN cannot be compared, but its change is reported.
 func TestHiddenCodeChangedAtTheKeypad(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{1: shows(1, "****"), 2: shows(1, "****")}, nil)
@@ -344,6 +347,6 @@ func TestHiddenCodeChangedAtTheKeypad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || !codes.Codes[1].ChangedAt.IsZero() {
-		t.Fatalf("it was put right: %+v, %v", codes, err)
+		t.Fatalf("it was restored: %+v, %v", codes, err)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Codes implements adapter.Adapter. Where it is not to be fresh, and the lock was not read on this connection, it
-// is the gateway's copy. A slot that the lock does not answer for fails the whole: it is neither empty nor not.
+// Codes implements adapter.Adapter. Without fresh, and if the lock was not read on this connection, it returns the
+// gateway's copy. A slot that the lock does not answer fails the whole call, because its content is unknown.
 func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh bool) (adapter.Codes, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.Codes{}, err
 	}
 	if err := a.programmable(s, n); err != nil {
-		if fresh && adapter.ClassOf(err) == adapter.Offline { // it is interviewed once it is heard
+		if fresh && adapter.ClassOf(err) == adapter.Offline { // a response starts the interview
 			err = cmp.Or(a.awake(ctx, s, n), err)
 		}
 		return adapter.Codes{}, err
@@ -26,15 +26,15 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	if !fresh {
 		return a.remembered(n), nil
 	}
-	give, err := a.hold(ctx, n)
+	release, err := a.hold(ctx, n)
 	if err != nil {
 		return adapter.Codes{}, err
 	}
-	defer give()
+	defer release()
 	if err := a.awake(ctx, s, n); err != nil {
 		return adapter.Codes{}, err
 	}
-	// What was told before this is answered is taken in by then.
+	// Events that precede this response are processed when it returns.
 	if err := a.ask(ctx, s, askWithin, presence, nil, nil); err != nil {
 		return adapter.Codes{}, unsent(err)
 	}
@@ -44,26 +44,32 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	return a.remembered(n), nil
 }
 
-// programmable fails where the lock has no codes, or nobody knows yet.
+// checkCodes fails if the lock has no codes, or if that is not known yet.
 func (a *Adapter) programmable(s *session, n *node) error {
 	d, ready := a.device(n), n.traits.Load().ready
 	switch {
 	case !ready && !d.Online:
-		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is not over")
+		return adapter.Errorf(adapter.Offline,
+			"the lock does not answer the gateway's radio, and its interview is incomplete")
 	case !ready:
-		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over, or has not shown all of it: interview it again if that lasts")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway's interview of the lock is incomplete: if this persists, interview it again")
 	case s.unfit(n):
-		return adapter.Errorf(adapter.NotSupported, "the lock's users have names, of which the gateway's server cannot speak: bring its zwave-js-server up to date, to schema %d at least", unifiedFrom)
+		return adapter.Errorf(adapter.NotSupported,
+			"the gateway's server does not support the named users of the lock: bring its zwave-js-server up to "+
+				"date, to schema %d at least", unifiedFrom)
 	case d.Caps.OnlineCodes:
 		return nil
 	case d.CapsUnknown:
-		return adapter.Errorf(adapter.Transient, "the gateway's interview has not found out how many codes the lock takes: interview it again if that lasts")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway's interview has not read how many codes the lock supports: if this persists, interview it "+
+				"again")
 	default:
-		return adapter.Errorf(adapter.NotSupported, "the lock takes no codes from afar")
+		return adapter.Errorf(adapter.NotSupported, "the lock accepts no remote codes")
 	}
 }
 
-// refresh reads what is in doubt.
+// refresh reads the slots whose content is uncertain.
 func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	a.mu.Lock()
 	if !n.tells() {
@@ -74,7 +80,9 @@ func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	full := a.inMemory()-len(n.codes.slots) >= mostCodes
 	a.mu.Unlock()
 	if full && (all || len(doubts) > 0) {
-		return adapter.Errorf(adapter.Transient, "the other locks of the network hold %d codes, more than are looked after: give some locks to another gateway", mostCodes)
+		return adapter.Errorf(adapter.Transient,
+			"the other locks of the network hold %d codes, the maximum per gateway: move some locks to another "+
+				"gateway", mostCodes)
 	}
 	if all {
 		return a.readAll(ctx, s, n)
@@ -87,7 +95,7 @@ func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	return nil
 }
 
-// readAll asks the lock for all it holds.
+// readAll reads all slots of the lock.
 func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) {
 	a.mu.Lock()
 	n.codes.begin(0)
@@ -109,7 +117,7 @@ func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) 
 	return nil
 }
 
-// readSlot asks the lock for one slot.
+// readSlot reads one slot of the lock.
 func (a *Adapter) readSlot(ctx context.Context, s *session, n *node, slot int) (e entry, occupied bool, err error) {
 	a.mu.Lock()
 	n.codes.begin(slot)
@@ -126,7 +134,8 @@ func (a *Adapter) readSlot(ctx context.Context, s *session, n *node, slot int) (
 	return e, occupied, err
 }
 
-// shown takes in what a lock has shown of a slot; a lock that shows stars has hidden PINs from then on.
+// storeSlot stores the content of a slot as read from the lock. A lock that returns asterisks counts as hiding PINs
+// from then on.
 func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 	masked := occupied && isMasked(e.pin)
 	if masked {
@@ -143,16 +152,26 @@ func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 	}
 }
 
-// remembered is what is known of the lock.
+// knownCodes returns the known codes of the lock.
 func (a *Adapter) remembered(n *node) adapter.Codes {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &n.codes
-	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all || len(m.doubts) > 0}
+	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all ||
+		len(m.doubts) > 0}
 	for _, slot := range m.occupied() {
 		e := m.slots[slot]
-		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), KeyGuessed: e.pin == "", PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends,
-			Disabled: e.disabled}
+		c := adapter.Code{
+			Ref:        codeRef(slot),
+			Key:        m.key(slot),
+			KeyGuessed: e.pin == "",
+			PIN:        e.pin,
+			Name:       e.name,
+			State:      adapter.Confirmed,
+			StartsAt:   e.starts,
+			EndsAt:     e.ends,
+			Disabled:   e.disabled,
+		}
 		if n.masked {
 			c.PIN, c.ChangedAt = "", m.touched[slot]
 		}

@@ -14,29 +14,31 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Config says how a gateway is reached. As JSON it is what an account is kept as; it may hold a password.
+// Config configures the connection to a gateway. Accounts store it as JSON; it may contain a password.
 type Config struct {
-	// URL of the zwave-js-server: ws://host:3000, or wss:// where a proxy in front of it speaks TLS. A user and
-	// a password in it are sent as HTTP Basic authentication, for such a proxy.
+	// URL is the address of the zwave-js-server: ws://host:3000, or wss:// for a proxy in front of it that speaks
+	// TLS. A user and a password in the URL are sent as HTTP Basic authentication to such a proxy.
 	URL string `json:"url"`
-	// CA is a certificate in PEM that the proxy's may be signed with; empty: those the machine trusts.
+	// CA is a PEM certificate that verifies the proxy's; empty to use the system's.
 	CA string `json:"ca,omitempty"`
-	// TimeZone is that of the locks' own clocks, such as Europe/Berlin: the gateway sets them to its own local
-	// time. Only where it is given are time frames left to locks that can keep them, because nothing else tells
-	// what their clocks show.
+	// TimeZone is the time zone of the locks' clocks, such as Europe/Berlin: the gateway sets them to its own local
+	// time. Only with a TimeZone do locks apply time frames, because the protocol does not report the zone of their
+	// clocks.
 	TimeZone string `json:"time_zone,omitempty"`
 
-	Log *slog.Logger `json:"-"` // nil: none
+	// Log defaults to no logging.
+	Log *slog.Logger `json:"-"`
 
-	// Control judges each address before it is dialled, as of net.Dialer. With it no proxy is used. nil: all are good.
+	// Control checks each address before it is dialed, as in net.Dialer. With it, no proxy is used. nil accepts all.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// Met is told which gateway has answered, by what it says of itself and whatever address it was reached at, before anything
-	// is asked of it or listed; empty: it does not say. Where it fails the gateway is left alone, and tried again. nil: all are good.
+	// CheckGateway receives the identity that the gateway reports, independent of the address, before anything is
+	// requested from it or listed; empty if the gateway reports none. While it fails, the gateway is not used, and
+	// the check is repeated. nil accepts all.
 	Met func(ctx context.Context, gateway string) error `json:"-"`
 }
 
-// gateway is a Config that was checked.
+// gateway is the validated form of a Config.
 type gateway struct {
 	url  string
 	zone *time.Location // nil: no time frames
@@ -47,7 +49,8 @@ type gateway struct {
 func (c Config) gateway() (gateway, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
-		return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's URL must look like ws://host:3000 or wss://host")
+		return gateway{}, adapter.Errorf(adapter.Invalid,
+			"the gateway's URL must look like ws://host:3000 or wss://host")
 	}
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
@@ -56,9 +59,14 @@ func (c Config) gateway() (gateway, error) {
 			return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's CA is not a certificate in PEM")
 		}
 	}
-	// A connection is no WebSocket's only where that was refused: it would be kept, and never used again.
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: adapter.AnswerHeader,
-		DisableKeepAlives: true}
+	// After a rejected upgrade, the connection would be kept and never reused.
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    dialWithin,
+		MaxResponseHeaderBytes: adapter.AnswerHeader,
+		DisableKeepAlives:      true,
+	}
 	if c.Control != nil {
 		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
 	}
@@ -68,7 +76,8 @@ func (c Config) gateway() (gateway, error) {
 	}}
 	if c.TimeZone != "" {
 		if g.zone, err = time.LoadLocation(c.TimeZone); err != nil {
-			return gateway{}, adapter.Errorf(adapter.Invalid, "the time zone %q is not known; write one such as Europe/Berlin", c.TimeZone)
+			return gateway{}, adapter.Errorf(adapter.Invalid,
+				"the time zone %q is not known; write one such as Europe/Berlin", c.TimeZone)
 		}
 	}
 	return g, nil

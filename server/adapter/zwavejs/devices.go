@@ -11,23 +11,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// How long the gateway may take: it repeats what is lost on the radio by itself, and a lock sleeps for a second
-// at a time. One that sleeps for hours would keep a command as long.
+// Timeouts of requests to the gateway. The gateway repeats lost radio frames, and a lock sleeps for a second at a
+// time. For a lock that sleeps for hours, the gateway would keep a command that long.
 const (
-	askWithin   = 10 * time.Second // what the gateway answers by itself
-	radioWithin = time.Minute      // what it asks a lock
-	walkWithin  = 10 * time.Minute // all that is on a lock
+	askWithin   = 10 * time.Second // answered by the gateway
+	radioWithin = time.Minute      // answered by a lock
+	walkWithin  = 10 * time.Minute // reads a whole lock
 )
 
-// presence is a command that costs no radio, to see whether the gateway is there.
+// pingCommand is a command without radio traffic that shows whether the gateway answers.
 const presence = "driver.is_statistics_enabled"
 
-// Devices implements adapter.Adapter. It costs no radio: the gateway tells of what changes, and is only asked
-// whether it is still there.
+// Devices implements adapter.Adapter. It causes no radio traffic: the gateway reports changes, and is only asked
+// whether it answers.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	devices, err := a.list(ctx)
 	if err != nil && adapter.ClassOf(err) == adapter.GatewayDown && ctx.Err() == nil {
-		return a.list(ctx) // lost meanwhile: the next try to connect tells why
+		return a.list(ctx) // the connection was lost: the next attempt reports why
 	}
 	return devices, err
 }
@@ -66,7 +66,7 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 	return a.device(n), nil
 }
 
-// find is the lock, with its capabilities. It fails like adapter.Adapter's Device.
+// find returns the lock with its capabilities. It fails like adapter.Adapter's Device.
 func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session, *node, error) {
 	s, err := a.connected(ctx)
 	if err != nil {
@@ -90,50 +90,55 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 	return s, n, nil
 }
 
-// absent is the error about a lock that is not among them. A gateway knows all nodes of its network at once, but not
-// what they are: those that are not there were excluded, and so were those that are something else. What is the same
-// product shows less than it is, as it does where it was interviewed without its keys. Those of another network may
-// come back with it.
+// absent returns the error for a lock that is not listed. A gateway lists all nodes of its network immediately, but
+// not their types. Nodes that are missing were excluded; so were nodes that are another product. The same product may
+// show fewer command classes if it was interviewed without its security keys. A lock of another network may return
+// with that network.
 func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 	home, id, ok := whose(device)
 	other, listed := a.others[id]
 	switch {
 	case ok && home == s.home && listed && other == "":
-		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over")
+		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is incomplete")
 	case ok && home == s.home && listed && other == device:
-		return adapter.Errorf(adapter.Transient, "the gateway shows no lock there for now: interview it again, or include it again with its security keys, if that lasts")
+		return adapter.Errorf(adapter.Transient,
+			"the gateway reports no lock at this node now: if this persists, interview it again, or include it "+
+				"again with its security keys")
 	case ok && home == s.home:
-		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network", Gone: true}
+		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network",
+			Gone: true}
 	}
 	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
 }
 
-// ask calls with a limit of its own besides that of ctx.
-func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args, out any) (err error) {
+// ask calls with its own timeout in addition to that of ctx.
+func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args,
+	out any) (err error) {
 	traced, span := adapter.TraceCommand(ctx, "zwavejs", a.url, command)
 	defer func() { adapter.Traced(span, err) }()
 	limited, cancel := context.WithTimeout(traced, within)
 	defer cancel()
 	err = s.call(limited, command, arguments, out)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // ours: the caller's has not passed
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the timeout within, not that of ctx
 		return adapter.AsError(err)
 	}
 	return err
 }
 
 // invoke calls a method of a command class of a lock.
-func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any, out any) error {
-	return a.ask(ctx, s, radioWithin, "endpoint.invoke_cc_api", args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
-		"methodName": method, "args": arguments}, out)
+func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any,
+	out any) error {
+	return a.ask(ctx, s, radioWithin, "endpoint.invoke_cc_api",
+		args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
+			"methodName": method, "args": arguments}, out)
 }
 
-// late is the error of a call whose context has ended.
+// contextError returns the error of a call whose context has ended.
 func late(ctx context.Context, class adapter.Class, message string) error {
 	return fmt.Errorf("%w (%w)", adapter.Errorf(class, "%s", message), ctx.Err())
 }
 
-// unsent puts an error into the classes of calls that change nothing: what is not known to have arrived does no
-// harm there.
+// asRead converts Unconfirmed to GatewayDown for calls that change nothing, whose lost request does no harm.
 func unsent(err error) error {
 	e := adapter.AsError(err)
 	if e == nil || e.Class != adapter.Unconfirmed {
@@ -149,7 +154,7 @@ func unsent(err error) error {
 	return &other
 }
 
-// unavailable puts the error of a connection into the classes that methods fail with.
+// unavailable converts the error of a connection to the classes that methods return.
 func unavailable(err error) error {
 	e := adapter.AsError(err)
 	switch {
@@ -161,7 +166,7 @@ func unavailable(err error) error {
 	return adapter.Errorf(adapter.GatewayDown, "%s", e.Message)
 }
 
-// hold has the lock's codes to oneself; the result gives them back.
+// acquire acquires exclusive access to the codes of the lock. The result releases it.
 func (a *Adapter) hold(ctx context.Context, n *node) (func(), error) {
 	select {
 	case n.busy <- struct{}{}:
@@ -171,8 +176,8 @@ func (a *Adapter) hold(ctx context.Context, n *node) (func(), error) {
 	}
 }
 
-// awake fails with Offline where the lock does not answer. One that the gateway holds for dead is asked once:
-// some say nothing by themselves when they are back.
+// ensureAwake fails with Offline if the lock does not answer. A lock that the gateway considers dead is pinged once,
+// because some do not announce their return.
 func (a *Adapter) awake(ctx context.Context, s *session, n *node) error {
 	a.mu.Lock()
 	dead := n.status == nodeDead

@@ -6,8 +6,8 @@ import (
 	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
-// TestDisabledCodeIsToldAndEnabled: a code that a lock keeps without opening shows as such, until it is put again.
-func TestDisabledCodeIsToldAndEnabled(t *testing.T) {
+// A code that a lock stores without opening is shown as disabled until it is written again.
+func TestDisabledCodeIsEnabledByPutCode(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []lab.Profile{lab.Plain, lab.Masked, lab.Users} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestDisabledCodeIsToldAndEnabled(t *testing.T) {
 				t.Fatal("it is disabled from the start")
 			}
 			h.Disable(t, slot(t, put.Ref))
-			until(t, "it shows", disabled)
+			until(t, "it is shown as disabled", disabled)
 			if _, err := h.adapter.PutCode(t.Context(), h.device, put); err != nil {
 				t.Fatal(err)
 			}

@@ -28,15 +28,16 @@ const (
 
 	codeLock, codeUnlock             = 33, 34 // "with User Code"
 	credentialLock, credentialUnlock = 35, 36
-	deniedDisabled, deniedNotNow     = 47, 48 // "Valid credential access denied": its user is disabled, its schedule inactive
-	deniedNotEnough                  = 49     // there are to be more credentials
-	deniedUnknown                    = 50     // "Invalid credential used"
+	// "Valid credential access denied": its user is disabled, its schedule inactive
+	deniedDisabled, deniedNotNow = 47, 48
+	deniedNotEnough              = 49 // more credentials are required
+	deniedUnknown                = 50 // "Invalid credential used"
 )
 
-// event takes in what the gateway tells, in order. What is nothing to us falls through.
+// handleEvent processes an event of the gateway; events arrive in order. Unknown events are ignored.
 func (a *Adapter) event(s *session, e *wireEvent) {
 	switch {
-	case e.Source == "driver" && e.Name == "driver ready": // it has started again: what was listed is no longer so
+	case e.Source == "driver" && e.Name == "driver ready": // the gateway has restarted: the list is outdated
 		_ = s.conn.CloseNow()
 	case e.Source == "controller" && e.Name == "node removed" && e.Node != nil:
 		a.removed(e.Node.NodeID)
@@ -54,7 +55,7 @@ func (a *Adapter) event(s *session, e *wireEvent) {
 	}
 }
 
-// removed takes in that a node was excluded, or is another one by now.
+// handleRemoved processes that a node was excluded or replaced.
 func (a *Adapter) removed(id int) {
 	a.mu.Lock()
 	n := a.nodes[id]
@@ -71,7 +72,7 @@ func (a *Adapter) gone(n *node) {
 	a.hints.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: n.ref, At: time.Now()})
 }
 
-// listed takes in a node that is new or was interviewed again.
+// handleListed processes a node that is new or was interviewed again.
 func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
@@ -96,7 +97,7 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 	}
 }
 
-// told takes in what is told of one lock.
+// handleNodeEvent processes an event of one lock.
 func (a *Adapter) told(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
@@ -117,7 +118,7 @@ func (a *Adapter) told(n *node, e *wireEvent) {
 	}
 }
 
-// became takes in that a lock is reachable, or no longer. Nobody has heard what was done to it meanwhile.
+// setStatus processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
 func (a *Adapter) became(n *node, status int, kind adapter.EventKind) {
 	a.mu.Lock()
 	was := n.status
@@ -145,7 +146,8 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	if news {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
 	}
-	if v.CC == ccNotification && v.Property == "Access Control" { // what lasts is told as a value: Lock state, Keypad state
+	// Lasting states are reported as values: Lock state, Keypad state.
+	if v.CC == ccNotification && v.Property == "Access Control" {
 		var state int
 		if json.Unmarshal(v.NewValue, &state) == nil {
 			a.troubleTold(n, notification{Event: state})
@@ -155,7 +157,7 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	if status || length {
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
 	}
-	if length { // some locks delete all codes with it, and do not say so
+	if length { // some locks delete all codes without a report
 		a.mu.Lock()
 		n.codes.doubtAll()
 		a.mu.Unlock()
@@ -163,11 +165,12 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	}
 }
 
-// lengthTold takes in another length of the lock's PINs; the value is told without its label.
+// handlePINLength processes a change of the required PIN length; the event has no label.
 func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int
-	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil || length < 4 || length > 10 {
+	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil ||
+		length < 4 || length > 10 {
 		return false
 	}
 	t := *was
@@ -175,7 +178,7 @@ func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	return length != was.length && n.traits.CompareAndSwap(was, &t)
 }
 
-// change is what a value of User Code tells of a slot.
+// change decodes a value of User Code.
 func (v wireValue) change() (c change, ok bool) {
 	slot, isSlot := v.PropertyKey.number()
 	if v.CC != ccUserCode || v.Endpoint != 0 || !isSlot || !slotIn(slot) {
@@ -202,7 +205,7 @@ func (v wireValue) change() (c change, ok bool) {
 	return c, true
 }
 
-// credentialTold is User Credential's way of telling of a code.
+// handleCredential processes a credential event of User Credential.
 func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 	var args struct {
 		User int             `json:"userId"`
@@ -215,7 +218,7 @@ func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 	}
 	deleted := e.Name == "credential deleted"
 	if deleted {
-		a.deletionTold(n, args.Slot == 0) // of all kinds, where none is named
+		a.deletionTold(n, args.Slot == 0) // slot 0: all credentials
 	}
 	if args.Type != credentialPIN || !slotIn(args.Slot) {
 		if !deleted {
@@ -233,7 +236,7 @@ func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 		c.occupied = &occupied
 	case shown && pin != "":
 		c.pin = &pin
-	default: // told without what it is
+	default: // reported without the PIN
 		occupied := true
 		c.occupied = &occupied
 	}
@@ -245,20 +248,20 @@ func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 	}
 }
 
-// notification is what a lock tells of what was done at it.
+// notification is a report of an operation at a lock.
 type notification struct {
 	Type       int             `json:"type"`
 	Event      int             `json:"event"`
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// slot is the user that the notification names, which is a slot of User Code; 0 where it names none.
+// slot returns the user of the notification, which is a slot of User Code, or 0.
 func (t notification) slot() int {
 	var parameters struct {
 		UserID int `json:"userId"`
 		Named  int `json:"user ID"` // of codeLock and codeUnlock
 	}
-	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
+	_ = json.Unmarshal(t.Parameters, &parameters) // other shapes exist
 	return max(parameters.UserID, parameters.Named, 0)
 }
 
@@ -275,7 +278,7 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 	a.troubleTold(n, t)
 	switch t.Event {
 	case allCodesDeleted, codeDeleted, codeAdded:
-		if t.Event == allCodesDeleted || n.named() { // a user's number need not be its code's
+		if t.Event == allCodesDeleted || n.named() { // the number of a user can differ from the slot of its code
 			slot = 0
 		}
 		if slot > mostSlots {
@@ -296,15 +299,17 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 	}
 }
 
-// troubleTold takes in that a lock could not be moved, or has not let somebody in.
+// handleTrouble processes a report of a jam or of a denied access.
 func (a *Adapter) troubleTold(n *node, t notification) {
 	switch t.Event {
 	case lockJammed:
 		a.jamTold(n, false)
 	case notLockedByHand, notLockedByRF, notAutoLocked:
 		a.jamTold(n, true)
-	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough, deniedUnknown:
+	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough,
+		deniedUnknown:
 		_, code := t.used()
-		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code, Operation: adapter.Operation{At: time.Now()}})
+		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code,
+			Operation: adapter.Operation{At: time.Now()}})
 	}
 }

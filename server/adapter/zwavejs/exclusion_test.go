@@ -8,9 +8,9 @@ import (
 	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
-// TestExcludedLockHasLeft: another lock of the same model that is included under the identifier of an excluded one is
-// another device, which is told where it was heard, and shows in its serial number where it was not.
-func TestExcludedLockHasLeft(t *testing.T) {
+// Another lock of the same model with the identifier of an excluded one is another device. The event reports that; if
+// it was missed, the serial number differs.
+func TestExcludedLockIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := lab.Start(t, lab.Plain, lab.Masked)
 	h := newHouse(t, g.Lease(t, lab.Plain), g.URL)
@@ -30,7 +30,7 @@ func TestExcludedLockHasLeft(t *testing.T) {
 	first := serial()
 
 	h.Remove(t)
-	until(t, "it has left for good", func() bool {
+	until(t, "it is removed permanently", func() bool {
 		_, err := h.adapter.Device(t.Context(), h.device)
 		e := adapter.AsError(err)
 		return e != nil && e.Class == adapter.NotFound && e.Gone
@@ -43,7 +43,7 @@ func TestExcludedLockHasLeft(t *testing.T) {
 		case e := <-h.adapter.Events():
 			told = e.Kind == adapter.DeviceRemoved && e.Device == h.device && !e.At.IsZero()
 		case <-t.Context().Done():
-			t.Fatal("its removal is not told")
+			t.Fatal("its removal is not reported")
 		}
 	}
 	h.Include(t)
@@ -58,33 +58,34 @@ func TestExcludedLockHasLeft(t *testing.T) {
 	h.Include(t)
 	h.relay.set(func(r *relay) { r.refuse = 0 })
 	if third := serial(); third == second {
-		t.Fatalf("another lock that nobody has heard of shows as %s, too", third)
+		t.Fatalf("another, unreported lock shows as %s, too", third)
 	}
 }
 
-// TestLockOfAnotherNetworkMayComeBack: a gateway that is started with another stick has other locks for a while.
-func TestLockOfAnotherNetworkMayComeBack(t *testing.T) {
+// A gateway with another stick has other locks for some time.
+func TestLockOfAnotherNetworkMayReturn(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, nil)
-	for device, gone := range map[adapter.DeviceRef]bool{"00000001/2/0129-0001-0600": false, "7e570001/9/0129-0001-0600": true} {
+	for device, gone := range map[adapter.DeviceRef]bool{"00000001/2/0129-0001-0600": false,
+		"7e570001/9/0129-0001-0600": true} {
 		_, err := s.adapter.Device(t.Context(), device)
 		if e := adapter.AsError(err); e == nil || e.Class != adapter.NotFound || e.Gone != gone {
-			t.Errorf("%s: %v, gone for good: %v", device, err, e.Gone)
+			t.Errorf("%s: %v, removed permanently: %v", device, err, e.Gone)
 		}
 	}
 }
 
-// TestLockThatIsInterviewedAnewIsNotGone: a gateway that has lost its cache knows that there is a node, not what it is.
-func TestLockThatIsInterviewedAnewIsNotGone(t *testing.T) {
+// A gateway that has lost its cache knows a node, but not its type.
+func TestReinterviewedLockIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, nil)
 	s.reconnect(t, `{"nodeId":2,"status":1,"ready":false,"endpoints":[{"index":0,"commandClasses":[]}],"values":[]}`)
-	until(t, "it is waited for", func() bool {
+	until(t, "its interview is awaited", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		return err != nil && adapter.ClassOf(err) == adapter.Transient
 	})
 	s.interview(t, "")
-	until(t, "it is there again", func() bool {
+	until(t, "it is listed again", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		return err == nil
 	})

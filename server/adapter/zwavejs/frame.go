@@ -12,29 +12,34 @@ import (
 )
 
 const (
-	networkLimit = 16 << 20 // bytes of the answer that is the whole network, about 40 kB for each node
-	frameLimit   = 1 << 20  // of any other that is not in limits: an event tells of one node at most
+	// networkLimit is the maximum size of the network in bytes, about 40 kB per node.
+	networkLimit = 16 << 20
+	// frameLimit is the maximum size of frames that are not in limits: an event concerns at most one node.
+	frameLimit = 1 << 20
 
 	startListening = "start_listening"
 )
 
-// limits are how many bytes the answers to commands may have that are no other frame's.
+// limits holds the maximum sizes of responses that may exceed frameLimit.
 var limits = map[string]int{
 	startListening:                                networkLimit,
-	"endpoint.access_control.get_users":           4 << 20, // some hundred bytes for each
+	"endpoint.access_control.get_users":           4 << 20, // some hundred bytes per user
 	"endpoint.access_control.get_all_credentials": 4 << 20,
 }
 
-var errFrameLarge = errors.New("the gateway has sent a frame that is too large")
+var errFrameLarge = errors.New("the gateway has sent a frame above the size limit")
 
-// call is a command that waits for its answer.
+// call is a command that waits for its response.
 type call struct {
-	out    any          // pointer to what the result is decoded into, before answer has it; nil: nowhere
-	most   int          // bytes of the answer
-	answer chan message // closed: none will come
+	// out is decoded into before answer receives the message; nil to ignore the result.
+	out any
+	// most is the maximum size of the response in bytes.
+	most int
+	// answer is closed when no response will arrive.
+	answer chan message
 }
 
-// read takes in frames until the connection ends; on is called in their order.
+// read processes frames until the connection ends; on is called in their order.
 func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
 	for {
 		m, err := s.receive(ctx)
@@ -47,7 +52,7 @@ func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
 		case m.Event != nil:
 			on(m.Event)
 		}
-		if m.size <= frameLimit { // otherwise it was asked for
+		if m.size <= frameLimit { // a larger one was requested
 			if err := s.pace.Wait(ctx, m.size); err != nil {
 				return err
 			}
@@ -71,7 +76,7 @@ func (s *session) receive(ctx context.Context) (m message, err error) {
 	return m, err
 }
 
-// limit is how many bytes the next frame may have.
+// limit returns the maximum size of the next frame in bytes.
 func (s *session) limit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,10 +87,10 @@ func (s *session) limit() int {
 	return most
 }
 
-// decode takes in what is wanted of a frame. Nothing of data is kept, nor copied but for that.
+// decode decodes the relevant parts of a frame. It does not retain data.
 func (s *session) decode(data []byte, m *message) error {
 	if json.Unmarshal(data, &m.head) != nil {
-		return errors.New("the gateway has sent a frame that is not as expected") // it may hold a PIN
+		return errors.New("the gateway has sent a frame that is not as expected") // the frame may contain a PIN
 	}
 	var err error
 	if m.of, err = s.whose(m.head, len(data)); err != nil {
@@ -109,8 +114,8 @@ func (s *session) decode(data []byte, m *message) error {
 	return nil
 }
 
-// whose is the call that a frame of size bytes answers, which from then on waits for nothing else; nil: none that waits.
-// It fails where nobody waits for so much.
+// matchCall returns the call that a frame of size bytes answers, and removes it from the pending ones; nil if there
+// is none. It fails if no call accepts that size.
 func (s *session) whose(h head, size int) (*call, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +132,8 @@ func (s *session) whose(h head, size int) (*call, error) {
 	return c, nil
 }
 
-// forget has nobody wait for an answer; false: it has come, or none will, which the call is told.
+// abandon stops waiting for a response. It returns false if the response has arrived or none will, which the call
+// receives.
 func (s *session) forget(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,21 +142,23 @@ func (s *session) forget(id string) bool {
 	return waits
 }
 
-// into is JSON that is decoded into out.
+// into decodes JSON into out.
 type into struct {
 	out any
-	met bool
+	met bool // the value was present
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (i *into) UnmarshalJSON(data []byte) error {
 	i.met = true
 	return json.Unmarshal(data, i.out)
 }
 
-// arriving is a frame. To close it ends the connection.
+// arriving is a frame that is being received. Close ends the connection.
 type arriving struct {
 	io.Reader
 	conn *websocket.Conn
 }
 
+// Close implements io.Closer.
 func (a arriving) Close() error { return a.conn.CloseNow() }

@@ -26,8 +26,8 @@ func listings(s *script) (n int) {
 	return n
 }
 
-// A network may have hundreds of locks, and one event tells of one: a gateway that goes on sending megabytes would have
-// the server keep, and collect, several times as many.
+// A network may have hundreds of locks, but an event concerns one. A gateway that keeps sending megabytes would make
+// the server allocate several times as much.
 func TestOnlyTheNetworkIsALargeFrame(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 2<<20)
@@ -45,13 +45,13 @@ func TestOnlyTheNetworkIsALargeFrame(t *testing.T) {
 		t.Fatalf("connected %d times, want once", n)
 	}
 	s.tell(fmt.Sprintf(updated, large))
-	until(t, "it is connected to anew", func() bool { return listings(s) == 2 })
+	until(t, "it reconnects", func() bool { return listings(s) == 2 })
 	if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBeforeTheNetworkIsListedOnlyThatIsALargeFrame(t *testing.T) {
+func TestOnlyTheListIsALargeFrameBeforeListing(t *testing.T) {
 	t.Parallel()
 	var tried atomic.Int32
 	s := begin(t, nil, func(s *script, c command) string {
@@ -60,10 +60,10 @@ func TestBeforeTheNetworkIsListedOnlyThatIsALargeFrame(t *testing.T) {
 		}
 		return ""
 	})
-	until(t, "it is connected to anew", func() bool { return listings(s) == 2 })
+	until(t, "it reconnects", func() bool { return listings(s) == 2 })
 }
 
-func TestAnAnswerThatIsNotAsExpectedIsAnError(t *testing.T) {
+func TestUnexpectedResponseIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{`7`, `[]`, `"864209"`} {
 		t.Run(result, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestAnAnswerThatIsNotAsExpectedIsAnError(t *testing.T) {
 	}
 }
 
-// A gateway may list, and add, as many locks as it likes, that take PINs of any length.
-func TestOfANetworkNoMoreIsKeptThanOneCanHave(t *testing.T) {
+// A gateway may list and add any number of locks with any PIN lengths.
+func TestLocksPerNetworkAreLimited(t *testing.T) {
 	t.Parallel()
 	lock := func(id int) string {
 		return fmt.Sprintf(`{"nodeId":%d,"status":4,"ready":true,"manufacturerId":1,"name":%q,"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1}]}],`+
@@ -100,15 +100,17 @@ func TestOfANetworkNoMoreIsKeptThanOneCanHave(t *testing.T) {
 	}
 	s.tell(`{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":1},"reason":0}}`)
 	var devices []adapter.Device
-	until(t, "all is taken in", func() (done bool) {
+	until(t, "all is processed", func() (done bool) {
 		var err error
 		if devices, err = s.adapter.Devices(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(devices, func(d adapter.Device) bool { return strings.Contains(string(d.Ref), "/1/") })
+		return !slices.ContainsFunc(devices,
+			func(d adapter.Device) bool { return strings.Contains(string(d.Ref), "/1/") })
 	})
-	_, err := s.adapter.Device(t.Context(), adapter.DeviceRef(strings.Replace(string(devices[0].Ref), "/2/", "/900/", 1)))
-	failsAs(t, err, adapter.Transient) // it is there, and may have been among the first 500 once: it was not excluded
+	_, err := s.adapter.Device(t.Context(),
+		adapter.DeviceRef(strings.Replace(string(devices[0].Ref), "/2/", "/900/", 1)))
+	failsAs(t, err, adapter.Transient) // the lock exists, and may have been among the first 500: it was not excluded
 	if len(devices) != 499 {
 		t.Errorf("%d devices, want 499", len(devices))
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
 
-// script is a gateway that answers with frames as they were captured, for what the real one cannot be brought to.
-// Its one lock is node 2, a User Code lock with four slots.
+// script is a gateway that responds with captured frames, for cases that the real one cannot produce. Its only lock
+// is node 2, a lock with User Code and four slots.
 type script struct {
 	adapter *zwavejs.Adapter
 	device  adapter.DeviceRef
@@ -25,14 +25,14 @@ type script struct {
 	mu      sync.Mutex
 	conn    *websocket.Conn
 	product int
-	shown   string         // how the gateway lists the node; empty: as a lock in good order
-	slots   map[int]string // what "get" answers of a slot; not in it: that it is empty
+	shown   string         // node in the list; default: a healthy lock
+	slots   map[int]string // response of "get" by slot; missing: empty
 	answer  func(c command) string
 	asked   []string
-	lists   int // how often the node was listed
+	lists   int // number of times the node was listed
 }
 
-// command is what the adapter sends.
+// noteCommand is a frame of the adapter.
 type command struct {
 	ID     string `json:"messageId"`
 	Name   string `json:"command"`
@@ -64,8 +64,8 @@ const (
 	manufacturer = 0x0129
 )
 
-// play starts the script and an adapter for it, which has found the lock. What answer leaves empty is answered as a lock in
-// good order would.
+// play starts the script and an adapter for it, which has found the lock. A command for which answer returns "" gets
+// the response of a healthy lock.
 func play(t *testing.T, slots map[int]string, answer func(s *script, c command) string) *script {
 	t.Helper()
 	s := begin(t, slots, answer)
@@ -161,7 +161,7 @@ func (s *script) put(slot int, content string) {
 	s.slots[slot] = content
 }
 
-// tell sends a frame.
+// report sends a frame.
 func (s *script) tell(frame string) {
 	s.mu.Lock()
 	conn := s.conn
@@ -169,7 +169,7 @@ func (s *script) tell(frame string) {
 	_ = conn.Write(context.Background(), websocket.MessageText, []byte(frame))
 }
 
-// node is the lock as it is listed.
+// node returns the lock in the list.
 func (s *script) node() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *script) node() string {
 		manufacturer, s.product, strings.Join(values, ","))
 }
 
-// reconnect has the connection end, and the node be listed so from then on. The adapter is connected again when it returns.
+// reconnect closes the connection, and changes the listed node. It returns after the reconnection.
 func (s *script) reconnect(t *testing.T, shown string) {
 	t.Helper()
 	s.mu.Lock()
@@ -202,7 +202,7 @@ func (s *script) reconnect(t *testing.T, shown string) {
 	})
 }
 
-// interview tells that the node was interviewed, and shows so.
+// interview sends the event of a completed interview with the node.
 func (s *script) interview(t *testing.T, shown string) {
 	t.Helper()
 	s.mu.Lock()
@@ -211,7 +211,7 @@ func (s *script) interview(t *testing.T, shown string) {
 	s.tell(`{"type":"event","event":{"source":"node","event":"ready","nodeId":2,"nodeState":` + s.node() + `}}`)
 }
 
-// count is how often a command was sent since the last look.
+// count returns how often a command was sent since the last call.
 func (s *script) count(name string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// How a gateway lists the lock of the script when it does not know all of it. Not ready, it tells the command classes of its
+// Listed nodes of a lock that the gateway knows incompletely. A node that is not ready has the command classes of the
 // cache, and no values (@zwave-js/server, state.js getNodeValues).
 const (
 	product   = `"manufacturerId":297,"productType":1,"productId":1536,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`
@@ -15,12 +15,13 @@ const (
 
 	notYetHeard = `{"nodeId":2,"status":0,"ready":false,` + product + lockClass + `"values":[]}`
 	dead        = `{"nodeId":2,"status":3,"ready":false,` + product + lockClass + `"values":[]}`
-	uncounted   = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}` // "Querying number of user codes timed out, skipping interview"
-	unsecured   = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
-	lamp        = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
+	// "Querying number of user codes timed out, skipping interview"
+	uncounted = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}`
+	unsecured = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
+	lamp      = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
 )
 
-// listing answers that the network has this node.
+// listing returns the response that the network has this node.
 func listing(node string) func(*script, command) string {
 	return func(_ *script, c command) string {
 		if c.Name != listen {
@@ -30,8 +31,8 @@ func listing(node string) func(*script, command) string {
 	}
 }
 
-// TestLockThatIsNotInterviewedTakesCodesAsBefore: for its account it is what it was, and waits.
-func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
+// The lock keeps its properties and waits.
+func TestIncompleteInterviewKeepsCapabilities(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		shown string
@@ -66,10 +67,10 @@ func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
 					}
 				}
 				if pings := s.count("node.ping"); (pings > 0) != (test.class == adapter.Offline) {
-					t.Errorf("it was asked %d times whether it is there", pings)
+					t.Errorf("it was pinged %d times", pings)
 				}
 				s.interview(t, "")
-				until(t, "it is as before", func() bool {
+				until(t, "it is unchanged", func() bool {
 					codes, err := s.adapter.Codes(t.Context(), s.device, true)
 					return err == nil && len(codes.Codes) > 0
 				})
@@ -78,10 +79,11 @@ func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady: what was known of it elsewhere is to hold.
-func TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady(t *testing.T) {
+// The properties known elsewhere remain valid.
+func TestCapabilitiesOfUnseenLockAreUnknown(t *testing.T) {
 	t.Parallel()
-	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline, uncounted: adapter.Transient} {
+	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline,
+		uncounted: adapter.Transient} {
 		s := begin(t, map[int]string{}, listing(shown))
 		devices, err := s.adapter.Devices(t.Context())
 		if err != nil || len(devices) != 1 || devices[0].Caps.OnlineCodes || !devices[0].CapsUnknown {
@@ -92,19 +94,20 @@ func TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady(t *testing.T) {
 	}
 }
 
-// TestListedNodeIsExcludedOnlyIfItIsSomethingElse: an interview without the lock's keys shows no Door Lock command class.
-func TestListedNodeIsExcludedOnlyIfItIsSomethingElse(t *testing.T) {
+// An interview without the lock's security keys shows no command class Door Lock.
+func TestListedNodeIsExcludedOnlyAsAnotherProduct(t *testing.T) {
 	t.Parallel()
 	for shown, gone := range map[string]bool{unsecured: false, lamp: true} {
 		s := begin(t, map[int]string{}, listing(shown))
 		_, err := s.adapter.Device(t.Context(), "7e570001/2/0129-0001-0600")
-		if e := adapter.AsError(err); e == nil || e.Gone != gone || (e.Class == adapter.NotFound) != gone || (e.Class == adapter.Transient) == gone {
+		if e := adapter.AsError(err); e == nil || e.Gone != gone || (e.Class == adapter.NotFound) != gone ||
+			(e.Class == adapter.Transient) == gone {
 			t.Errorf("excluded: %v, got %v", gone, err)
 		}
 	}
 	s := play(t, map[int]string{}, nil)
 	s.interview(t, lamp)
-	until(t, "it has left for good", func() bool {
+	until(t, "it is removed permanently", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		e := adapter.AsError(err)
 		return e != nil && e.Gone

@@ -9,9 +9,8 @@ import (
 	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
-// TestGatewayKilledInMidWrite: kill -9 before or after the lock has the code loses nothing and doubles nothing, also
-// where the lock does not show its PINs.
-func TestGatewayKilledInMidWrite(t *testing.T) {
+// kill -9 before or after the write arrives loses no code and creates no duplicate, even if the lock hides PINs.
+func TestGatewayKilledDuringWrite(t *testing.T) {
 	t.Parallel()
 	g := lab.Start(t, lab.Plain, lab.Masked)
 	for _, profile := range []lab.Profile{lab.Plain, lab.Masked} {
@@ -52,26 +51,27 @@ func TestGatewayKilledInMidWrite(t *testing.T) {
 	}
 }
 
-// TestGatewayThatStartsUpIsWaitedFor: until its driver is ready, zwave-js-server closes connections with 1013.
-func TestGatewayThatStartsUpIsWaitedFor(t *testing.T) {
+// Until its driver is ready, zwave-js-server closes connections with 1013.
+func TestStartingGatewayIsAwaited(t *testing.T) {
 	t.Parallel()
 	h := sharedHouse(t, lab.Plain)
 	h.relay.set(func(r *relay) { r.starts = true })
 	h.relay.disconnect()
-	until(t, "it says so", func() bool {
+	until(t, "it is reported", func() bool {
 		_, err := h.adapter.Codes(t.Context(), h.device, true)
-		return err != nil && adapter.ClassOf(err) == adapter.GatewayDown && strings.Contains(err.Error(), "not ready yet")
+		return err != nil && adapter.ClassOf(err) == adapter.GatewayDown &&
+			strings.Contains(err.Error(), "not ready yet")
 	})
 	h.ProgramSilently(t, 7, "975310")
 	h.relay.set(func(r *relay) { r.starts = false })
-	until(t, "it is used again, and its lock read anew", func() bool {
+	until(t, "it is used again, and its lock is read again", func() bool {
 		codes, err := h.adapter.Codes(t.Context(), h.device, true)
 		return err == nil && slices.ContainsFunc(codes.Codes, func(c adapter.Code) bool { return c.Ref == "7" })
 	})
 }
 
-// TestIdleLockIsLeftAlone: keymaster #589, batteries emptied by questions every minute. A lock is asked nothing while
-// nothing happens, and once for each slot when nobody has listened for a while.
+// keymaster #589, batteries drained by reads every minute: an idle lock is not read, and each slot is read once after
+// a disconnection.
 func TestIdleLockIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []lab.Profile{lab.Plain, lab.Masked, lab.Users} {
@@ -94,7 +94,7 @@ func TestIdleLockIsLeftAlone(t *testing.T) {
 			}
 			look()
 			asked := h.State(t).Frames
-			for range 60 { // an hour of listing each minute
+			for range 60 { // an hour with one listing per minute
 				look()
 			}
 			if n := h.State(t).Frames - asked; n != 0 {
@@ -108,7 +108,7 @@ func TestIdleLockIsLeftAlone(t *testing.T) {
 			})
 			resynced := h.State(t).Frames - asked
 			if resynced > lab.Slots+2 {
-				t.Fatalf("a resync has cost %d frames", resynced)
+				t.Fatalf("a resync caused %d frames", resynced)
 			}
 			look()
 			if n := h.State(t).Frames - asked; n != resynced {
@@ -118,7 +118,7 @@ func TestIdleLockIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestLockThatReturnsSilently: a lock that the gateway holds for dead, and that says nothing when it is back, is asked.
+// A lock that the gateway considers dead, and that returns silently, is pinged.
 func TestLockThatReturnsSilently(t *testing.T) {
 	t.Parallel()
 	h := sharedHouse(t, lab.Plain)
@@ -131,7 +131,7 @@ func TestLockThatReturnsSilently(t *testing.T) {
 	}
 }
 
-// TestOldCopyOverwritesNothing: a lock that the gateway's copy is wrong about is asked before anything is written to it.
+// A lock whose copy in the gateway is outdated is read before a write.
 func TestOldCopyOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []lab.Profile{lab.Plain, lab.Users} {

@@ -11,7 +11,7 @@ import (
 	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
-// give has somebody give a user a card at the lock. Where the lock tells of it, so it has when give returns.
+// give enrolls a card for a user at the lock. If the lock reports it, give returns after the event.
 func (h *house) give(t *testing.T, user int, name string, told bool) {
 	t.Helper()
 	if !told {
@@ -19,7 +19,7 @@ func (h *house) give(t *testing.T, user int, name string, told bool) {
 		return
 	}
 	h.Card(t, user, name)
-	h.ByHand(t, true) // which is told after the card
+	h.ByHand(t, true) // reported after the card
 	for deadline := time.After(within); ; {
 		select {
 		case e := <-h.adapter.Events():
@@ -27,12 +27,12 @@ func (h *house) give(t *testing.T, user int, name string, told bool) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("after %s what was done by hand is not told", within)
+			t.Fatalf("after %s, the change by hand is not reported", within)
 		}
 	}
 }
 
-// lives says that the lock has these users, with these PINs and cards, by slot, and no others.
+// lives requires that the lock has exactly these users, with these PINs and cards by slot.
 func (h *house) lives(t *testing.T, users, pins map[int]string, cards map[int]int) {
 	t.Helper()
 	state := h.State(t)
@@ -45,7 +45,7 @@ func (h *house) lives(t *testing.T, users, pins map[int]string, cards map[int]in
 	}
 }
 
-// resident has a lock with one user, who has a PIN, and an adapter that has read it.
+// resident returns a lock with one user with a PIN, and an adapter that has read it.
 func resident(t *testing.T) *house {
 	t.Helper()
 	h := sharedHouse(t, lab.Users)
@@ -57,8 +57,8 @@ func resident(t *testing.T) *house {
 	return h
 }
 
-// TestRealCardHolderIsLeftAlone: as TestCardHolderIsLeftAlone, also with a PIN that the lock refuses.
-func TestRealCardHolderIsLeftAlone(t *testing.T) {
+// Like TestCardHolderIsUnchanged, also with a PIN that the lock rejects.
+func TestRealCardHolderIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,8 @@ func TestRealCardHolderIsLeftAlone(t *testing.T) {
 			if err != nil || result.Ref != "3" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
-			h.lives(t, map[int]string{1: "", 2: "Cleaner", 3: "Guest"}, map[int]string{1: residentPIN, 3: "864209"}, cards)
+			h.lives(t, map[int]string{1: "", 2: "Cleaner", 3: "Guest"}, map[int]string{1: residentPIN, 3: "864209"},
+				cards)
 			for _, code := range []adapter.CodeRef{"2", "3"} {
 				if _, err := h.adapter.DeleteCode(t.Context(), h.device, code); err != nil {
 					t.Fatal(err)
@@ -87,9 +88,8 @@ func TestRealCardHolderIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestRealCardHolderIsKnownWhereHeIsTold: a new code is not tried at the number of somebody of whom the lock has told. Where it
-// has not, it refuses that number.
-func TestRealCardHolderIsKnownWhereHeIsTold(t *testing.T) {
+// A new code does not use the number of a reported user. The lock rejects the number of an unreported one.
+func TestRealReportedCardHolderIsKnown(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,11 @@ func TestRealCardHolderIsKnownWhereHeIsTold(t *testing.T) {
 			h.give(t, 2, "Cleaner", told)
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context, code adapter.CodeRef) error { places = append(places, code); return nil }
+			put.Place = func(_ context.Context,
+				code adapter.CodeRef) error {
+				places = append(places, code)
+				return nil
+			}
 			if _, err := h.adapter.PutCode(t.Context(), h.device, put); err != nil {
 				t.Fatal(err)
 			}
@@ -113,8 +117,8 @@ func TestRealCardHolderIsKnownWhereHeIsTold(t *testing.T) {
 	}
 }
 
-// TestRealGuestsCardOutlivesHisPIN: as TestGuestsCardOutlivesHisPIN.
-func TestRealGuestsCardOutlivesHisPIN(t *testing.T) {
+// Like TestCardSurvivesDeletedPIN.
+func TestRealCardSurvivesDeletedPIN(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -133,11 +137,11 @@ func TestRealGuestsCardOutlivesHisPIN(t *testing.T) {
 	}
 }
 
-// TestRealGatewayCutsItsListsShort: whichever of the lock's answers is lost, the gateway ends its list there. It is asked for
-// again, and where that is in vain, too, it is not believed. For each answer the gateway waits 5 s.
-func TestRealGatewayCutsItsListsShort(t *testing.T) {
+// If any response of the lock is lost, the gateway ends its list there. The list is read again, and rejected if that
+// fails as well. The gateway waits 5 s for each response.
+func TestRealIncompleteListIsRejected(t *testing.T) {
 	t.Parallel()
-	g := lab.Start(t, lab.Users) // others would wait, too
+	g := lab.Start(t, lab.Users) // other tests would wait as well
 	h := newHouse(t, g.Lease(t, lab.Users), g.URL)
 	pins := map[adapter.CodeRef]string{"1": "135790", "2": "135791", "3": "135792"}
 	people := map[adapter.CodeRef]string{"1": "Ann", "2": "Ben", "3": "Cem"}
@@ -148,7 +152,7 @@ func TestRealGatewayCutsItsListsShort(t *testing.T) {
 			t.Fatalf("PutCode: %+v, %v", result, err)
 		}
 	}
-	// shows is what an adapter that knows nothing yet shows of the lock, and what that has been asked.
+	// awaitBolt returns what a new adapter reads from the lock, and the number of requests.
 	shows := func(f lab.Faults) (codes adapter.Codes, asked int, err error) {
 		_ = h.adapter.Close()
 		h.open(t)
@@ -164,21 +168,21 @@ func TestRealGatewayCutsItsListsShort(t *testing.T) {
 	for after := range 2 * len(people) { // users, and their PINs
 		codes, asked, err := shows(lab.Faults{Mute: 1, After: after})
 		if err != nil || codes.Stale || !maps.Equal(names(codes), people) {
-			t.Errorf("the answer after %d was lost: %v, %v", after, names(codes), err)
+			t.Errorf("response %d was lost: %v, %v", after, names(codes), err)
 		}
 		if asked <= all {
-			t.Errorf("the answer after %d was lost, and the lock asked %d questions, where all are %d", after, asked, all)
+			t.Errorf("response %d was lost, with %d requests, all are %d", after, asked, all)
 		}
 	}
 	_, _, err = shows(lab.Faults{Mute: 1000, After: 2})
 	failsAs(t, err, adapter.Transient)
 	if codes, err := h.adapter.Codes(t.Context(), h.device, false); err != nil || !codes.Stale {
-		t.Errorf("what is known is taken for all: %v, %v", names(codes), err)
+		t.Errorf("an incomplete list is accepted: %v, %v", names(codes), err)
 	}
 }
 
-// TestRealSlotThatIsNotAnsweredForIsNotFree: as TestSlotThatIsNotAnsweredForIsNotFree.
-func TestRealSlotThatIsNotAnsweredForIsNotFree(t *testing.T) {
+// Like TestUnansweredSlotIsNotFree.
+func TestRealUnansweredSlotIsNotFree(t *testing.T) {
 	t.Parallel()
 	g := lab.Start(t, lab.Users)
 	h := newHouse(t, g.Lease(t, lab.Users), g.URL)

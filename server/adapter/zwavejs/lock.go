@@ -14,8 +14,8 @@ const (
 	modeUnsecured = 0
 )
 
-// looks are when a lock is asked where its bolt is after it was told to move it. Most report it by themselves, but
-// some only to some controllers.
+// boltPollDelays are the delays before the reads of the bolt after a command. Most locks report a move, but some only
+// to some controllers.
 var looks = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 
 // Lock implements adapter.Locker.
@@ -28,8 +28,8 @@ func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter
 	return a.move(ctx, device, false)
 }
 
-// move tells the lock to move its bolt. That it was told is all that the answer says; it is Confirmed once the
-// lock has shown the bolt where it is to be.
+// move sends the command to the lock. The response only means that the lock received it. The state is Confirmed when
+// the lock has shown the bolt in the target position.
 func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked bool) (adapter.State, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
@@ -61,9 +61,9 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	return adapter.Accepted, nil
 }
 
-// doubted puts the error of a command to the bolt into the class of those that nobody knows the outcome of, unless the gateway has
-// surely not sent it to the lock: it answers so, too, where the lock's acknowledgement is lost, or the stick or the driver has failed
-// with the frame on its way.
+// asUnconfirmed converts the error of a command to the bolt to Unconfirmed unless the gateway certainly has not sent
+// it to the lock. The gateway responds with the same errors when the acknowledgment of the lock is lost, or when the
+// stick or the driver fails with the frame on its way.
 func doubted(err error) (doubtful bool, _ error) {
 	if _, answered := errors.AsType[answerError](err); !answered {
 		return false, err
@@ -75,8 +75,8 @@ func doubted(err error) (doubtful bool, _ error) {
 	return false, err
 }
 
-// shows asks the lock where its bolt is, and says whether that is where it was told to be. That it does not answer, or is jammed, is no
-// matter of this answer: Jammed has told.
+// awaitBolt reads the bolt and reports whether it reaches the target position. A lock that does not answer or is
+// jammed is not an error here, because a jam is reported as an event.
 func (a *Adapter) shows(ctx context.Context, s *session, n *node, mode int) bool {
 	for _, wait := range looks {
 		select {
@@ -105,14 +105,14 @@ func (a *Adapter) shows(ctx context.Context, s *session, n *node, mode int) bool
 	return false
 }
 
-// operation is what a lock's bolt has last been told to do, and has done. It is guarded by Adapter.mu.
+// operation records the last commands to the bolt and its reports. Adapter.mu guards it.
 type operation struct {
-	told    time.Time          // the last command from here
-	to      bool               // to lock
-	waiting map[bool]int       // commands to lock, and to unlock, that are not answered yet
-	until   map[bool]time.Time // when the last one that was sent is over
-	jam     time.Time          //
-	noticed map[bool]time.Time // the last notifications that the bolt was locked, and unlocked
+	told    time.Time          // time of the last command
+	to      bool               // target of the last command; true: locked
+	waiting map[bool]int       // unanswered commands by target
+	until   map[bool]time.Time // when the effect of the last command ends, by target
+	jam     time.Time          // time of the last jam
+	noticed map[bool]time.Time // times of the last notifications by position
 }
 
 func (o *operation) command(locked bool) {
@@ -123,8 +123,8 @@ func (o *operation) command(locked bool) {
 	o.waiting[locked]++
 }
 
-// How long after the answer to a command what the bolt does is the command's doing. Before, it may wait for the radio, and
-// without an answer the gateway may still have it waiting.
+// How long after the response a move is attributed to a command. Until the response, the command may wait for the
+// radio; without a response, the gateway may still hold it.
 const commandWithin, unansweredWithin = 15 * time.Second, radioWithin
 
 func (o *operation) answered(locked bool, err error) {
@@ -137,7 +137,7 @@ func (o *operation) answered(locked bool, err error) {
 	}
 }
 
-// commanded says whether the bolt was told from here, not long ago, to go there.
+// commanded reports whether a recent command moves the bolt to the position.
 func (o *operation) commanded(locked bool) bool {
 	return o.waiting[locked] > 0 || time.Now().Before(o.until[locked])
 }
@@ -151,7 +151,8 @@ func (o *operation) notice(locked bool) {
 	o.noticed[locked] = time.Now()
 }
 
-// moves are the notifications of a moved bolt: where it is then, and what has moved it; empty: what they say was used.
+// moves maps the notifications of a moved bolt to its position and the cause; an empty method is determined by the
+// used credential.
 var moves = map[int]struct {
 	locked bool
 	method adapter.Method
@@ -164,7 +165,7 @@ var moves = map[int]struct {
 	credentialLock: {true, ""}, credentialUnlock: {false, ""},
 }
 
-// moveTold takes in a notification of a moved bolt, and of who has moved it.
+// handleMove processes a notification of a moved bolt and its cause.
 func (a *Adapter) moveTold(n *node, t notification) {
 	move := moves[t.Event]
 	a.mu.Lock()
@@ -172,7 +173,11 @@ func (a *Adapter) moveTold(n *node, t notification) {
 	n.locked = &move.locked
 	n.operated.notice(move.locked)
 	a.mu.Unlock()
-	e := adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: move.locked, Method: move.method, At: time.Now()}}
+	e := adapter.Event{
+		Kind:      adapter.LockOperated,
+		Device:    n.ref,
+		Operation: adapter.Operation{Locked: move.locked, Method: move.method, At: time.Now()},
+	}
 	if slot := t.slot(); slot > 0 && move.method == adapter.ByKeycode {
 		e.Code = a.codeOf(n, slot)
 	}
@@ -185,7 +190,7 @@ func (a *Adapter) moveTold(n *node, t notification) {
 	}
 }
 
-// codeOf is the code of a user; empty where it is not known.
+// codeOf returns the code of a user, or empty if unknown.
 func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
 	if !n.named() {
 		return codeRef(user)
@@ -200,22 +205,23 @@ func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
 	return ""
 }
 
-// jamTold takes in that the bolt could not be moved, and whether it is told that it was to lock.
+// handleJam processes a jam. locking means that the report says that the bolt was to lock.
 func (a *Adapter) jamTold(n *node, locking bool) {
 	a.mu.Lock()
 	n.operated.jam = time.Now()
-	to := locking || n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
+	to := locking || n.locked == nil || !*n.locked // the target differs from the position
 	if last := n.operated.to; !locking && n.operated.commanded(last) {
 		to = last
 	}
 	a.mu.Unlock()
-	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref, Operation: adapter.Operation{Locked: to, At: time.Now()}})
+	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref,
+		Operation: adapter.Operation{Locked: to, At: time.Now()}})
 }
 
-// noticeWithin is how long after its report of a moved bolt a lock may say what has moved it, and before.
+// noticeWindow is how long before or after the report of a moved bolt the lock may report the cause.
 const noticeWithin = 2 * time.Second
 
-// movedSilently tells of a moved bolt where the lock itself does not say what has moved it; with a.mu held.
+// reportUnexplainedMove reports a moved bolt when the lock itself does not report the cause; a.mu is held.
 func (a *Adapter) movedSilently(n *node, locked bool) {
 	o := adapter.Operation{Locked: locked, Method: adapter.ByUnknown, At: time.Now()}
 	if n.operated.commanded(locked) {

@@ -8,15 +8,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// A lock that does not say what has moved it was moved from here if it was told to: also where the command waited
-// for the radio as long as it may, and where the bolt was told to go back right after.
-func TestSilentBoltIsMovedByTheCommandThatWasOnItsWay(t *testing.T) {
+// An unexplained move is attributed to a running command, even if the command waited for the radio, or the reverse
+// command followed.
+func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		happen func(*operation, func(locked bool)) // commands and answers, and the lock's reports
-		want   adapter.Method                      // empty: nothing is told
+		happen func(*operation, func(locked bool)) // commands, responses, and reports of the lock
+		want   adapter.Method                      // empty: no event
 	}{
-		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) }, adapter.Remotely},
+		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) },
+			adapter.Remotely},
 		"before its answer": {func(o *operation, report func(bool)) {
 			o.command(true)
 			time.Sleep(radioWithin)
@@ -53,7 +54,12 @@ func TestSilentBoltIsMovedByTheCommandThatWasOnItsWay(t *testing.T) {
 			time.Sleep(commandWithin)
 			report(true)
 		}, adapter.ByUnknown},
-		"the other way": {func(o *operation, report func(bool)) { o.command(false); report(true); o.answered(false, nil) }, adapter.ByUnknown},
+		"the other way": {func(o *operation,
+			report func(bool)) {
+			o.command(false)
+			report(true)
+			o.answered(false, nil)
+		}, adapter.ByUnknown},
 		"said so itself, and was unlocked since": {func(o *operation, report func(bool)) {
 			o.notice(true)
 			o.notice(false)
@@ -78,8 +84,9 @@ func TestSilentBoltIsMovedByTheCommandThatWasOnItsWay(t *testing.T) {
 				case e = <-a.hints.Events():
 				default:
 				}
-				if told := e.Kind == adapter.LockOperated && e.Operation.Locked; e.Operation.Method != test.want || told != (test.want != "") {
-					t.Fatalf("told: %+v, want %q", e, test.want)
+				if told := e.Kind == adapter.LockOperated && e.Operation.Locked; e.Operation.Method != test.want ||
+					told != (test.want != "") {
+					t.Fatalf("event %+v, want %q", e, test.want)
 				}
 			})
 		})

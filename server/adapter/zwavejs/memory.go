@@ -6,31 +6,43 @@ import (
 	"time"
 )
 
-// entry is what a slot of a lock holds.
+// entry is the content of a slot.
 type entry struct {
-	pin          string // empty: hidden
-	user         int    // User Credential: whose it is
+	pin          string // empty if hidden
+	user         int    // User Credential: the owner
 	name         string
 	starts, ends *time.Time
-	disabled     bool // it opens nothing
+	disabled     bool // does not open
 }
 
 func (e entry) shows(pin string) bool { return e.pin == "" || e.pin == pin }
 
-// memory is what is known of a lock's slots: what the lock has shown, kept up by what it and the gateway tell.
-// The zero value knows nothing. It is guarded by Adapter.mu.
+// memory is the known state of a lock's slots: what was read from the lock, updated by the events of the lock and the
+// gateway. The zero value knows nothing. Adapter.mu guards it.
 type memory struct {
-	all     bool              // every slot is in doubt
-	doubts  map[int]bool      // slots that are
-	slots   map[int]entry     // those that are occupied
-	others  map[int]bool      // User Credential: users that have no PIN, or something else besides; User Code: slots that are none
-	made    map[int]bool      // User Credential: users that were made from here, or may have been, and have shown no PIN yet
-	keys    map[string]put    // codes that were put from here, by their idempotency key
-	pending map[int]entry     // what is being written; nothing: the slot is being cleared
-	writes  map[int]time.Time // when slots were last written from here
-	touched map[int]time.Time // when slots were last changed at the keypad since
-	reading map[int]bool      // slots that are being read; 0: all
-	heard   map[part]change   // what was told of those meanwhile, the last of each part
+	// allUncertain means that every slot is uncertain.
+	all bool
+	// uncertain holds the uncertain slots.
+	doubts map[int]bool
+	// slots holds the occupied slots.
+	slots map[int]entry
+	// otherNodes holds unusable slots. User Credential: users without a PIN or with other credentials. User Code:
+	// slots that do not exist.
+	others map[int]bool
+	// created holds users that this adapter has created or tried to create, and that have shown no PIN yet.
+	made map[int]bool
+	// keys holds the written codes by idempotency key.
+	keys map[string]put
+	// pending holds the running writes; an empty entry clears the slot.
+	pending map[int]entry
+	// writes holds the times of the last writes by slot.
+	writes map[int]time.Time
+	// touched holds the times of later changes at the keypad by slot.
+	touched map[int]time.Time
+	// reading holds the slots that are being read; 0 means all.
+	reading map[int]bool
+	// heard holds the last change of each part that was reported during the read.
+	heard map[part]change
 }
 
 // put is a code that was sent to a lock.
@@ -39,21 +51,21 @@ type put struct {
 	pin  string
 }
 
-// change is what the gateway tells of a slot: that it is occupied or empty, or its PIN.
+// change is a reported change of a slot: occupied, empty, or its PIN.
 type change struct {
 	slot     int
 	occupied *bool
 	disabled *bool   // of an occupied one
-	pin      *string // with stars where it is hidden
+	pin      *string // asterisks if hidden
 }
 
-// part is what a change is of.
+// part is the part of a slot that a change concerns.
 type part struct {
 	slot int
 	pin  bool
 }
 
-// agrees says whether the change is what e, or an empty slot, shows already.
+// agrees reports whether the change is already reflected in e or the empty slot.
 func (c change) agrees(e entry, occupied bool) bool {
 	if c.occupied != nil {
 		return *c.occupied == occupied && (!occupied || c.disabled == nil || *c.disabled == e.disabled)
@@ -77,9 +89,9 @@ func (m *memory) doubt(slot int) {
 	m.doubts[slot] = true
 }
 
-// hear takes in a change, and says whether it is news.
+// applyChange applies a change, and reports whether it is new.
 func (m *memory) hear(c change) bool {
-	if m.reading[0] || m.reading[c.slot] { // the read's own echo, most likely; looked at when it is over
+	if m.reading[0] || m.reading[c.slot] { // probably caused by the read; applied when it ends
 		if m.heard == nil {
 			m.heard = map[part]change{}
 		}
@@ -97,20 +109,20 @@ func (m *memory) hear(c change) bool {
 	return true
 }
 
-// begin notes that a slot (0: all) is about to be read.
+// beginRead records the start of a read of a slot (0: all).
 func (m *memory) begin(slot int) {
 	if m.reading == nil {
 		m.reading = map[int]bool{}
 	}
 	m.reading[slot] = true
 	if slot == 0 {
-		m.all, m.doubts, m.others = false, nil, nil // what is told from now on is told of what was not read yet
+		m.all, m.doubts, m.others = false, nil, nil // later reports set them again
 		return
 	}
 	delete(m.doubts, slot)
 }
 
-// shown takes in what a lock has shown of a slot.
+// storeSlot stores the content of a slot as read from the lock.
 func (m *memory) shown(slot int, e entry, occupied bool) {
 	if m.slots == nil {
 		m.slots = map[int]entry{}
@@ -119,12 +131,12 @@ func (m *memory) shown(slot int, e entry, occupied bool) {
 	if occupied {
 		m.slots[slot] = e
 		delete(m.made, e.user)
-	} else if !m.echoes(slot) { // what was sent just now may be shown later
+	} else if !m.echoes(slot) { // a recent write may appear later
 		m.forget(slot)
 	}
 }
 
-// finish ends what begin has begun; complete says that the lock has shown all of it.
+// finishRead records the end of a read; complete means that the lock has answered all of it.
 func (m *memory) finish(slot int, complete bool) {
 	delete(m.reading, slot)
 	heard := m.heard
@@ -141,7 +153,7 @@ func (m *memory) finish(slot int, complete bool) {
 	}
 }
 
-// write notes what is about to be put into a slot, and by which key.
+// noteWrite records the start of a write with a key.
 func (m *memory) write(key string, slot int, e entry) {
 	m.start(slot, e)
 	m.forget(slot)
@@ -150,7 +162,7 @@ func (m *memory) write(key string, slot int, e entry) {
 	}
 }
 
-// clear notes that a slot is about to be cleared.
+// noteClear records the start of the clearing of a slot.
 func (m *memory) clear(slot int) { m.start(slot, entry{}) }
 
 func (m *memory) start(slot int, e entry) {
@@ -160,12 +172,12 @@ func (m *memory) start(slot int, e entry) {
 	m.pending[slot] = e
 }
 
-// forget drops the key of what a slot had.
+// abandon removes the key of a slot.
 func (m *memory) forget(slot int) {
 	maps.DeleteFunc(m.keys, func(_ string, p put) bool { return p.slot == slot })
 }
 
-// key is the one that the code in a slot was put with; empty where it is another code.
+// key returns the key of the write that created the code in a slot, or empty.
 func (m *memory) key(slot int) string {
 	for key, p := range m.keys {
 		if e, ok := m.slots[slot]; ok && p.slot == slot && e.shows(p.pin) {
@@ -175,17 +187,17 @@ func (m *memory) key(slot int) string {
 	return ""
 }
 
-// occupied are the slots in use, ascending.
+// occupied returns the occupied slots in ascending order.
 func (m *memory) occupied() []int { return slices.Sorted(maps.Keys(m.slots)) }
 
-// taken says whether a new code cannot go into the slot: it is in use, or a user of that number holds something
-// else.
+// taken reports whether a new code cannot use the slot: it is occupied, or the user with its number has other
+// credentials.
 func (m *memory) taken(slot int) bool {
 	_, ok := m.slots[slot]
 	return ok || m.others[slot] || m.hasPIN(slot)
 }
 
-// hasPIN says whether a PIN is known of a user.
+// hasPIN reports whether a PIN of the user is known.
 func (m *memory) hasPIN(user int) bool {
 	for _, e := range m.slots {
 		if e.user == user {
@@ -195,7 +207,7 @@ func (m *memory) hasPIN(user int) bool {
 	return false
 }
 
-// making notes that a user is about to be made, and says whether that was tried before.
+// noteCreation records the start of the creation of a user, and reports whether it was attempted earlier.
 func (m *memory) making(user int) (before bool) {
 	before = m.made[user]
 	if m.made == nil {
@@ -205,7 +217,7 @@ func (m *memory) making(user int) (before bool) {
 	return before
 }
 
-// meet takes in that a user is there, or has gone.
+// noteUser records that a user exists or was deleted.
 func (m *memory) meet(user int, there bool) {
 	switch {
 	case !slotIn(user):
@@ -217,7 +229,7 @@ func (m *memory) meet(user int, there bool) {
 	}
 }
 
-// meetOther takes in that a user has something else than a PIN, or is somebody else's.
+// noteOtherUser records that a user has other credentials, or was created outside this adapter.
 func (m *memory) meetOther(user int) {
 	if slotIn(user) {
 		m.bar(user, true)
@@ -225,7 +237,7 @@ func (m *memory) meetOther(user int) {
 	}
 }
 
-// bar notes whether a slot cannot be used at all.
+// setBlocked records whether a slot is unusable.
 func (m *memory) bar(slot int, is bool) {
 	if m.others == nil {
 		m.others = map[int]bool{}
@@ -233,7 +245,7 @@ func (m *memory) bar(slot int, is bool) {
 	m.others[slot] = is
 }
 
-// echoWithin is how long after a write a lock may still tell of it as if it were done at its keypad.
+// echoWindow is how long after a write a lock may report it like a change at the keypad.
 const echoWithin = 15 * time.Second
 
 func (m *memory) written(slot int) {
@@ -245,14 +257,14 @@ func (m *memory) written(slot int) {
 	delete(m.touched, slot)
 }
 
-// echoes says whether what a lock tells of a slot may be of what is being written to it from here, or was just now.
+// mayBeEcho reports whether a report about the slot may be caused by a running or recent write of this adapter.
 func (m *memory) echoes(slot int) bool {
 	_, writing := m.pending[slot]
 	return writing || time.Since(m.writes[slot]) < echoWithin
 }
 
-// touch notes that a slot was changed at the lock's keypad. 0: it is not known which; all are then, unless any is written to
-// from here: some locks tell of that without its slot.
+// markTouched records a change at the lock's keypad. Slot 0 means an unknown slot: all slots count as changed, unless a
+// write runs or was recent, because some locks report writes without the slot.
 func (m *memory) touch(slot int) {
 	if slot == 0 {
 		m.doubtAll()
@@ -275,7 +287,7 @@ func (m *memory) touch(slot int) {
 	m.forget(slot)
 }
 
-// seed takes over what the gateway remembers, until the lock is read.
+// seed adopts the gateway's copy until the lock is read.
 func (m *memory) seed(values []wireValue) {
 	for _, v := range values {
 		slot, ok := v.userCode()

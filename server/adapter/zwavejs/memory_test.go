@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// What comes into a slot that was seen empty is not the code that was in it, also where its PIN is hidden. A put that nobody has heard
-// the end of may be shown late.
-func TestSlotThatWasEmptyHasAnotherCode(t *testing.T) {
+// A code in a slot that was seen empty is another one, even if its PIN is hidden. A write without a known end may
+// appear late.
+func TestEmptySlotLosesItsKey(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		since time.Duration // the write
+		since time.Duration // since the write
 		want  string
 	}{
 		"written long ago": {time.Hour, ""},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNamesAreCutToWhatTheLockKeeps(t *testing.T) {
+func TestTruncateName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Guest":                 "Guest",
@@ -17,7 +17,7 @@ func TestNamesAreCutToWhatTheLockKeeps(t *testing.T) {
 		"Gas🔑!":                 "Gas🔑",
 	} {
 		if got := fitting(name, 10); got != want {
-			t.Errorf("%q is kept as %q, want %q", name, got, want)
+			t.Errorf("%q is stored as %q, want %q", name, got, want)
 		}
 	}
 }

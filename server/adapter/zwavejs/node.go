@@ -14,37 +14,44 @@ import (
 type node struct {
 	id     int
 	ref    adapter.DeviceRef
-	busy   chan struct{} // held by whoever reads or writes codes: one radio conversation at a time
+	busy   chan struct{} // semaphore for reads and writes of codes: one radio dialog at a time
 	traits atomic.Pointer[traits]
 
-	// The rest is guarded by Adapter.mu.
+	// Adapter.mu guards the remaining fields.
 	status      int
 	operated    operation
 	locked      *bool
 	battery     *float64
-	masked      bool // it has shown stars
+	masked      bool // the lock has returned asterisks
 	serialAsked *session
 	codes       memory
 	refused     refusal
 }
 
-// traits are what a lock is. They are replaced, never changed.
+// traits are the properties of a lock. They are replaced, never modified.
 type traits struct {
-	name, maker, model       string
-	ready                    bool        // what is known of it can be relied on, and it is the lock that it was
-	commandClasses           map[int]int // of endpoint 0, with their versions
-	slots, shortest, longest int         // for codes, of digits
-	length                   int         // the one that all PINs of the lock must have; 0: any
-	lengthProperty           text        // the parameter that says so
-	nameMax                  int         // longest name that the lock keeps, in bytes; 0: it keeps none
-	asked                    bool        // User Credential: the gateway was asked for the numbers
-	serial                   string      // empty: it has none, or has not told it yet
+	name, maker, model string
+	// ready means that the interview is complete and shows a lock.
+	ready bool
+	// commandClasses holds the versions of the command classes of endpoint 0.
+	commandClasses map[int]int
+	// slots is the number of slots; shortest and longest are the lengths of PINs.
+	slots, shortest, longest int
+	// length is the length that all PINs of the lock must have; 0 if any.
+	length int
+	// lengthProperty is the configuration parameter of length.
+	lengthProperty text
+	// nameMax is the maximum size of a name in bytes; 0 if the lock stores none.
+	nameMax int
+	// asked means that the capabilities of User Credential were read from the gateway.
+	asked bool
+	// serial is empty if unknown.
+	serial string
 }
 
-// node is the lock that w describes, nil when it is none that can be told apart yet. What was known of the same
-// piece of hardware is kept, also where it shows no lock for now: an interview without the lock's keys shows little of it.
-// A node identifier is given again after its node was excluded, so that what was made and sold as something else is
-// another device.
+// node returns the lock that w describes, or nil if it is not an identifiable lock. The state of the same hardware is
+// kept, even if it currently shows no lock: an interview without the security keys shows few command classes. A node
+// identifier is reused after an exclusion, so a node of another manufacturer or product is another device.
 func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	classes := map[int]int{}
 	for _, e := range w.Endpoints {
@@ -67,9 +74,16 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 			n.codes.seed(w.Values)
 		}
 	}
-	t := traits{maker: brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), mostText), model: brief(cmp.Or(w.Label, w.DeviceConfig.Label), mostText),
-		ready: w.Ready && lock, commandClasses: classes, shortest: 4, longest: 10}
-	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
+	t := traits{
+		maker:          brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), mostText),
+		model:          brief(cmp.Or(w.Label, w.DeviceConfig.Label), mostText),
+		ready:          w.Ready && lock,
+		commandClasses: classes,
+		shortest:       4,
+		longest:        10,
+	}
+	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model),
+		fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
 	for _, v := range w.Values {
 		v.NewValue = v.Value
@@ -88,34 +102,36 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	return n
 }
 
-// ref is what a node is called if it is a lock; empty where the gateway does not know yet who has made it.
+// ref returns the reference of a node if it is a lock; empty while its manufacturer is unknown. parseRef decodes it.
 func (w *wireNode) ref(s *session) adapter.DeviceRef {
 	if w.ManufacturerID == nil {
 		return ""
 	}
-	return adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x", s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID)) // whose reads it
+	return adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x",
+		s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID))
 }
 
-// keep takes over what codes the same lock took before, where that is not told now: a gateway that has started tells nothing
-// of a lock until that has answered, and an interview leaves out what the lock did not answer.
+// inherit adopts the previous code capabilities if they are missing: a gateway that has just started reports nothing
+// about a lock until the lock has answered, and an interview omits what the lock did not answer.
 func (t *traits) keep(was *traits) {
 	if was.slots == 0 || t.ready && t.takesCodes() && t.slots > 0 {
 		return
 	}
 	if !t.ready || !t.takesCodes() {
-		t.ready, t.commandClasses, t.length, t.lengthProperty = false, was.commandClasses, was.length, was.lengthProperty
+		t.ready, t.commandClasses, t.length, t.lengthProperty = false, was.commandClasses, was.length,
+			was.lengthProperty
 	}
 	t.slots, t.shortest, t.longest, t.nameMax = was.slots, was.shortest, was.longest, was.nameMax
 }
 
-// takesCodes says whether the lock has one of the command classes for codes.
+// takesCodes reports whether the lock has a command class for codes.
 func (t *traits) takesCodes() bool {
 	_, userCode := t.commandClasses[ccUserCode]
 	_, userCredential := t.commandClasses[ccUserCredential]
 	return userCode || userCredential
 }
 
-// inMemory counts the codes of all locks. The caller holds a.mu.
+// storedCodes returns the number of stored codes of all locks; a.mu is held.
 func (a *Adapter) inMemory() (codes int) {
 	for _, n := range a.nodes {
 		codes += len(n.codes.slots)
@@ -123,13 +139,13 @@ func (a *Adapter) inMemory() (codes int) {
 	return codes
 }
 
-// whose is the network and the node that a reference names.
+// parseRef returns the network and the node of a reference.
 func whose(device adapter.DeviceRef) (home uint32, id int, ok bool) {
 	_, err := fmt.Sscanf(string(device), "%08x/%d/", &home, &id)
 	return home, id, err == nil
 }
 
-// note takes in a value that a device shows, and says whether it has changed.
+// applyValue applies a value of a device, and reports whether the device has changed.
 func (n *node) note(v wireValue) bool {
 	var number float64
 	if v.Endpoint != 0 || json.Unmarshal(v.NewValue, &number) != nil {
@@ -140,7 +156,7 @@ func (n *node) note(v wireValue) bool {
 		changed := n.locked != nil
 		n.locked = nil
 		return changed
-	case v.CC == ccDoorLock && v.Property == "currentMode": // others than secured are open in some way
+	case v.CC == ccDoorLock && v.Property == "currentMode": // modes other than secured are unlocked
 		locked := number == modeSecured
 		changed := n.locked == nil || *n.locked != locked
 		n.locked = &locked
@@ -154,9 +170,9 @@ func (n *node) note(v wireValue) bool {
 	return false
 }
 
-// measure takes in the values that say what codes the lock takes: one for each of its slots, and on locks that
-// want all PINs to be of one length the parameter that says which (16 of Schlage's, "User Code PIN Length";
-// zwave-js device file 0x003b/be469zp.json).
+// applyLimits applies the values that describe the code capabilities: one value per slot and, for locks whose PINs must
+// have the same length, the configuration parameter (16 of Schlage's, "User Code PIN Length"; zwave-js device file
+// 0x003b/be469zp.json).
 func (t *traits) measure(v wireValue) {
 	if slot, ok := v.userCode(); ok {
 		t.slots = max(t.slots, slot)
@@ -168,12 +184,13 @@ func (t *traits) measure(v wireValue) {
 		t.serial = serialNumber(v.Value)
 	}
 	var length int
-	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil && length >= 4 && length <= 10 && len(v.Property) <= mostText {
+	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil &&
+		length >= 4 && length <= 10 && len(v.Property) <= mostText {
 		t.length, t.lengthProperty = length, v.Property
 	}
 }
 
-// userCode is the slot of a value that is a PIN.
+// userCode returns the slot of a value that is a PIN.
 func (v wireValue) userCode() (slot int, ok bool) {
 	slot, ok = v.PropertyKey.number()
 	return slot, ok && v.CC == ccUserCode && v.Endpoint == 0 && v.Property == "userCode" && slotIn(slot)
@@ -184,7 +201,7 @@ func oneLength(label string) bool {
 	return strings.Contains(label, "code") && strings.Contains(label, "pin length")
 }
 
-// isMasked says whether a lock has shown stars in place of a PIN.
+// isMasked reports whether a lock has returned asterisks instead of a PIN.
 func isMasked(pin string) bool { return pin != "" && strings.Trim(pin, "*") == "" }
 
 func (n *node) has(commandClass int) bool {
@@ -192,21 +209,36 @@ func (n *node) has(commandClass int) bool {
 	return ok
 }
 
-// named says whether the lock keeps users with names, and codes apart from them.
+// hasUsers reports whether the lock stores users with names, and codes separately.
 func (n *node) named() bool { return n.has(ccUserCredential) }
 
-// tells says whether the lock reports what is done at its keypad.
+// reportsChanges reports whether the lock reports changes at its keypad.
 func (n *node) tells() bool { return n.has(ccNotification) || n.named() }
 
-// device is the lock in the words of package adapter.
+// device returns the description of the lock.
 func (a *Adapter) device(n *node) adapter.Device {
 	t := n.traits.Load()
 	a.mu.Lock()
 	status, locked, battery, masked := n.status, n.locked, n.battery, n.masked
 	a.mu.Unlock()
-	d := adapter.Device{Ref: n.ref, Name: t.name, Type: "zwave_lock", Provider: "zwave_js", Manufacturer: t.maker, Model: t.model,
-		SerialNumber: t.serial, Online: status != nodeDead, Locked: locked, BatteryLevel: battery,
-		Caps: adapter.Caps{Lock: true, Unlock: true, Convert: adapter.ConvertNever, Confirm: adapter.ConfirmSync}}
+	d := adapter.Device{
+		Ref:          n.ref,
+		Name:         t.name,
+		Type:         "zwave_lock",
+		Provider:     "zwave_js",
+		Manufacturer: t.maker,
+		Model:        t.model,
+		SerialNumber: t.serial,
+		Online:       status != nodeDead,
+		Locked:       locked,
+		BatteryLevel: battery,
+		Caps: adapter.Caps{
+			Lock:    true,
+			Unlock:  true,
+			Convert: adapter.ConvertNever,
+			Confirm: adapter.ConfirmSync,
+		},
+	}
 	if t.slots == 0 || !t.takesCodes() {
 		d.CapsUnknown = !t.ready || t.takesCodes()
 		return d

@@ -12,20 +12,21 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A gateway that sends one thing after another, however small, has the server do little else.
-func TestFramesArePaced(t *testing.T) {
+// A gateway that sends floods of small frames must not occupy the server.
+func TestFramesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	text := func(s string) string { return string([]byte{0x81, byte(len(s))}) + s } // RFC 6455, section 5.2
-	for name, frame := range map[string]string{"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00", "pongs": "\x8a\x00"} {
+	for name, frame := range map[string]string{"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00",
+		"pongs": "\x8a\x00"} {
 		synctest.Test(t, func(t *testing.T) {
-			const atOnce, aSecond = 32768, 4096 // frames of 256 bytes, as which smaller ones count
+			const atOnce, aSecond = 32768, 4096 // frames of at least 256 bytes
 			ours, theirs := net.Pipe()
 			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				conn, err := websocket.Accept(w, r, nil)
 				if err != nil {
 					return
 				}
-				go conn.Read(context.WithoutCancel(r.Context())) // pongs
+				go conn.Read(context.WithoutCancel(r.Context())) // reads pongs
 				io.WriteString(theirs, text(`{"type":"version","maxSchemaVersion":44}`))
 				for range atOnce + 2*aSecond {
 					io.WriteString(theirs, frame)
@@ -34,7 +35,11 @@ func TestFramesArePaced(t *testing.T) {
 			})}
 			go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 			defer server.Close()
-			s, err := gateway{url: "ws://gateway", http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}}.dial(t.Context())
+			s, err := gateway{url: "ws://gateway",
+				http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+					string) (net.Conn, error) {
+					return ours, nil
+				}}}}.dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +47,7 @@ func TestFramesArePaced(t *testing.T) {
 			_ = s.read(t.Context(), func(e *wireEvent) {
 				if e.Name == "last" {
 					if took := time.Since(begin).Round(10 * time.Millisecond); took != 2*time.Second {
-						t.Errorf("%d %s are taken in after %s, want 2 s", atOnce+2*aSecond, name, took)
+						t.Errorf("%d %s are processed after %s, want 2 s", atOnce+2*aSecond, name, took)
 					}
 					_ = s.conn.CloseNow()
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// relay stands between an adapter and a gateway, and does to their connection what networks do.
+// relay connects an adapter and a gateway, and simulates network failures.
 type relay struct {
 	server  *httptest.Server
 	gateway string
@@ -24,13 +24,13 @@ type relay struct {
 	mu      sync.Mutex
 	conns   []*websocket.Conn // in both directions
 	here    []*websocket.Conn // to the adapter
-	refuse  int               // status that connections are refused with
+	refuse  int               // status of rejected connections
 	starts  bool              // the gateway's driver is not ready
-	cutNext bool              // the answer to the next write is lost, with the connection
-	writes  map[string]bool   // message identifiers of writes that are on their way
-	stalled chan struct{}     // closed: nothing gets through any more
-	schema  int               // the gateway claims no more; 0: its own
-	fail    adapter.Class     // commands are refused so, instead of being passed on
+	cutNext bool              // the response to the next write is lost, with the connection
+	writes  map[string]bool   // message identifiers of running writes
+	stalled chan struct{}     // closed: nothing is forwarded
+	schema  int               // maximum schema of the gateway; 0: its own
+	fail    adapter.Class     // commands fail with this class instead of being forwarded
 }
 
 func newRelay(t *testing.T, gateway string) *relay {
@@ -80,7 +80,7 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 		r.pass(ctx, here, there, func(data []byte) ([]byte, bool) {
 			instead := r.refusals(data)
 			for _, frame := range instead {
-				_ = here.Write(ctx, websocket.MessageText, []byte(frame)) // an end shows when it is read
+				_ = here.Write(ctx, websocket.MessageText, []byte(frame)) // the next read reports an error
 			}
 			if instead != nil {
 				return nil, true
@@ -93,8 +93,8 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 	both.Wait()
 }
 
-// pass hands frames on, but for those of which through leaves nothing, until the connection ends or through says that
-// it is to.
+// pass forwards frames until the connection ends or through ends it. A frame for which through returns nothing is
+// dropped.
 func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func([]byte) (frame []byte, ok bool)) {
 	for {
 		kind, data, err := from.Read(ctx)
@@ -113,7 +113,7 @@ func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func
 	}
 }
 
-// isWrite says whether a command changes what is on a lock.
+// isWrite reports whether a command changes the lock.
 func isWrite(command, method string) bool {
 	switch {
 	case command == "endpoint.invoke_cc_api":
@@ -172,14 +172,14 @@ func (r *relay) answer(data []byte) ([]byte, bool) {
 	return bytes.Clone(data), true
 }
 
-// failures are zwave-js' errors, by what is to come of them.
+// failures maps the classes to errors of zwave-js.
 var failures = map[adapter.Class]string{
 	adapter.Transient: `"zwaveErrorCode":202,"zwaveErrorCodeName":"Controller_NodeTimeout"`,
 	adapter.Offline:   `"zwaveErrorCode":204,"zwaveErrorCodeName":"Controller_CallbackNOK"`,
 	adapter.Invalid:   `"zwaveErrorCode":322,"zwaveErrorCodeName":"Argument_Invalid"`,
 }
 
-// refusals are what the gateway is to answer instead of passing a command on; none where it is to pass it on.
+// refusals returns the responses to a command that is not forwarded, or none.
 func (r *relay) refusals(data []byte) []string {
 	var m struct {
 		MessageID  string `json:"messageId"`
@@ -212,7 +212,7 @@ func (r *relay) set(change func(*relay)) {
 	change(r)
 }
 
-// disconnect cuts what is connected.
+// disconnect closes the connections.
 func (r *relay) disconnect() {
 	r.mu.Lock()
 	conns := r.conns
@@ -228,12 +228,12 @@ func (r *relay) stop() {
 	r.server.Close()
 }
 
-// inject sends the adapter a frame as if it came from the gateway.
+// inject sends a frame to the adapter as if it came from the gateway.
 func (r *relay) inject(t testing.TB, frame string) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.here {
-		_ = c.Write(t.Context(), websocket.MessageText, []byte(frame)) // those that have ended do not matter
+		_ = c.Write(t.Context(), websocket.MessageText, []byte(frame)) // closed connections do not matter
 	}
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// The command class Schedule Entry Lock: a time frame for the user of a slot, in whole minutes of the lock's own
-// clock. The first of the slots that a user has is used.
+// The command class Schedule Entry Lock stores a time frame for the user of a slot, in full minutes of the lock's
+// clock. The adapter uses the first schedule slot of a user.
 
-// keepsTime says whether time frames can be left to the lock: it has the command class, and it is known what its
-// clock shows.
+// supportsTimeFrames reports whether the lock applies time frames: it has the command class, and the zone of its
+// clock is configured.
 func (n *node) keepsTime(g gateway) bool {
 	return g.zone != nil && n.has(ccScheduleEntryLock) && n.has(ccUserCode)
 }
 
-// acceptableTime fails where a time frame cannot be kept.
+// checkTimeFrame fails if the lock cannot apply the time frame.
 func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 	switch {
 	case spec.StartsAt == nil && spec.EndsAt == nil:
 		return nil
 	case !n.keepsTime(a.gateway):
-		return adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames, or it is not known what its clock shows")
+		return adapter.Errorf(adapter.NotSupported,
+			"the lock does not support time frames, or the time zone of its clock is not configured")
 	case spec.StartsAt == nil || spec.EndsAt == nil:
-		return adapter.Errorf(adapter.Invalid, "the lock needs both ends of a time frame")
+		return adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
 	case !spec.EndsAt.After(*spec.StartsAt):
 		return adapter.Errorf(adapter.Invalid, "the time frame ends before it starts")
 	}
@@ -32,16 +33,19 @@ func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 		local := at.In(a.zone)
 		switch {
 		case !at.Truncate(time.Minute).Equal(at):
-			return adapter.Errorf(adapter.Invalid, "the lock keeps whole minutes; a time frame has to start and end with second 0")
+			return adapter.Errorf(adapter.Invalid,
+				"the lock stores whole minutes; a time frame must start and end at second 0")
 		case !time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, a.zone).Equal(at):
-			return adapter.Errorf(adapter.Invalid, "the lock's clock shows %s twice that night, as it is put back, and would take the other one; choose another time",
+			return adapter.Errorf(adapter.Invalid,
+				"the lock's clock shows %s twice that night, when it is set back, and would use the other one; "+
+					"choose another time",
 				local.Format("15:04"))
 		}
 	}
 	return nil
 }
 
-// yearDay is a time frame as the command class has it: local time, years since 2000.
+// yearDay is a time frame of the command class: local time, years since 2000.
 type yearDay struct {
 	StartYear   *int `json:"startYear"`
 	StartMonth  int  `json:"startMonth"`
@@ -69,7 +73,7 @@ func (y yearDay) times(zone *time.Location) (starts, ends time.Time) {
 
 func scheduleSlot(user int) map[string]int { return map[string]int{"userId": user, "slotId": 1} }
 
-// readTimeFrame asks the lock for the time frame of an occupied slot.
+// readTimeFrame reads the time frame of an occupied slot from the lock.
 func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *entry) error {
 	if !n.keepsTime(a.gateway) {
 		return nil
@@ -77,7 +81,8 @@ func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *ent
 	var got struct {
 		Response *yearDay `json:"response"`
 	}
-	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "getYearDaySchedule", []any{scheduleSlot(e.user)}, &got); err != nil {
+	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "getYearDaySchedule", []any{scheduleSlot(e.user)},
+		&got); err != nil {
 		return err
 	}
 	if got.Response != nil && got.Response.StartYear != nil {
@@ -87,7 +92,7 @@ func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *ent
 	return nil
 }
 
-// keepTime brings the time frame of a slot to what is wanted, and has the lock show it.
+// writeTimeFrame writes the time frame of a slot and verifies it.
 func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, found, wanted entry) error {
 	if sameTime(found.starts, wanted.starts) && sameTime(found.ends, wanted.ends) || !n.keepsTime(a.gateway) {
 		return nil
@@ -104,9 +109,10 @@ func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, f
 	e, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the time frame: %s", adapter.AsError(err).Message)
+		return adapter.Errorf(adapter.Unconfirmed, "the time frame could not be read back: %s",
+			adapter.AsError(err).Message)
 	case got.failed() || !occupied || !sameTime(e.starts, wanted.starts) || !sameTime(e.ends, wanted.ends):
-		return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the time frame, and did not say why")
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the time frame, and gave no reason")
 	}
 	return nil
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// An older server cannot speak of users with names, however often the lock is interviewed.
-func TestLockWithNamedUsersBehindAnOldServerIsToldSo(t *testing.T) {
+// An old server does not support named users, however often the lock is interviewed.
+func TestNamedUsersNeedANewServer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lock   string
 		schema int
-		class  adapter.Class // empty: its codes can be managed
+		class  adapter.Class // empty: codes can be managed
 		advice string
 	}{
-		"an old server":                    {namedLock, unifiedFrom - 1, adapter.NotSupported, "bring its zwave-js-server up to date"},
+		"an old server": {namedLock, unifiedFrom - 1, adapter.NotSupported,
+			"bring its zwave-js-server up to date"},
 		"a new one":                        {namedLock, unifiedFrom, adapter.Transient, "interview it again"},
 		"an old one, and users of no name": {plainLock, unifiedFrom - 1, "", ""},
 	} {
@@ -30,11 +31,12 @@ func TestLockWithNamedUsersBehindAnOldServerIsToldSo(t *testing.T) {
 		switch err := a.programmable(s, n); {
 		case test.class == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case test.class != "" && (err == nil || adapter.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.advice)):
+		case test.class != "" && (err == nil || adapter.ClassOf(err) != test.class ||
+			!strings.Contains(err.Error(), test.advice)):
 			t.Errorf("%s: %v, want %s and %q", name, err, test.class, test.advice)
 		}
 		if said := strings.Contains(log.String(), "level=WARN"); said != (test.class == adapter.NotSupported) {
-			t.Errorf("%s: logged is %s", name, log.String())
+			t.Errorf("%s: the log is %s", name, log.String())
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// The command class Manufacturer Specific: version 2 tells a serial number, which the gateway's interview does not
-// ask for. Once it was asked the gateway keeps it, until it interviews the lock anew.
+// Version 2 of the command class Manufacturer Specific has a serial number, which the gateway's interview does not
+// read. Once read, the gateway stores it until the next interview of the lock.
 
 const idSerialNumber = 1 // zwave-js DeviceIdType.SerialNumber
 
-// readSerial asks the lock for its serial number where the gateway does not know it: once for each connection, as
-// some locks do not answer that.
+// readSerial reads the serial number from the lock if the gateway does not know it: once per connection, because some
+// locks do not answer.
 func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 	was := n.traits.Load()
 	a.mu.Lock()
@@ -29,7 +29,7 @@ func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 		Response json.RawMessage `json:"response"`
 	}
 	if a.invoke(ctx, s, n, ccManufacturer, "deviceSpecificGet", []any{idSerialNumber}, &got) != nil {
-		return // it is asked for more than that, and says what is wrong there
+		return // a later request will report the error
 	}
 	t := *was
 	if t.serial = serialNumber(got.Response); t.serial != "" && n.traits.CompareAndSwap(was, &t) {
@@ -37,15 +37,15 @@ func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 	}
 }
 
-// serialNumber is text without its padding, or bytes, which are written in hexadecimal.
+// serialNumber decodes a text without padding, or bytes as hexadecimal.
 func serialNumber(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return brief(strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")), mostText) // some pad it
+		return brief(strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")), mostText)
 	}
 	var bytes struct {
 		Data []uint8 `json:"data"`
 	}
-	_ = json.Unmarshal(raw, &bytes) // what is neither is none
+	_ = json.Unmarshal(raw, &bytes) // other shapes: none
 	return brief(hex.EncodeToString(bytes.Data), mostText)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Some locks pad their serial number, and zwave-js passes that on: it is the same number all the same.
-func TestSerialNumbersAreReadWithoutTheirPadding(t *testing.T) {
+// Some locks pad their serial number, and zwave-js does not remove the padding.
+func TestSerialNumberPadding(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`"ABC\u0000\u0000"`: "ABC", `" ABC "`: "ABC", `{"data":[1,171]}`: "01ab", `null`: "", `17`: "",

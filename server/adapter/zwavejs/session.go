@@ -18,33 +18,39 @@ import (
 )
 
 const (
-	leastSchema = 32 // earlier ones do not tell errors apart
-	unifiedFrom = 48 // endpoint.access_control
-	mostSchema  = 50 // the last one whose shapes were tried
+	// minSchema is the first schema with error codes.
+	leastSchema = 32
+	// accessControlSchema is the first schema with endpoint.access_control.
+	unifiedFrom = 48
+	// maxSchema is the last tested schema.
+	mostSchema = 50
 
-	dialWithin  = 10 * time.Second
-	writeWithin = 10 * time.Second // a command, which is small: a gateway that does not take it takes nothing any more
-	pingEvery   = 15 * time.Second // the server never pings: only we notice a connection that is half open
-	pongWithin  = 5 * time.Second
-	listWithin  = time.Minute // the network; no ping is answered while that is received
+	dialWithin = 10 * time.Second
+	// writeTimeout is for a command, which is small: a gateway that does not accept it hangs.
+	writeWithin = 10 * time.Second
+	// pingInterval detects half-open connections; the server never pings.
+	pingEvery  = 15 * time.Second
+	pongWithin = 5 * time.Second
+	// listTimeout is for the list of the network, during which no ping is answered.
+	listWithin = time.Minute
 )
 
 // session is one connection to the gateway.
 type session struct {
 	conn   *websocket.Conn
-	pace   adapter.Pace // of frames
-	frames atomic.Int64 // that were received
+	pace   adapter.Pace // limits the frames
+	frames atomic.Int64 // received frames
 	home   uint32
 	schema int
-	log    string // the server's version, for the log
+	log    string // version of the server, for the log
 
 	mu      sync.Mutex
 	next    int
 	pending map[string]*call
-	ended   error // why nothing more can be called
+	ended   error // why the connection has ended
 }
 
-// dial opens a connection and agrees on a schema. It fails with GatewayDown, AuthRevoked or NotSupported.
+// dial connects and agrees on a schema. It fails with GatewayDown, AuthRevoked, or NotSupported.
 func (g gateway) dial(ctx context.Context) (*session, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
@@ -59,13 +65,17 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	if err != nil || hello.Type != "version" {
 		_ = conn.CloseNow()
 		if websocket.CloseStatus(err) == websocket.StatusTryAgainLater {
-			return nil, adapter.Errorf(adapter.GatewayDown, "the gateway's Z-Wave driver is not ready yet; try again in a minute, and see to its Z-Wave stick if that lasts")
+			return nil, adapter.Errorf(adapter.GatewayDown,
+				"the gateway's Z-Wave driver is not ready yet; try again in a minute, and check its Z-Wave stick if "+
+					"this persists")
 		}
-		return nil, adapter.Errorf(adapter.GatewayDown, "what answers there is not a zwave-js-server; its port is usually 3000")
+		return nil, adapter.Errorf(adapter.GatewayDown,
+			"the server at this URL is not a zwave-js-server; its port is usually 3000")
 	}
 	if hello.MaxSchema < leastSchema || hello.MinSchema > mostSchema {
 		_ = conn.CloseNow()
-		return nil, adapter.Errorf(adapter.NotSupported, "the gateway's zwave-js-server speaks schema %d to %d, and %d to %d is needed; bring it up to date",
+		return nil, adapter.Errorf(adapter.NotSupported,
+			"the gateway's zwave-js-server supports schema %d to %d, but %d to %d is required; bring it up to date",
 			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
 	}
 	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), brief(hello.ServerVersion, 100)
@@ -78,7 +88,8 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// networkName is what a network is called by its home identifier, which it keeps whoever serves it; empty: it has none yet.
+// networkName returns the identity of a network, its home identifier, which is independent of the server; empty if
+// the network has none yet.
 func networkName(home uint32) string {
 	if home == 0 {
 		return ""
@@ -86,25 +97,31 @@ func networkName(home uint32) string {
 	return fmt.Sprintf("%08x", home)
 }
 
-// refused is the error of a connection that was not made. Its text may not hold the URL's password.
+// refused returns the error of a failed connection. It must not contain the URL's password.
 func refused(response *http.Response, err error) *adapter.Error {
 	if response == nil {
-		return adapter.Errorf(adapter.GatewayDown, "the gateway cannot be reached: %s; is its WebSocket server switched on, and the URL right?", adapter.Reason(err))
+		return adapter.Errorf(adapter.GatewayDown,
+			"the gateway cannot be reached: %s; is its WebSocket server enabled, and the URL correct?",
+			adapter.Reason(err))
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return adapter.Errorf(adapter.AuthRevoked, "the gateway answered %s: it wants another user or password in the URL", response.Status)
+		return adapter.Errorf(adapter.AuthRevoked,
+			"the gateway answered %s: it wants another user or password in the URL", response.Status)
 	default:
-		return adapter.Errorf(adapter.GatewayDown, "the gateway answered %s instead of a WebSocket; the port of its zwave-js-server is usually 3000", response.Status)
+		return adapter.Errorf(adapter.GatewayDown,
+			"the gateway answered %s instead of a WebSocket; the port of its zwave-js-server is usually 3000",
+			response.Status)
 	}
 }
 
-// initialize agrees on the schema; what the gateway shows of its clients is named after us.
+// initialize sets the schema and the client name that the gateway shows.
 func (s *session) initialize(ctx context.Context) error {
-	return s.call(ctx, "initialize", args{"schemaVersion": s.schema, "additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
+	return s.call(ctx, "initialize", args{"schemaVersion": s.schema,
+		"additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
 }
 
-// alive pings until there is no answer.
+// pingLoop sends pings until one remains unanswered.
 func (s *session) alive(ctx context.Context) error {
 	for {
 		select {
@@ -116,13 +133,13 @@ func (s *session) alive(ctx context.Context) error {
 		waiting, cancel := context.WithTimeout(ctx, pongWithin)
 		err := s.conn.Ping(waiting)
 		cancel()
-		if err != nil && s.frames.Load() == before { // otherwise its answer is behind what is still being taken in
-			return errors.New("the gateway answers no pings")
+		if err != nil && s.frames.Load() == before { // otherwise the pong waits behind received frames
+			return errors.New("the gateway does not answer pings")
 		}
 	}
 }
 
-// end fails what waits for answers.
+// end fails the pending calls.
 func (s *session) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +154,8 @@ func (s *session) end(why error) {
 
 type args map[string]any
 
-// call makes a command and decodes its result into out, which may be nil. It fails with GatewayDown where
-// the command was not sent; with Unconfirmed where it was and no answer came; otherwise as the gateway says.
+// call sends a command and decodes its result into out, which may be nil. It fails with GatewayDown if the command
+// was not sent, with Unconfirmed if it was sent and no response arrived, and otherwise with the gateway's error.
 func (s *session) call(ctx context.Context, command string, a args, out any) error {
 	if err := adapter.MaySend(ctx); err != nil {
 		return err
@@ -162,28 +179,29 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 		s.forget(id)
 		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
 	}
-	// Not with ctx: a write that is cut off ends the connection, for all.
+	// Without the cancellation of ctx: an interrupted write ends the connection for all callers.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
 	if err := s.conn.Write(writing, websocket.MessageText, data); err != nil {
-		if !s.forget(id) { // a gateway may answer before it is asked, and out is being written to
+		if !s.forget(id) { // a response may have arrived, so that out is being written
 			<-waiting.answer
 		}
-		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while %s was sent", command)
+		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while sending %s", command)
 	}
 	select {
 	case <-ctx.Done():
 		if s.forget(id) {
-			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
+			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time",
+				command), ctx.Err())
 		}
-		m, ok := <-waiting.answer // it has come, and out is being written to
+		m, ok := <-waiting.answer // the response has arrived, and out is being written
 		return m.outcome(ctx, command, ok)
 	case m, ok := <-waiting.answer:
 		return m.outcome(ctx, command, ok)
 	}
 }
 
-// pause is how long to wait before the n-th try to connect again: the gateway is near, so not long.
+// pause returns the delay before the n-th reconnection. It is short, because the gateway is usually nearby.
 func pause(n int) time.Duration {
 	d := min(250*time.Millisecond<<min(n, 5), 5*time.Second)
 	return d/4 + rand.N(d)

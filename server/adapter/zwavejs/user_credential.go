@@ -8,16 +8,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// The command class User Credential of newer locks: users with names, and credentials of several kinds that
-// belong to them. It is spoken through endpoint.access_control, which servers have from schema 48 on. A code is
-// a PIN credential; a new one gets a user of its own, of the same number.
+// The command class User Credential of newer locks has users with names, and credentials of several types that belong
+// to them. The adapter uses endpoint.access_control, which servers support from schema 48 on. A code is a PIN
+// credential; a new one gets its own user with the same number.
 
 const credentialPIN = 1 // zwave-js UserCredentialType.PINCode
 
-// unfit says whether the gateway's server is too old for the lock's codes.
+// tooOld reports whether the gateway's server is too old for the lock's codes.
 func (s *session) unfit(n *node) bool { return n.named() && s.schema < unifiedFrom }
 
-// capabilities asks the gateway for the numbers of a lock with users, once.
+// capabilities reads the limits of a lock with users from the gateway, once.
 func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	was := n.traits.Load()
 	if !n.named() || was.asked || !was.ready || s.unfit(n) {
@@ -41,21 +41,24 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	if err := a.accessControl(ctx, s, n, askWithin, "get_user_capabilities_cached", nil, &users); err != nil {
 		return err
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_credential_capabilities_cached", nil, &credentials); err != nil {
+	if err := a.accessControl(ctx, s, n, askWithin, "get_credential_capabilities_cached", nil,
+		&credentials); err != nil {
 		return err
 	}
 	t := *was
 	pin := credentials.Capabilities.Types["1"]
 	t.asked = true
-	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 { // otherwise the lock has not told the gateway
+	// otherwise the gateway does not know them yet
+	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 {
 		t.nameMax = min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
 		t.slots, t.shortest, t.longest = slots, pin.Shortest, pin.Longest
 	}
-	n.traits.CompareAndSwap(was, &t) // otherwise it was interviewed again just now
+	n.traits.CompareAndSwap(was, &t) // fails after a concurrent interview
 	return nil
 }
 
-func (a *Adapter) accessControl(ctx context.Context, s *session, n *node, within time.Duration, command string, arguments args, out any) error {
+func (a *Adapter) accessControl(ctx context.Context, s *session, n *node, within time.Duration, command string,
+	arguments args, out any) error {
 	all := args{"nodeId": n.id, "endpoint": 0}
 	for k, v := range arguments {
 		all[k] = v
@@ -67,10 +70,10 @@ type wireCredential struct {
 	UserID int             `json:"userId"`
 	Type   int             `json:"type"`
 	Slot   int             `json:"slot"`
-	Data   json.RawMessage `json:"data"` // bytes, where it is no text
+	Data   json.RawMessage `json:"data"` // a string or bytes
 }
 
-// wireUser is whom credentials belong to; one that is not active is let in with none of them.
+// wireUser is the owner of credentials. The lock denies access to inactive users.
 type wireUser struct {
 	UserID int    `json:"userId"`
 	Name   string `json:"userName"`
@@ -81,11 +84,11 @@ func (u wireUser) disabled() bool { return u.Active != nil && !*u.Active }
 
 func (c wireCredential) entry(u wireUser) entry {
 	e := entry{user: c.UserID, name: brief(u.Name, mostText), disabled: u.disabled()}
-	e.pin, _ = pinIn(c.Data) // what is no text is hidden
+	e.pin, _ = pinIn(c.Data) // bytes count as hidden
 	return e
 }
 
-// userTold takes in that a user is there, or has gone with all he had, and whether he is let in.
+// handleUser processes that a user was added, changed, or deleted with its credentials.
 func (a *Adapter) userTold(n *node, e *wireEvent) {
 	var u wireUser
 	if !n.named() || json.Unmarshal(e.Args, &u) != nil {
@@ -113,8 +116,8 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 	}
 }
 
-// deletionTold takes in that something was deleted, which may be many things at once. A list that is being read may have
-// ended with it: the lock names what is next before that is asked for.
+// handleDeletion processes a deletion, possibly of many items. A list that is being read may have ended at the deleted
+// item, because the lock names the next item before the gateway reads it.
 func (a *Adapter) deletionTold(n *node, many bool) {
 	a.mu.Lock()
 	if many || n.codes.reading[0] {
@@ -126,7 +129,8 @@ func (a *Adapter) deletionTold(n *node, many bool) {
 	}
 }
 
-// readUsers asks the lock for all users and credentials. What they lack that was there has to be denied by the lock once more.
+// readUsers reads all users and credentials from the lock. A known code that is missing in the lists is read once
+// more.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 	users, err := answered[struct {
 		Users adapter.List[wireUser] `json:"users"`
@@ -175,15 +179,16 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 	return nil
 }
 
-// credentials asks the lock for those that a command lists.
-func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string, which args) ([]wireCredential, error) {
+// credentials reads the credentials that a command lists.
+func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string,
+	which args) ([]wireCredential, error) {
 	got, err := answered[struct {
 		Credentials adapter.List[wireCredential] `json:"credentials"`
 	}](ctx, a, s, n, walkWithin, command, which)
 	return got.Credentials, err
 }
 
-// readCredential asks the lock for one PIN.
+// readCredential reads one PIN from the lock.
 func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot int) error {
 	got, err := answered[struct {
 		Credential *wireCredential `json:"credential"`
@@ -191,14 +196,15 @@ func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot 
 	if err != nil {
 		return err
 	}
-	if got.Credential == nil || got.Credential.UserID == 0 { // some name a credential of nobody
+	if got.Credential == nil || got.Credential.UserID == 0 { // some locks return a credential without a user
 		a.shown(n, slot, entry{}, false)
 		return nil
 	}
 	var user struct {
 		User wireUser `json:"user"`
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID}, &user); err != nil {
+	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID},
+		&user); err != nil {
 		return err
 	}
 	a.shown(n, slot, got.Credential.entry(user.User), true)

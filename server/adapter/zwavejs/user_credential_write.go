@@ -7,19 +7,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Results of writes: zwave-js SetCredentialResult; those below 3 are SetUserResult too.
+// Results of writes: zwave-js SetCredentialResult; the values below 3 are also SetUserResult.
 const (
 	resultOK             = 0
-	resultOccupied       = 1 // added, and there was something: the gateway's copy is old
-	resultEmpty          = 2 // modified, and there was nothing: likewise
+	resultOccupied       = 1 // addition of an existing item: the gateway's copy is outdated
+	resultEmpty          = 2 // modification of a missing item: likewise
 	resultDuplicate      = 3
 	resultSecurityRules  = 4
 	resultDuplicateAdmin = 5
 )
 
-// setCredential writes a PIN, for a user that is made first where there is none. A user without a PIN is not left
-// behind. It fails with errTaken where somebody else has the user's number.
-func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry, occupied bool) (refused bool, err error) {
+// setCredential writes a PIN. It creates the user first if necessary, and deletes a new user whose PIN was rejected.
+// It fails with errTaken when another user has the number.
+func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry,
+	occupied bool) (refused bool, err error) {
 	user := a.makeUser
 	if occupied {
 		user = a.setUser
@@ -43,16 +44,16 @@ func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot i
 	}
 	switch result {
 	case resultDuplicate, resultDuplicateAdmin:
-		e := adapter.Errorf(adapter.Duplicate, "the lock has this PIN already")
+		e := adapter.Errorf(adapter.Duplicate, "the PIN is already on the lock")
 		e.Conflict = a.conflict(n, 0, wanted.pin)
 		return false, e
 	case resultSecurityRules:
-		return false, adapter.Errorf(adapter.Invalid, "the lock's security rules refuse this PIN")
+		return false, adapter.Errorf(adapter.Invalid, "the lock's security rules reject this PIN")
 	}
 	return true, nil
 }
 
-// fitting is as much of a name as the lock keeps: what is not ASCII takes two bytes, or four.
+// truncateName truncates a name to the size that the lock stores: non-ASCII characters take two or four bytes.
 func fitting(name string, most int) string {
 	units := utf16.Encode([]rune(name))
 	if each := utf16.Decode(units); len(units) == len(name) { // ASCII
@@ -65,10 +66,10 @@ func fitting(name string, most int) string {
 	return string(utf16.Decode(units))
 }
 
-// errTaken says that somebody holds the number of a user who was to be made.
-var errTaken = adapter.Errorf(adapter.Transient, "somebody else was enrolled under the number of the code just now")
+// errTaken means that another user has the number of the user to create.
+var errTaken = adapter.Errorf(adapter.Transient, "another user was just enrolled under the number of the code")
 
-// userArgs is a user as commands have it.
+// userArgs returns the arguments of a user command.
 func (n *node) userArgs(wanted entry) args {
 	options := map[string]any{"active": true}
 	if n.traits.Load().nameMax > 0 {
@@ -77,7 +78,7 @@ func (n *node) userArgs(wanted entry) args {
 	return args{"userId": wanted.user, "options": options}
 }
 
-// addUser has the lock make a user, which it refuses where there is one of that number.
+// addUser creates a user. The lock rejects it if the number is in use.
 func (a *Adapter) addUser(ctx context.Context, s *session, n *node, user args) (result int, err error) {
 	var added struct {
 		Result struct {
@@ -88,8 +89,8 @@ func (a *Adapter) addUser(ctx context.Context, s *session, n *node, user args) (
 	return added.Result.User, err
 }
 
-// makeUser makes the user of a new code. The lock itself says whether there is one of that number: whoever was enrolled until
-// this moment is left alone, with errTaken, unless he is what an earlier try from here has left behind.
+// createUser creates the user of a new code. The lock itself detects a user with that number. Such a user is left
+// unchanged, with errTaken, unless an earlier attempt of this adapter created it.
 func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entry) error {
 	a.mu.Lock()
 	tried := n.codes.making(wanted.user)
@@ -117,15 +118,15 @@ func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entr
 	return userTaken(result)
 }
 
-// userTaken is the error of a write of a user.
+// userError returns the error of a write of a user.
 func userTaken(result int) error {
 	if result != resultOK {
-		return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the user of the code (result %d)", result)
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the user of the code (result %d)", result)
 	}
 	return nil
 }
 
-// setUser renames a user, or makes it again. Which of both the gateway decides by its copy, which may be old.
+// setUser updates a user, or creates it again. The gateway decides by its copy, which may be outdated.
 func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry) error {
 	user := n.userArgs(wanted)
 	var set struct {
@@ -150,8 +151,9 @@ func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry
 	return userTaken(set.Result)
 }
 
-// sendCredential writes the PIN; once more where the gateway's copy was old.
-func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot int, wanted entry) (result int, err error) {
+// sendCredential writes the PIN, and repeats the write if the gateway's copy was outdated.
+func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot int,
+	wanted entry) (result int, err error) {
 	which := args{"userId": wanted.user, "credentialType": credentialPIN, "credentialSlot": slot, "data": wanted.pin}
 	for try := range 2 {
 		var set struct {
@@ -171,7 +173,7 @@ func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot 
 	return result, nil
 }
 
-// removeCredential takes a PIN away, and its user where that has nothing else.
+// removeCredential deletes a PIN, and its user if it has no other credential.
 func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slot int, e entry) error {
 	pin, more, err := a.holds(ctx, s, n, e.user, slot)
 	switch {
@@ -184,13 +186,13 @@ func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slo
 	return a.accessControl(ctx, s, n, radioWithin, "delete_credential", which, nil)
 }
 
-// holds says whether a user has the PIN in a slot, and whether anything else: the lock is asked, for a card may have been
-// enrolled just now.
+// holds reports whether a user has the PIN in a slot, and whether it has other credentials. It reads the lock,
+// because a card may have just been enrolled.
 func (a *Adapter) holds(ctx context.Context, s *session, n *node, user, slot int) (pin, more bool, err error) {
 	held, err := a.credentials(ctx, s, n, "get_credentials", args{"userId": user})
 	for _, c := range held {
 		switch {
-		case c.UserID != user: // a lock that goes on to the next user's
+		case c.UserID != user: // some locks continue with the next user
 		case c.Type == credentialPIN && c.Slot == slot:
 			pin = true
 		default:
@@ -205,7 +207,7 @@ func (a *Adapter) holds(ctx context.Context, s *session, n *node, user, slot int
 	return pin, more, err
 }
 
-// deleteUser removes a user, with all that it has.
+// deleteUser deletes a user with its credentials.
 func (a *Adapter) deleteUser(ctx context.Context, s *session, n *node, user int) error {
 	var deleted struct {
 		Result int `json:"result"`

@@ -12,17 +12,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// household is a lock of the script whose users have names, as zwave-js 15.29 shows it: with four users, and as many PINs.
+// household is a lock of the script with named users, as shown by zwave-js 15.29: four users, and as many PINs.
 type household struct {
-	mu       sync.Mutex
-	users    map[int]string // names
-	held     map[credential]holding
-	lost     func(question string) bool             // whether the lock's answer does not arrive: to "user 1", "credential 1/1"
-	timeouts int                                    // how many have not
-	first    func(s *script, command string) string // what comes before a command, and may answer it
+	mu    sync.Mutex
+	users map[int]string // names
+	held  map[credential]holding
+	// whether the lock's response is lost: to "user 1", "credential 1/1"
+	lost     func(question string) bool
+	timeouts int                                    // number of lost responses
+	first    func(s *script, command string) string // handles a command first, and may respond to it
 }
 
-// credential is what opens the door, by its kind, and its number of that kind.
+// credential is identified by its type and its slot.
 type credential struct{ kind, slot int }
 
 type holding struct {
@@ -38,12 +39,13 @@ const (
 	userEvent   = `{"type":"event","event":{"source":"node","event":%q,"nodeId":2,"endpointIndex":0,"args":%s}}`
 )
 
-// newHousehold has a resident, whose PIN is in slot 1.
+// newHousehold has a resident with a PIN in slot 1.
 func newHousehold() *household {
-	return &household{users: map[int]string{1: "Resident"}, held: map[credential]holding{{pinKind, 1}: {1, residentPIN}}}
+	return &household{users: map[int]string{1: "Resident"},
+		held: map[credential]holding{{pinKind, 1}: {1, residentPIN}}}
 }
 
-// enroll has somebody give a user a card.
+// enroll adds a card of a user.
 func (h *household) enroll(user int, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +53,7 @@ func (h *household) enroll(user int, name string) {
 	h.held[credential{cardKind, 1}] = holding{user, "card"}
 }
 
-// lives says that the lock has these users, and these credentials of each, and no others.
+// lives requires that the lock has exactly these users with these credentials.
 func (h *household) lives(t *testing.T, users map[int]string, held map[credential]int) {
 	t.Helper()
 	h.mu.Lock()
@@ -65,7 +67,8 @@ func (h *household) lives(t *testing.T, users map[int]string, held map[credentia
 	}
 }
 
-// answer is what zwave-js answers. An answer of the lock that does not arrive ends its lists, as if there were no more.
+// answer returns the response of zwave-js. A lost response of the lock ends the lists, as if there were no more
+// items.
 func (h *household) answer(s *script, c command) string {
 	what := strings.TrimPrefix(c.Name, access)
 	if h.first != nil {
@@ -87,7 +90,8 @@ func (h *household) answer(s *script, c command) string {
 	case "node.get_state":
 		return fmt.Sprintf(`{"state":{"nodeId":2,"statistics":{"commandsTX":7,"timeoutResponse":%d}}}`, h.timeouts)
 	case "endpoint.invoke_cc_api":
-		return `{"response":{"nodeId":2,"ccId":"User Credential","ccCommand":"0x06"}}` // that it has answered, not what
+		// reports a response without its content
+		return `{"response":{"nodeId":2,"ccId":"User Credential","ccCommand":"0x06"}}`
 	case "get_users":
 		return h.listUsers()
 	case "get_all_credentials", "get_credentials":
@@ -96,14 +100,14 @@ func (h *household) answer(s *script, c command) string {
 		if h.silent(at.question()) {
 			return noContent
 		}
-		return `{"credential":` + h.shown(at) + `}` // one of nobody, where there is none
+		return `{"credential":` + h.shown(at) + `}` // a credential without a user if there is none
 	case "get_user", "get_user_cached":
 		return `{"user":` + h.user(c.User) + `}`
 	}
 	return h.write(what, c, at)
 }
 
-// write is the answer to what changes the lock.
+// noteWrite returns the response to a command that changes the lock.
 func (h *household) write(what string, c command, at credential) string {
 	_, there := h.users[c.User]
 	switch what {
@@ -150,7 +154,7 @@ func (h *household) listUsers() string {
 	return `{"users":[` + strings.Join(users, ",") + `]}`
 }
 
-// listCredentials lists those of a user, or of all.
+// listCredentials lists the credentials of a user, or of all.
 func (h *household) listCredentials(user int) string {
 	credentials := []string{}
 	inOrder := func(a, b credential) int { return a.kind*100 + a.slot - b.kind*100 - b.slot }
@@ -180,7 +184,7 @@ func (h *household) shown(c credential) string {
 
 func (c credential) question() string { return fmt.Sprintf("credential %d/%d", c.kind, c.slot) }
 
-// names are the codes' names, by their references.
+// names returns the names of codes by reference.
 func names(codes adapter.Codes) map[adapter.CodeRef]string {
 	all := map[adapter.CodeRef]string{}
 	for _, c := range codes.Codes {

@@ -20,17 +20,17 @@ const (
 	ccUserCredential    = 131
 )
 
-// message is any frame of the server: its version, the result of a command, or an event.
+// message is a frame of the server: its version, the result of a command, or an event.
 type message struct {
 	head
 
 	size   int
-	of     *call // that it is the result of; nil: of none that anybody waits for
-	unlike bool  // the result is not as was expected
+	of     *call // the waiting call that it answers, or nil
+	unlike bool  // the result has an unexpected shape
 	Event  *wireEvent
 }
 
-// head is what is known of a frame before anything large in it is decoded.
+// head is the part of a frame that is decoded first, before anything large.
 type head struct {
 	Type string `json:"type"`
 
@@ -44,35 +44,36 @@ type head struct {
 	failure
 }
 
-// outcome of a command that was sent; come is false where there was no answer.
+// outcome returns the error of a command that was sent; come is false without a response.
 func (m message) outcome(ctx context.Context, command string, come bool) error {
 	switch {
 	case !come && ctx.Err() != nil:
 		return late(ctx, adapter.Unconfirmed, "the connection to the gateway was lost before it answered "+command)
 	case !come:
-		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
+		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s",
+			command)
 	case !m.Success:
 		return answerError{m.error(command)}
 	case m.unlike:
-		return adapter.Errorf(adapter.Unconfirmed, "the gateway's answer to %s is not as expected", command)
+		return adapter.Errorf(adapter.Unconfirmed, "the gateway's response to %s has an unexpected shape", command)
 	}
 	return nil
 }
 
-// failure is how a command came to nothing. Messages are not passed on: some quote what was sent.
+// failure is the error response to a command. Messages are omitted, because some quote the command.
 type failure struct {
 	ErrorCode string `json:"errorCode"`
 	ZWaveCode int    `json:"zwaveErrorCode"`
 	ZWaveName string `json:"zwaveErrorCodeName"`
 }
 
-// answerError is one that the gateway has answered with: it was sent the command.
+// answerError is an error response of the gateway, which thus has received the command.
 type answerError struct{ error }
 
 func (e answerError) Unwrap() error { return e.error }
 
-// error sorts the failure. Codes of zwave-js: packages/core/src/error/ZWaveError.ts. What is unknown is
-// Transient, as wrongly giving up is worse than one more try.
+// error classifies the failure. The codes of zwave-js are in packages/core/src/error/ZWaveError.ts. Unknown ones are
+// Transient, because a superfluous retry costs less than giving up wrongly.
 func (f failure) error(command string) *adapter.Error {
 	what := word(f.ErrorCode)
 	if f.ErrorCode == "zwave_error" && f.ZWaveName != "" {
@@ -120,7 +121,7 @@ type wireNode struct {
 	Location       string `json:"location"`
 	Label          string `json:"label"`
 	Status         int    `json:"status"`
-	Ready          bool   `json:"ready"` // its interview is over: what is known of it can be relied on
+	Ready          bool   `json:"ready"` // the interview is complete
 	ManufacturerID *int   `json:"manufacturerId"`
 	ProductType    int    `json:"productType"`
 	ProductID      int    `json:"productId"`
@@ -143,10 +144,10 @@ type wireClass struct {
 	Version int `json:"version"`
 }
 
-// unknown says whether the gateway has yet to find out what the node is.
+// unknown reports whether the gateway has not identified the node yet.
 func (w *wireNode) unknown() bool { return !w.Ready || w.ManufacturerID == nil }
 
-// wireValue is one value of a node, as it is listed and as it is told to have changed.
+// wireValue is a value of a node, in the list and in change events.
 type wireValue struct {
 	CC          int             `json:"commandClass"`
 	Endpoint    int             `json:"endpoint"`
@@ -161,9 +162,10 @@ type wireValue struct {
 	} `json:"metadata"`
 }
 
-// text is a property or its key, which may be a number.
+// text is a property or its key, which may be a number in JSON.
 type text string
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(data []byte) error {
 	var s string
 	if json.Unmarshal(data, &s) == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// PutCode implements adapter.Adapter. What is on the lock already as it should be is not written again.
-func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+// PutCode implements adapter.Adapter. It does not write a code that is already on the lock.
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
+	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
@@ -18,18 +19,18 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err := a.acceptable(s, n, spec); err != nil {
 		return adapter.PutResult{}, err
 	}
-	give, err := a.hold(ctx, n)
+	release, err := a.hold(ctx, n)
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
-	defer give()
+	defer release()
 	if err := a.awake(ctx, s, n); err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
 	for {
 		slot, err := a.placeAndPut(ctx, s, n, spec)
 		switch {
-		case errors.Is(err, errTaken): // that slot is not chosen again
+		case errors.Is(err, errTaken): // the next attempt chooses another slot
 		case err != nil:
 			return adapter.PutResult{}, err
 		default:
@@ -38,7 +39,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	}
 }
 
-// placeAndPut puts a code into the slot that it has, or the first that is free.
+// placeAndPut writes a code to its slot, or to the first free one.
 func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (int, error) {
 	slot, found, occupied, err := a.place(ctx, s, n, spec)
 	if err != nil {
@@ -52,8 +53,8 @@ func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec ada
 	return slot, a.put(ctx, s, n, slot, spec, found, occupied)
 }
 
-// undone is the error of a put before anything was written: as unsent, but a caller whose time is over cannot
-// know how far it had come.
+// beforeWrite converts an error before a write like asRead, but returns Unconfirmed if the context has ended, because
+// the caller cannot know the progress.
 func undone(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		e := adapter.AsError(err)
@@ -64,7 +65,7 @@ func undone(err error) error {
 	return unsent(err)
 }
 
-// acceptable fails with Invalid or NotSupported where the lock takes no such code.
+// checkSpec fails with Invalid or NotSupported if the lock does not accept the code.
 func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
 	if err := a.programmable(s, n); err != nil {
 		return err
@@ -78,21 +79,22 @@ func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
 		fits = fits && digit >= '0' && digit <= '9'
 	}
 	if len(caps.CodeLengths) == 0 {
-		return adapter.Errorf(adapter.NotSupported, "the lock takes PINs of no length that one can have")
+		return adapter.Errorf(adapter.NotSupported, "the lock reports no usable PIN length")
 	}
 	shortest, longest := caps.CodeLengths[0], caps.CodeLengths[len(caps.CodeLengths)-1]
 	switch {
 	case !fits && shortest == longest:
-		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d digits", shortest)
+		return adapter.Errorf(adapter.Invalid, "the lock accepts PINs of %d digits", shortest)
 	case !fits:
-		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d to %d digits", shortest, longest)
+		return adapter.Errorf(adapter.Invalid, "the lock accepts PINs of %d to %d digits", shortest, longest)
 	}
 	return a.acceptableTime(n, spec)
 }
 
-// place is the slot that the code has or is to have, and what is in it: the lock was just asked.
-// It fails with Full, and with NotFound where a code that is to be overwritten is not there.
-func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry, occupied bool, err error) {
+// place returns the slot for the code and its content as just read from the lock. It fails with Full, and with
+// NotFound if the code to overwrite does not exist.
+func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry,
+	occupied bool, err error) {
 	slots := n.traits.Load().slots
 	if spec.Ref != "" {
 		slot, err := strconv.Atoi(string(spec.Ref))
@@ -132,9 +134,10 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 	return 0, e, false, adapter.Errorf(adapter.Full, "all %d slots of the lock are taken", slots)
 }
 
-// put brings a slot to what spec says. One that hides its PIN is emptied first: a lock that refuses another goes on showing
-// the stars of the old one.
-func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry, occupied bool) error {
+// put writes spec to a slot. A slot that hides its PIN is cleared first, because a lock that rejects the new PIN
+// would continue to show the asterisks of the old one.
+func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry,
+	occupied bool) error {
 	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
 	if n.named() {
 		wanted.name = fitting(spec.Name, n.traits.Load().nameMax)
@@ -144,7 +147,8 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	}
 	a.mu.Lock()
 	ours := n.codes.keys[spec.Key]
-	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN} // hidden, and put from here
+	// hidden, and written by this adapter
+	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN}
 	a.mu.Unlock()
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
 		hidden := occupied && found.pin == "" && !n.named()
@@ -165,7 +169,7 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 		found = a.known(n, slot)
 	}
 	if err := a.keepTime(ctx, s, n, slot, found, wanted); err != nil {
-		if !occupied { // without its time frame it would be good for ever
+		if !occupied { // without a time frame the code would never expire
 			err = errors.Join(err, a.clear(context.WithoutCancel(ctx), s, n, slot))
 		}
 		return err
@@ -173,15 +177,16 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	return nil
 }
 
-// known is what the lock has last shown of a slot.
+// known returns the last read content of a slot.
 func (a *Adapter) known(n *node, slot int) entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return n.codes.slots[slot]
 }
 
-// write puts a PIN into a slot, and has the lock show it.
-func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry, occupied bool) error {
+// noteWrite writes a PIN to a slot and verifies it.
+func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry,
+	occupied bool) error {
 	began := time.Now()
 	a.mu.Lock()
 	n.codes.write(key, slot, wanted)
@@ -205,7 +210,7 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	e, there, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the code: %s", adapter.AsError(err).Message)
+		return adapter.Errorf(adapter.Unconfirmed, "the code could not be read back: %s", adapter.AsError(err).Message)
 	case there && !refused && !e.disabled && e.shows(wanted.pin) && (e.pin != "" || !a.refusedSince(n, began)):
 		return nil
 	}
@@ -213,23 +218,23 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	n.codes.forget(slot)
 	a.mu.Unlock()
 	if conflict, duplicate := a.duplicate(ctx, n, began); duplicate {
-		e := adapter.Errorf(adapter.Duplicate, "the lock has this PIN already")
+		e := adapter.Errorf(adapter.Duplicate, "the PIN is already on the lock")
 		if conflict != slot {
 			e.Conflict = a.conflict(n, conflict, wanted.pin)
 		}
 		return e
 	}
-	return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the code, and did not say why")
+	return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the code, and gave no reason")
 }
 
-// inDoubt has a slot read before it is believed.
+// markUncertain marks a slot as uncertain, so that it is read before its next use.
 func (a *Adapter) inDoubt(n *node, slot int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n.codes.doubt(slot)
 }
 
-// conflict is the code that has the PIN: the one that the lock named, or else the one that is known to show it.
+// conflict returns the code that has the PIN: the slot reported by the lock, or else the slot known to show the PIN.
 func (a *Adapter) conflict(n *node, slot int, pin string) adapter.CodeRef {
 	if slot > 0 {
 		return codeRef(slot)
@@ -245,7 +250,8 @@ func (a *Adapter) conflict(n *node, slot int, pin string) adapter.CodeRef {
 }
 
 // DeleteCode implements adapter.Adapter.
-func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
+	code adapter.CodeRef) (adapter.State, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return "", err
@@ -257,11 +263,11 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	if err != nil || slot < 1 || slot > n.traits.Load().slots {
 		return adapter.Confirmed, nil // no code can be there
 	}
-	give, err := a.hold(ctx, n)
+	release, err := a.hold(ctx, n)
 	if err != nil {
 		return "", err
 	}
-	defer give()
+	defer release()
 	if err := a.awake(ctx, s, n); err != nil {
 		return "", err
 	}
@@ -271,7 +277,7 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	return adapter.Confirmed, nil
 }
 
-// clear empties a slot, and has the lock show it.
+// noteClear clears a slot and verifies that.
 func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) error {
 	e, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
@@ -286,7 +292,7 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 	return a.empty(ctx, s, n, slot, e)
 }
 
-// empty takes away what is in a slot, and has the lock show that.
+// emptySlot deletes the content of a slot and verifies that.
 func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
 	a.mu.Lock()
 	n.codes.clear(slot)
@@ -308,9 +314,10 @@ func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e en
 	_, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have removed the code: %s", adapter.AsError(err).Message)
+		return adapter.Errorf(adapter.Unconfirmed, "the removal of the code could not be verified: %s",
+			adapter.AsError(err).Message)
 	case occupied:
-		return adapter.Errorf(adapter.Unconfirmed, "the lock has not removed the code, and did not say why")
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not removed the code, and gave no reason")
 	}
 	a.mu.Lock()
 	n.codes.forget(slot)

@@ -1,25 +1,27 @@
-// Package zwavejs reaches the Z-Wave locks behind a zwave-js-server, the WebSocket that Z-Wave JS UI and Home
-// Assistant's Z-Wave JS app serve (github.com/zwave-js/zwave-js-server, its README and docs). It must not know
-// who owns a code.
+// Package zwavejs implements adapter.Adapter for the Z-Wave locks behind a zwave-js-server, the WebSocket server of
+// Z-Wave JS UI and Home Assistant's Z-Wave JS app (github.com/zwave-js/zwave-js-server, its README and docs). It must
+// not know who owns a code.
 //
-// Where the protocol leaves a choice, this is decided:
+// Where the protocol leaves a choice, the package decides:
 //
-//   - A code is a slot of a lock. A new one goes into the lowest slot that the lock itself, asked just before,
-//     says is free; slot 0, the master code of some locks, is never touched.
-//   - Radio costs a lock its battery. What is on it is read in full once after each connection, and when the
-//     lock was dead; after that the lock and the gateway tell which slots have changed, and only those are
-//     read. A lock that does not tell what is done at its keypad is read in full whenever it is asked.
-//   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
-//     a notification, which may follow the answer: it is waited for.
-//   - A lock that shows stars instead of PINs has hidden ones, for good. A slot with another PIN is cleared before it is
-//     written, because a lock that refuses the new one looks like one that took it.
-//   - Of users with names, those who have no PIN, and cards and fingerprints, are nobody's here. A user for a new code is
-//     added, which the lock refuses where there is one, and is only removed once the lock has shown that it has nothing else.
-//   - What a lock with such users has not answered is asked again, and never taken for nothing.
-//   - A lock that the gateway has not reached since it started, or has not interviewed in full, is what it was, and waits.
-//   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
-//     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
-//     the same model without a serial number cannot be told apart then.
+//   - A code is a slot of a lock. A new code uses the lowest slot that the lock itself has just reported as free.
+//     Slot 0, the master code of some locks, is never touched.
+//   - Radio traffic drains the battery of a lock. A lock is read in full once after each connection, and after it
+//     was dead. After that, the lock and the gateway report changed slots, and only those are read. A lock that
+//     does not report changes at its keypad is read in full on each call.
+//   - A write is confirmed when the lock has shown it. Locks reject a duplicate PIN only by a notification, which
+//     may follow the response; the adapter waits for it.
+//   - A lock that returns asterisks instead of PINs permanently counts as hiding PINs. A slot with another PIN is
+//     cleared before a write, because a lock that rejects the new PIN looks like one that accepted it.
+//   - Named users without a PIN, cards, and fingerprints do not belong to the adapter. A user for a new code is
+//     added, which the lock rejects if the number is in use. The user is deleted only if the lock shows that it
+//     has no other credential.
+//   - What a lock with named users has not answered is read again, and never counts as absent.
+//   - A lock that the gateway has not reached since its start, or not interviewed completely, keeps its
+//     properties and waits.
+//   - The identifier of an excluded node is reused for another lock; the old device counts as removed
+//     permanently. If the event was missed, a missing node or another serial number shows the removal. A lock of
+//     the same model without a serial number cannot be distinguished then.
 package zwavejs
 
 import (
@@ -31,7 +33,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Adapter is one gateway. It is connected all the time, from New to Close.
+// Adapter accesses one gateway. It stays connected from New to Close.
 type Adapter struct {
 	gateway
 	log    *slog.Logger
@@ -40,12 +42,14 @@ type Adapter struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	session *session      // nil while there is no connection
-	failed  error         // why the last try to connect failed; nil while it is not over
-	tried   chan struct{} // closed when it is over
-	nodes   map[int]*node // of the network with the session's home identifier
+	session *session      // nil without a connection
+	failed  error         // error of the last attempt to connect; nil while it runs
+	tried   chan struct{} // closed when the attempt ends
+	nodes   map[int]*node // locks of the network by node identifier
 
-	others map[int]adapter.DeviceRef // nodes that show no lock, as they are called if they are one; empty: the gateway has yet to find out what they are
+	// otherNodes holds the nodes that show no lock, with the reference that each would have as a lock; empty while the
+	// gateway has not identified the node.
+	others map[int]adapter.DeviceRef
 }
 
 var (
@@ -53,7 +57,7 @@ var (
 	_ adapter.Locker  = (*Adapter)(nil)
 )
 
-// New starts to connect to the gateway, and goes on trying until Close. It fails with Invalid.
+// New connects in the background, and retries until Close. It fails with Invalid.
 func New(c Config) (*Adapter, error) {
 	g, err := c.gateway()
 	if err != nil {
@@ -63,13 +67,20 @@ func New(c Config) (*Adapter, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Adapter{gateway: g, log: c.Log, hints: adapter.NewHints(), cancel: cancel, done: make(chan struct{}),
-		tried: make(chan struct{}), nodes: map[int]*node{}}
+	a := &Adapter{
+		gateway: g,
+		log:     c.Log,
+		hints:   adapter.NewHints(),
+		cancel:  cancel,
+		done:    make(chan struct{}),
+		tried:   make(chan struct{}),
+		nodes:   map[int]*node{},
+	}
 	go a.run(ctx)
 	return a, nil
 }
 
-// Check connects to the gateway once, and says what is wrong. It fails with Invalid, GatewayDown, AuthRevoked or
+// Check connects to the gateway once and returns what is wrong. It fails with Invalid, GatewayDown, AuthRevoked, or
 // NotSupported.
 func Check(ctx context.Context, c Config) error {
 	g, err := c.gateway()
@@ -80,7 +91,7 @@ func Check(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	defer s.conn.CloseNow() //nolint:errcheck // nothing is on its way
+	defer s.conn.CloseNow() //nolint:errcheck // no call is pending
 	reading, cancel := context.WithCancel(ctx)
 	var reads sync.WaitGroup
 	defer reads.Wait()
@@ -100,7 +111,7 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// run connects again and again.
+// run connects and reconnects until ctx ends.
 func (a *Adapter) run(ctx context.Context) {
 	defer close(a.done)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -117,7 +128,7 @@ func (a *Adapter) run(ctx context.Context) {
 	}
 }
 
-// serve is one connection, from dialling to its end.
+// serve handles one connection from dialing to its end.
 func (a *Adapter) serve(ctx context.Context) error {
 	s, err := a.dial(ctx)
 	if err != nil {
@@ -127,7 +138,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer cancel()
-	defer s.conn.CloseNow() //nolint:errcheck // whatever was on its way is lost
+	defer s.conn.CloseNow() //nolint:errcheck // pending calls fail
 	listed := make(chan struct{})
 	ended := make(chan error, 2)
 	end := func(err error) {
@@ -137,7 +148,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 	parts.Go(func() {
 		end(s.read(ctx, func(e *wireEvent) {
 			select {
-			case <-listed: // events are about the state that was listed
+			case <-listed: // events refer to the listed state
 				a.event(s, e)
 			case <-ctx.Done():
 			}
@@ -162,7 +173,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 	return <-ended
 }
 
-// up takes in the network as the gateway lists it. What is on the locks may have changed while nobody listened.
+// markUp processes the list of the network. The codes on the locks may have changed while disconnected.
 func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
@@ -182,20 +193,22 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Unlock()
 	a.log.Info("connected to the gateway", "server", s.log, "schema", s.schema, "locks", len(hints)-1)
 	if unfit > 0 {
-		a.log.Warn("codes of locks whose users have names wait: the gateway's zwave-js-server cannot speak of them; bring it up to date", "schema", s.schema, "needed", unifiedFrom, "locks", unfit)
+		a.log.Warn("codes of locks with named users wait: the gateway's zwave-js-server does not support them; "+
+			"bring it up to date", "schema", s.schema, "needed", unifiedFrom, "locks", unfit)
 	}
 	for _, h := range hints {
 		a.hints.Send(h)
 	}
 }
 
-// take takes in a node as it is described, whose codes may be others by now; nil: it is no lock that can be told apart yet. The caller holds a.mu.
+// adoptNode processes the description of a node, whose codes become uncertain. It returns nil if the node is not an
+// identifiable lock; a.mu is held.
 func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	switch {
 	case w.NodeID < 1 || w.NodeID > mostNode:
 		return nil
 	case len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil:
-		a.others[w.NodeID] = "" // it may be a lock that is known
+		a.others[w.NodeID] = "" // it may be a known lock
 		return nil
 	}
 	other := w.ref(s)
@@ -213,8 +226,7 @@ func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	return n
 }
 
-// down notes that there is no connection: until the next try is over where there was one, and why where there
-// was none.
+// markDown records the loss of the connection, or the error of the last attempt.
 func (a *Adapter) down(err error) {
 	a.mu.Lock()
 	lost := a.session != nil
@@ -228,8 +240,8 @@ func (a *Adapter) down(err error) {
 	a.mu.Unlock()
 	switch {
 	case lost:
-		a.log.Warn("the connection to the gateway is lost; it is made again", "reason", adapter.Reason(err))
-		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which fails unless it is made again
+		a.log.Warn("the connection to the gateway is lost; the server reconnects", "reason", adapter.Reason(err))
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing fails until the connection is reestablished
 	case adapter.ClassOf(err) == adapter.AuthRevoked && told != adapter.AuthRevoked:
 		a.hints.Send(adapter.Event{Kind: adapter.AccountRevoked})
 	default:
@@ -237,7 +249,7 @@ func (a *Adapter) down(err error) {
 	}
 }
 
-// over lets those go on who wait for the try to connect.
+// endAttempt ends the attempt to connect and wakes the waiting calls.
 func (a *Adapter) over() {
 	select {
 	case <-a.tried:
@@ -246,7 +258,7 @@ func (a *Adapter) over() {
 	}
 }
 
-// connected is the connection, if need be after the try that is on its way. It fails as that does.
+// connected returns the connection, if necessary after the running attempt. It fails like that attempt.
 func (a *Adapter) connected(ctx context.Context) (*session, error) {
 	for {
 		a.mu.Lock()

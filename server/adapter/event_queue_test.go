@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What no look would find out is not lost where nobody reads for a while.
-func TestRemovalsOutliveAFlood(t *testing.T) {
+// Events that reading would not reveal survive a flood of other events.
+func TestEventQueue_KeepsRemovals(t *testing.T) {
 	t.Parallel()
 	h := adapter.NewHints()
 	h.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: "first"})
@@ -31,12 +31,12 @@ func TestRemovalsOutliveAFlood(t *testing.T) {
 		}
 	}
 	if len(removed) != 2 || removed[0] != "first" || removed[1] != "last" || !resync || operations != 3 {
-		t.Fatalf("told of %v, %d operations, and that anything may have changed: %v", removed, operations, resync)
+		t.Fatalf("removals %v, %d operations, resync: %v", removed, operations, resync)
 	}
 }
 
-// Of what no look would find out, somebody at a door gives way to a device that has left.
-func TestRemovalsOutliveWhatWasDoneAtDoors(t *testing.T) {
+// Of the events that reading would not reveal, operations are dropped before removals.
+func TestEventQueue_DropsOperationsBeforeRemovals(t *testing.T) {
 	t.Parallel()
 	h := adapter.NewHints()
 	h.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: "first"})
@@ -60,6 +60,6 @@ func TestRemovalsOutliveWhatWasDoneAtDoors(t *testing.T) {
 		}
 	}
 	if !slices.Equal(removed, []adapter.DeviceRef{"first", "last"}) || !resync || operated < 200 || !last {
-		t.Fatalf("told of %v, of %d operations, the last among them: %v, and that anything may have changed: %v", removed, operated, last, resync)
+		t.Fatalf("removals %v, %d operations, including the last: %v, resync: %v", removed, operated, last, resync)
 	}
 }

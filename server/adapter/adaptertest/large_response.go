@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// LargeAnswerWaits says whether a large answer that comes now has to wait for another.
+// LargeResponseWaits reports whether a large response would have to wait for another one now.
 func LargeAnswerWaits(t *testing.T) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -20,7 +20,8 @@ func LargeAnswerWaits(t *testing.T) bool {
 	r, w := io.Pipe()
 	defer r.Close() //nolint:errcheck // of a pipe
 	go func() {
-		io.WriteString(w, strings.Repeat("a", 1<<20+1)) //nolint:errcheck // it is known to be large then, and the reader shows the rest
+		// After these bytes the response counts as large.
+		io.WriteString(w, strings.Repeat("a", 1<<20+1)) //nolint:errcheck // the reader shows the outcome
 		cancel()
 		w.Close() //nolint:errcheck // of a pipe
 	}()
@@ -31,7 +32,7 @@ func LargeAnswerWaits(t *testing.T) bool {
 	return err != nil
 }
 
-// Crowded is a client whose answers wait for those of others too long.
+// Saturated returns a client whose responses fail with adapter.ErrSaturated.
 func Crowded() *http.Client { return &http.Client{Transport: crowded{}} }
 
 type crowded struct{}

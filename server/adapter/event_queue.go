@@ -5,30 +5,30 @@ import (
 	"sync"
 )
 
-// hintsKept is how many hints wait for their reader.
+// eventBufferSize is the number of events that wait for their reader.
 const hintsKept = 256
 
-// Hints is what adapters send their events with: it never blocks, and never sends after Close.
+// EventQueue is the channel through which an adapter sends events. It never blocks and sends nothing after Close.
 type Hints struct {
 	mu     sync.Mutex
 	closed bool
 	out    chan Event
 }
 
-// NewHints makes the channel that Adapter.Events gives.
+// NewEventQueue returns an open queue.
 func NewHints() *Hints { return &Hints{out: make(chan Event, hintsKept)} }
 
-// Events is the channel; Close closes it.
+// Events returns the channel, which Close closes.
 func (h *Hints) Events() <-chan Event { return h.out }
 
-// history says whether no look would find out what the event tells.
+// mustDeliver reports whether reading the devices would not reveal the event.
 func (e Event) history() bool {
 	return e.Kind == DeviceRemoved || e.Kind == LockOperated || e.Kind == AccessDenied || e.Kind == Jammed
 }
 
-// Send offers the hint and says whether anybody may still read it. Where there is no room, one Resync takes
-// the place of all that wait, except of those that no look would find out. Of too many of these the oldest give way, and
-// what was done at doors before devices that have left.
+// Send enqueues an event and reports whether the queue is open. When the queue is full, one Resync replaces the
+// waiting events, except those that must be delivered. Of too many of these, the oldest are dropped; operations at
+// doors are dropped before removals of devices.
 func (h *Hints) Send(hint Event) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +55,8 @@ func (h *Hints) Send(hint Event) bool {
 		}
 	}
 	keep(hint)
-	for len(lasting) >= hintsKept { // the Resync is to have a place
+	// Keep one place free for the Resync.
+	for len(lasting) >= hintsKept {
 		first := slices.IndexFunc(lasting, func(e Event) bool { return e.Kind != DeviceRemoved })
 		lasting = slices.Delete(lasting, max(first, 0), max(first, 0)+1)
 	}
@@ -65,7 +66,7 @@ func (h *Hints) Send(hint Event) bool {
 	return true
 }
 
-// Close ends the events; it may be repeated.
+// Close closes the channel of events. It may be called repeatedly.
 func (h *Hints) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

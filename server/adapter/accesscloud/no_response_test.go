@@ -11,34 +11,39 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// Who may not work on the account any more sends nothing.
-func TestNothingIsSentByWhoMayNotAnyMore(t *testing.T) {
+// Without the lease of the account, nothing is sent.
+func TestNothingIsSentWithoutTheLease(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	lost := errors.New("somebody else has it")
+	lost := errors.New("another server has the lease")
 	before, err := b.Look(t.Context(), b.system)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system, adapter.AccessUser{FullName: "Jane Doe"})
+	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system,
+		adapter.AccessUser{FullName: "Jane Doe"})
 	if !errors.Is(err, lost) || adapter.ClassOf(err) != adapter.Transient {
 		t.Errorf("put: %v", err)
 	}
 	if found, err := b.Look(t.Context(), b.system); err != nil || len(found.Users) != len(before.Users) {
-		t.Errorf("there are %d users, and were %d: %v", len(found.Users), len(before.Users), err)
+		t.Errorf("got %d users, want %d: %v", len(found.Users), len(before.Users), err)
 	}
 }
 
-// What was never sent has not taken effect; what was sent and not answered may have.
-func TestWriteThatGetsNoAnswer(t *testing.T) {
+// A request that was never sent has no effect; one that was sent without a response may have.
+func TestWriteWithoutResponse(t *testing.T) {
 	t.Parallel()
-	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	t.Cleanup(hangsUp.Close)
 	away := httptest.NewServer(nil)
 	away.Close()
 	for url, want := range map[string]adapter.Class{hangsUp.URL: adapter.Unconfirmed, away.URL: adapter.GatewayDown} {
 		a := accesscloud.New(accesscloud.Config{BaseURL: url})
-		if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != want {
+		if _, err := a.PutUser(t.Context(), "system",
+			adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != want {
 			t.Errorf("put: %v, want %s", err, want)
 		}
 		if err := a.DeleteUser(t.Context(), "system", "user"); adapter.ClassOf(err) != want {
@@ -53,14 +58,15 @@ func TestWriteThatGetsNoAnswer(t *testing.T) {
 	}
 }
 
-// Who was not read for lack of room has not fallen silent.
+// Waiting for other large responses says nothing about the vendor.
 func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	t.Parallel()
 	a := accesscloud.New(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
 	if _, err := a.Look(t.Context(), "system"); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
 		t.Errorf("look: %v", err)
 	}
-	if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != adapter.Unconfirmed {
-		t.Errorf("what was sent may have taken effect, whoever reads the answer: %v", err)
+	if _, err := a.PutUser(t.Context(), "system",
+		adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != adapter.Unconfirmed {
+		t.Errorf("a sent write may have taken effect: %v", err)
 	}
 }

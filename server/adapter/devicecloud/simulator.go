@@ -22,9 +22,11 @@ func (a *Adapter) RemoveDevice(ctx context.Context, device adapter.DeviceRef) er
 }
 
 // AddCode implements adapter.Simulator.
-func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin, request string) (adapter.CodeRef, error) {
+func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin,
+	request string) (adapter.CodeRef, error) {
 	var got wireCode
-	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request}, &got)
+	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request},
+		&got)
 	return adapter.CodeRef(got.ID), err
 }
 
@@ -54,10 +56,11 @@ func (a *Adapter) SetSubscription(ctx context.Context, device adapter.DeviceRef,
 
 // Disconnect implements adapter.Simulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
-	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true}, nil)
+	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true},
+		nil)
 }
 
-// control makes a call that only package sandbox answers.
+// control sends a request that only package sandbox implements.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what
 	return a.do(ctx, call{method: http.MethodPost, path: path, body: body, control: true}, out)

@@ -25,7 +25,7 @@ func TestALockKeepsItsMemoryAcrossARestart(t *testing.T) {
 
 	again := open(t, o, "august", "nuki")
 	if again.account.Token != b.account.Token {
-		t.Error("the token is another one")
+		t.Error("the token has changed")
 	}
 	after := again.ok(t, http.MethodGet, again.controlPath("memory"), nil)
 	if text(t, before) != text(t, after) {
@@ -35,7 +35,7 @@ func TestALockKeepsItsMemoryAcrossARestart(t *testing.T) {
 		t.Errorf("the removed lock is back: %v", locks)
 	}
 	if _, answer := again.call(t, http.MethodPost, again.codesPath(), body); answer["access_code_id"] != id {
-		t.Errorf("custom_id is forgotten: %v", answer)
+		t.Errorf("custom_id is lost: %v", answer)
 	}
 	again.ok(t, http.MethodPost, again.controlPath("offline"), object{})
 	e.next(t, "device.offline")
@@ -70,7 +70,7 @@ func TestACodeIsInTheFileBeforeItIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestALockThatCannotStoreSaysSo(t *testing.T) {
+func TestLockReportsStorageError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	b := open(t, sandbox.Options{Seed: 7, Dir: dir}, "august")
@@ -81,9 +81,10 @@ func TestALockThatCannotStoreSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(b.memory(t))
-	b.refuses(t, "DEVICE_ERROR", http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821"})
+	b.refuses(t, "DEVICE_ERROR", http.MethodPost, b.controlPath("keypad/codes"),
+		object{"name": "Guest", "code": "4821"})
 	if got := len(b.memory(t)); got != before {
-		t.Errorf("there are %d codes, want %d", got, before)
+		t.Errorf("got %d codes, want %d", got, before)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestADamagedFileIsNotOverwritten(t *testing.T) {
 	s := sandbox.New(o)
 	t.Cleanup(s.Close)
 	if _, err := s.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august"}}); err == nil {
-		t.Error("the file was taken")
+		t.Error("the damaged file was accepted")
 	}
 	if data, _ := os.ReadFile(path); string(data) != "{" {
 		t.Error("the file was changed")
@@ -128,7 +129,8 @@ func TestASeedDecidesEverything(t *testing.T) {
 func TestEnsureAccountAddsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	grown, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august", "schlage"}, LocksPerProfile: 2})
+	grown, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august", "schlage"},
+		LocksPerProfile: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +138,10 @@ func TestEnsureAccountAddsWhatIsMissing(t *testing.T) {
 		t.Errorf("the account is now %+v", grown)
 	}
 	if _, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"none"}}); err == nil {
-		t.Error("an unknown profile was taken")
+		t.Error("an unknown profile was accepted")
 	}
 	b.Close()
 	if _, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test"}); err == nil {
-		t.Error("a closed sandbox made an account")
+		t.Error("a closed sandbox created an account")
 	}
 }

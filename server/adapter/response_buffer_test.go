@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Whoever writes down for long keeps others waiting no longer than who sends slowly.
-func TestARoomIsGivenUpAfterAWhile(t *testing.T) {
+// A caller that stores a response slowly blocks others no longer than a vendor that sends slowly.
+func TestMemoryPermit_Expires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		room := make(chan struct{}, 1)
@@ -20,7 +20,7 @@ func TestARoomIsGivenUpAfterAWhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute) // while it is being read it is not given up
+			time.Sleep(time.Minute) // the permit does not expire while the response is read
 			read()
 			ctx, cancel := context.WithTimeout(t.Context(), LargeWithin+time.Second)
 			defer cancel()
@@ -30,15 +30,15 @@ func TestARoomIsGivenUpAfterAWhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if waited := time.Since(begin); waited != LargeWithin {
-				t.Errorf("it is given up after %s", waited)
+				t.Errorf("the permit expires after %s", waited)
 			}
 			leave()
 		}
 	})
 }
 
-// A vendor has not fallen silent where it was us who did not read.
-func TestAnswerThatHasWaitedForOthersTooLong(t *testing.T) {
+// A wait for other responses is not the vendor's failure.
+func TestWaitForOthersIsSaturated(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the time bound of the call")
 	for name, c := range map[string]struct {
@@ -58,13 +58,13 @@ func TestAnswerThatHasWaitedForOthersTooLong(t *testing.T) {
 				}
 				leave()
 				if err := a.failure(broken); errors.Is(err, ErrCrowded) != c.want || !errors.Is(err, broken) {
-					t.Errorf("the failure of reading further is %v", err)
+					t.Errorf("the error of the read is %v", err)
 				}
 				if err := a.failure(ErrLarge); errors.Is(err, ErrCrowded) {
-					t.Error("an answer that is too large is, whoever waits")
+					t.Error("a response that is too large counts as saturated")
 				}
 				if a.cut = true; errors.Is(a.failure(broken), ErrCrowded) {
-					t.Error("a vendor that has had its time is too slow, whoever waits")
+					t.Error("a slow vendor counts as saturated")
 				}
 			})
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// place is the slot that a command to a lock is about, and whether it is to be set.
+// place returns the slot of a command to a lock, and whether it is a write.
 func place(topic string, payload []byte) (n int, set bool) {
 	var command struct {
 		PIN struct{ User int } `json:"pin_code"`
@@ -23,14 +23,17 @@ func place(topic string, payload []byte) (n int, set bool) {
 	return n, topic == "z/0xa/set"
 }
 
-// outOfRange is what Zigbee2MQTT logs, for all to hear, when somebody's command is about a slot that the lock has not.
+// outOfRange is the log message of Zigbee2MQTT for a command about a slot that does not exist. All clients receive
+// it.
 func (b *fakeBroker) outOfRange(verb string) {
 	b.publish("z/bridge/logging", map[string]string{"level": "error",
-		"message": fmt.Sprintf("z2m: Publish '%s' 'pin_code' to 'front door' failed: 'Error: `userId` must be in range for device'", verb)})
+		"message": fmt.Sprintf("z2m: Publish '%s' 'pin_code' to 'front door' failed: 'Error: `userId` must be in "+
+			"range for device'", verb)})
 }
 
-// simulated has an adapter speak to a lock that is told of, whose codes by their slots are the test's.
-func simulated(t *testing.T, codes map[int]string, before func(b *fakeBroker, n int, set bool) (answered bool)) (*Adapter, *lock) {
+// simulated returns an adapter for a listed lock whose codes the test defines.
+func simulated(t *testing.T, codes map[int]string,
+	before func(b *fakeBroker, n int, set bool) (answered bool)) (*Adapter, *lock) {
 	t.Helper()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	l := a.locks["0xa"]
@@ -57,8 +60,8 @@ func simulated(t *testing.T, codes map[int]string, before func(b *fakeBroker, n 
 	return a, l
 }
 
-// Zigbee2MQTT does not log whose command it was that failed, nor which slot it was about.
-func TestAnothersErrorMakesNoLockSmaller(t *testing.T) {
+// The log of Zigbee2MQTT names neither the sender of the failed command nor the slot.
+func TestErrorOfAnotherClientIsIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		codes := map[int]string{2: "4711", 5: "60216021"}
@@ -76,17 +79,18 @@ func TestAnothersErrorMakesNoLockSmaller(t *testing.T) {
 		if err != nil || got.Stale || len(got.Codes) != 2 || !wrong["get"] {
 			t.Errorf("there are %d codes, stale %v, %v", len(got.Codes), got.Stale, err)
 		}
-		if state, err := a.DeleteCode(t.Context(), l.ref, "5"); err != nil || state != adapter.Confirmed || codes[5] != "" || !wrong["set"] {
+		if state, err := a.DeleteCode(t.Context(), l.ref, "5"); err != nil || state != adapter.Confirmed ||
+			codes[5] != "" || !wrong["set"] {
 			t.Errorf("the code is %s, and %v on the lock: %v", state, codes[5] != "", err)
 		}
 		if d := a.device(l); d.Caps.MaxCodes != usualSlots-1 {
-			t.Errorf("the lock has %d places", d.Caps.MaxCodes)
+			t.Errorf("the lock has %d slots", d.Caps.MaxCodes)
 		}
 	})
 }
 
-// What Zigbee2MQTT says once more is believed, until it is connected to anew.
-func TestALockThatHasFewerSlotsThanItIsTakenToHave(t *testing.T) {
+// A repeated error is believed until the next connection.
+func TestLockWithFewerSlotsThanAssumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		codes, asked := map[int]string{2: "4711"}, map[int]int{}
@@ -104,13 +108,14 @@ func TestALockThatHasFewerSlotsThanItIsTakenToHave(t *testing.T) {
 		})
 		got, err := a.Codes(t.Context(), l.ref, true)
 		if err != nil || got.Stale || len(got.Codes) != 1 || asked[20] != 2 || asked[21] != 0 {
-			t.Errorf("there are %d codes, stale %v, after %d questions, %v", len(got.Codes), got.Stale, asked[20], err)
+			t.Errorf("there are %d codes, stale %v, after %d reads, %v", len(got.Codes), got.Stale, asked[20], err)
 		}
 		if d := a.device(l); d.Caps.MaxCodes != 19 {
-			t.Errorf("the lock has %d places", d.Caps.MaxCodes)
+			t.Errorf("the lock has %d slots", d.Caps.MaxCodes)
 		}
-		// It has not told itself that it has no more: it is told all the same.
-		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed || asked[25] == 0 {
+		// The lock itself has not reported its size, so the command is sent nevertheless.
+		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed ||
+			asked[25] == 0 {
 			t.Errorf("a code beyond is %s after %d commands: %v", state, asked[25], err)
 		}
 		has, codes[25] = 31, "60216021"
@@ -125,14 +130,15 @@ func TestALockThatHasFewerSlotsThanItIsTakenToHave(t *testing.T) {
 	})
 }
 
-// What lies beyond what the lock itself says it has can be no code of its.
-func TestALockThatTellsItsSizeIsBelieved(t *testing.T) {
+// A slot beyond the size that the lock reports cannot contain a code.
+func TestReportedLockSizeCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := map[int]int{}
 		a, l := simulated(t, map[int]string{}, func(_ *fakeBroker, n int, _ bool) bool { asked[n]++; return false })
 		a.publish("front door", `{"deviceaccess_limits":{"numOfPinUsersSupported":12}}`)
-		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed || asked[25] != 0 {
+		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed ||
+			asked[25] != 0 {
 			t.Errorf("a code beyond is %s after %d commands: %v", state, asked[25], err)
 		}
 		a.mu.Lock()
@@ -140,9 +146,9 @@ func TestALockThatTellsItsSizeIsBelieved(t *testing.T) {
 		learned, slots := l.learned, l.slots
 		a.mu.Unlock()
 		if learned || slots != 12 {
-			t.Errorf("after a new connection it has %d slots, and need not tell again: %v", slots, learned)
+			t.Errorf("after a reconnection it has %d slots, known limits: %v", slots, learned)
 		}
-		// Zigbee2MQTT may speak to fewer than there are.
+		// Zigbee2MQTT may support fewer slots than the lock has.
 		l.ends, l.slots, l.told = 10, 10, false
 		a.publish("front door", `{"deviceaccess_limits":{"numOfPinUsersSupported":12}}`)
 		if l.slots != 10 || l.told {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// refusal is the last time that a lock has told that it has a PIN already. It is guarded by Adapter.mu.
+// duplicateReport is the last report of the lock that a PIN is a duplicate. Adapter.mu guards it.
 type refusal struct {
 	at     time.Time
-	slot   int           // that has the PIN, where the lock names it
-	waiter chan struct{} // closed when it tells
+	slot   int           // slot that has the PIN; 0 if unknown
+	waiter chan struct{} // closed by the next report
 }
 
 func (r *refusal) tell(slot int) {
@@ -20,18 +20,18 @@ func (r *refusal) tell(slot int) {
 	}
 }
 
-// refusedSince says whether the lock has told, since a time, that it has a PIN already.
+// refusedSince reports whether the lock has reported a duplicate PIN since a time.
 func (a *Adapter) refusedSince(n *node, since time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return n.refused.at.After(since)
 }
 
-// refusalWithin is how long after the answer to a write the lock may say that the PIN was a duplicate.
+// refusalTimeout is how long after the response to a write the lock may report a duplicate PIN.
 const refusalWithin = 750 * time.Millisecond
 
-// duplicate says whether the lock has told, since a time, that a PIN was one, and the slot that it named.
-func (a *Adapter) duplicate(ctx context.Context, n *node, since time.Time) (slot int, told bool) {
+// duplicate waits for a report of a duplicate PIN since a time, and returns the slot in the report.
+func (a *Adapter) duplicate(ctx context.Context, n *node, since time.Time) (slot int, reported bool) {
 	late := time.NewTimer(refusalWithin)
 	defer late.Stop()
 	for {

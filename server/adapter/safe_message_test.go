@@ -8,12 +8,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-func TestAVendorsMessageIsALineWithoutSecrets(t *testing.T) {
+func TestSafeMessage(t *testing.T) {
 	t.Parallel()
 	const secret = "a-very-secret-token"
 	digits := regexp.MustCompile(`[0-9]{4,}`)
 	for name, test := range map[string]struct{ message, want string }{
-		"as it is":                   {"the door is ajar", "the door is ajar"},
+		"unchanged":                  {"the door is ajar", "the door is ajar"},
 		"lines":                      {"one\r\ntwo\x00", "one  two "},
 		"secrets":                    {"PIN 1234 of " + secret, "PIN **** of ****"},
 		"long":                       {strings.Repeat("é", 300), strings.Repeat("é", 200) + "…"},

@@ -7,18 +7,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// mostKnown is how many bytes the capabilities of an account's locks may take, about 6000 of usual ones. Those of others are
-// asked for when they are needed.
+// maxCacheSize is the maximum size of the cached capabilities of an account's locks in bytes, enough for about 6000
+// usual locks. The capabilities of further locks are read when needed.
 const mostKnown = 2 << 20
 
-// known are the capabilities of locks that were read.
+// capsCache caches the capabilities of locks.
 type known struct {
 	mu   sync.Mutex
 	caps map[adapter.DeviceRef]adapter.Caps
-	size int // about
+	// size is the approximate memory of caps in bytes.
+	size int
 }
 
-// replace forgets all that were known.
+// replace replaces the content of the cache.
 func (k *known) replace(devices []adapter.Device) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -34,7 +35,7 @@ func (k *known) keep(d adapter.Device) {
 	k.put(d)
 }
 
-// put is keep for those who hold the lock.
+// put is keep; k.mu is held.
 func (k *known) put(d adapter.Device) {
 	if was, ok := k.caps[d.Ref]; ok {
 		k.size -= size(d.Ref, was)
@@ -53,7 +54,7 @@ func (k *known) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
 	return c, ok
 }
 
-// size is about what an entry takes.
+// size returns the approximate memory of an entry in bytes.
 func size(ref adapter.DeviceRef, c adapter.Caps) int {
 	n := len(ref) + int(unsafe.Sizeof(ref)+unsafe.Sizeof(c)) + len(c.CodeLengths)*int(unsafe.Sizeof(0))
 	for _, k := range c.Constraints {

@@ -6,7 +6,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Kinds of credentials: zwave-js UserCredentialType.
+// Types of credentials: zwave-js UserCredentialType.
 const (
 	credentialPassword = 2
 	credentialRFID     = 3
@@ -14,10 +14,10 @@ const (
 	credentialDESFire  = 12
 )
 
-// used is what was used at a lock of User Credential: the "Credential Usage Data" of a notification, which zwave-js passes on as
-// the bytes that they are. These are the user in two, the number of credentials in one, and of each of those its kind in one and
-// its slot in two (CREDENTIAL_USAGE_DATA_MAX_SIZE of Silicon Labs' CC_UserCredential.c). Where it was a PIN, among others, that
-// counts; the code is empty where it is not known.
+// used returns the method and the code of an operation at a lock with User Credential. It decodes the "Credential
+// Usage Data" of a notification, which zwave-js passes on as bytes: the user (two), the number of credentials (one),
+// and for each credential its type (one) and slot (two) (CREDENTIAL_USAGE_DATA_MAX_SIZE of Silicon Labs'
+// CC_UserCredential.c). A PIN takes precedence over other credentials. The code is empty if unknown.
 func (t notification) used() (method adapter.Method, code adapter.CodeRef) {
 	var bytes struct {
 		Data []uint8 `json:"data"`

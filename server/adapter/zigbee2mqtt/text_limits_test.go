@@ -11,31 +11,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What Zigbee2MQTT answers waits for whoever has asked.
-func TestAnAnswerThatIsLargerThanAnyIsNone(t *testing.T) {
+// Responses of Zigbee2MQTT wait for their request.
+func TestTooLargeResponseIsIgnored(t *testing.T) {
 	t.Parallel()
 	a := told(t)
 	for size, want := range map[int]int{10: 1, 8000: 1, 100_000: 0} {
 		answer := make(chan wireResponse, 1)
 		a.requests["mine"] = answer
-		a.receive("z/bridge/response/action", fmt.Appendf(nil, `{"transaction":"mine","status":"ok","data":{"data":%q}}`, strings.Repeat("a", size)), false)
+		a.receive("z/bridge/response/action",
+			fmt.Appendf(nil, `{"transaction":"mine","status":"ok","data":{"data":%q}}`, strings.Repeat("a", size)),
+			false)
 		if len(answer) != want {
-			t.Errorf("%d bytes: there are %d answers, want %d", size, len(answer), want)
+			t.Errorf("%d bytes: %d responses, want %d", size, len(answer), want)
 		}
 	}
 }
 
-func TestOfWhatIsLoggedTheBeginningIsRead(t *testing.T) {
+func TestLogMessagesAreTruncated(t *testing.T) {
 	t.Parallel()
 	const failed = "z2m: Publish 'get' 'pin_code' to 'front door' failed: 'ZCL command 0xa/1 (timed out)'"
 	long := strings.Repeat("Publish '", 1000)
-	for message, want := range map[string]bool{failed: true, failed + long: true, long + failed: false, failed + strings.Repeat(long, 100): false} {
+	for message, want := range map[string]bool{failed: true, failed + long: true, long + failed: false,
+		failed + strings.Repeat(long, 100): false} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		w := &waiter{verb: "get", keys: []string{"pin_code"}, result: make(chan error, 1)}
 		a.locks["0xa"].waiter = w
 		a.receive("z/bridge/logging", fmt.Appendf(nil, `{"level":"error","message":%q}`, message), false)
 		if len(w.result) == 1 != want {
-			t.Errorf("%d bytes, %.60s: it is taken for a failure: %v", len(message), message, !want)
+			t.Errorf("%d bytes, %.60s: it counts as a failure: %v", len(message), message, !want)
 		}
 		if want {
 			if err := <-w.result; adapter.ClassOf(err) != adapter.Offline || len(err.Error()) > 200 {
@@ -45,8 +48,8 @@ func TestOfWhatIsLoggedTheBeginningIsRead(t *testing.T) {
 	}
 }
 
-// Why a broker is not reached is logged, told in events and stored.
-func TestErrorsQuoteLittleOfABroker(t *testing.T) {
+// The error of an unreachable broker is logged, sent in events, and stored.
+func TestConnectionErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 50_000)
 	b := broker{host: "broker:1883"}
@@ -59,7 +62,8 @@ func TestErrorsQuoteLittleOfABroker(t *testing.T) {
 			t.Errorf("%s: %d bytes, %.100s", name, len(got), got)
 		}
 	}
-	if err := unreachable(b, &tls.CertificateVerificationError{Err: errors.New(long)}); !strings.Contains(err.Error(), "as CA") {
-		t.Errorf("it does not say what to do: %.100s", err)
+	if err := unreachable(b, &tls.CertificateVerificationError{Err: errors.New(long)}); !strings.Contains(err.Error(),
+		"as CA") {
+		t.Errorf("it contains no advice: %.100s", err)
 	}
 }

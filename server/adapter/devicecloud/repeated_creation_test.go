@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// A creation that is repeated may be answered with the code as it was made then: it is not what was asked for.
-func TestAnswerToACreationIsLookedAt(t *testing.T) {
+// The response to a repeated creation may describe the code as it was created first, which differs from the request.
+func TestPutCode_VerifiesResponse(t *testing.T) {
 	t.Parallel()
 	start := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	end, past := start.Add(time.Hour), start.Add(-240*time.Hour)
@@ -30,26 +30,40 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 		want       adapter.State
 		changed    bool
 		class      adapter.Class
-		there      bool // beside an error
+		there      bool // the result has a Ref in addition to the error
 	}{
 		{name: "as asked", spec: whole, answer: `"code":"` + pin + `"`, want: adapter.Confirmed},
 		{name: "without its PIN", spec: whole, want: adapter.Confirmed},
 		{name: "another PIN", spec: whole, answer: `"code":"1357"`, want: adapter.Accepted},
-		{name: "another PIN, to be changed", caps: `"modify_codes":true`, spec: whole, answer: `"code":"1357"`, want: adapter.Confirmed, changed: true},
-		{name: "on its way, another PIN, to be changed", caps: `"modify_codes":true`, spec: whole, answer: `"code":"1357","status":"pending"`, want: adapter.Confirmed, changed: true},
-		{name: "the vendor's PIN", caps: `"provider_pin":true`, spec: adapter.CodeSpec{Key: "k"}, answer: `"code":"1357"`, want: adapter.Confirmed},
+		{name: "another PIN, to be changed", caps: `"modify_codes":true`, spec: whole, answer: `"code":"1357"`,
+			want: adapter.Confirmed, changed: true},
+		{name: "on its way, another PIN, to be changed", caps: `"modify_codes":true`, spec: whole,
+			answer: `"code":"1357","status":"pending"`, want: adapter.Confirmed, changed: true},
+		{name: "the vendor's PIN", caps: `"provider_pin":true`, spec: adapter.CodeSpec{Key: "k"},
+			answer: `"code":"1357"`, want: adapter.Confirmed},
 		{name: "its time frame", caps: `"native_schedule":true`, spec: timed, answer: frame, want: adapter.Confirmed},
-		{name: "another end", caps: `"native_schedule":true`, spec: timed, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Hour))), want: adapter.Accepted},
-		{name: "another start", caps: `"native_schedule":true`, spec: timed, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Accepted},
-		{name: "another start, in the past as that asked for", caps: `"native_schedule":true`, spec: began, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Confirmed},
-		{name: "a time frame that was not asked for", caps: `"native_schedule":true`, spec: whole, answer: frame, want: adapter.Accepted},
-		{name: "no time frame", caps: `"native_schedule":true,"modify_codes":true`, spec: timed, want: adapter.Accepted},
-		{name: "no time frame, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, want: adapter.Confirmed},
-		{name: "another end, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Minute))), want: adapter.Confirmed},
-		{name: "another PIN, of what nobody can list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`, class: adapter.Unconfirmed, there: true},
+		{name: "another end", caps: `"native_schedule":true`, spec: timed,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Hour))),
+			want:   adapter.Accepted},
+		{name: "another start", caps: `"native_schedule":true`, spec: timed,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Accepted},
+		{name: "another start, in the past as that asked for", caps: `"native_schedule":true`, spec: began,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Confirmed},
+		{name: "a time frame that was not asked for", caps: `"native_schedule":true`, spec: whole, answer: frame,
+			want: adapter.Accepted},
+		{name: "no time frame", caps: `"native_schedule":true,"modify_codes":true`, spec: timed,
+			want: adapter.Accepted},
+		{name: "no time frame, without a list", caps: `"native_schedule":true,"list_codes":false`, spec: timed,
+			want: adapter.Confirmed},
+		{name: "another end, without a list", caps: `"native_schedule":true,"list_codes":false`, spec: timed,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Minute))),
+			want:   adapter.Confirmed},
+		{name: "another PIN, without a list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`,
+			class: adapter.Unconfirmed, there: true},
 		{name: "a hidden PIN", spec: whole, answer: `"code":"****"`, want: adapter.Confirmed},
 		{name: "being deleted", spec: whole, answer: `"status":"deleting"`, class: adapter.Transient},
-		{name: "with an error", spec: whole, answer: `"status":"active","error_code":"DEVICE_ERROR"`, want: adapter.Accepted},
+		{name: "with an error", spec: whole, answer: `"status":"active","error_code":"DEVICE_ERROR"`,
+			want: adapter.Accepted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +77,7 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 				calls = append(calls, r.Method+" "+r.URL.Path)
 				if r.Method == http.MethodPatch {
 					if strings.Contains(string(body), "custom_id") || !strings.Contains(string(body), pin) {
-						t.Error("the change is not one of the PIN")
+						t.Error("the change does not contain the PIN")
 					}
 					_, _ = io.WriteString(w, `{"access_code_id":"c1","code":"`+pin+`"}`)
 					return
@@ -74,7 +88,7 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 			if c.class != "" {
 				classIs(t, "PutCode", err, c.class)
 				if c.there != (got.Ref == "c1") {
-					t.Errorf("it is said to be at %q", got.Ref)
+					t.Errorf("the ref is %q", got.Ref)
 				}
 				return
 			}
@@ -89,11 +103,12 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 	}
 }
 
-// Whether a command got through that a proxy did not pass the answer of on, or that has broken the vendor, nobody knows: a door is not
-// opened twice.
-func TestCommandThatMayHaveGotThroughIsNotSentAgain(t *testing.T) {
+// If a proxy loses the response or the vendor fails, the outcome of a command is unknown. A door must not be opened
+// twice.
+func TestUnconfirmedCommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]adapter.Class{500: adapter.Unconfirmed, 502: adapter.Unconfirmed, 520: adapter.Unconfirmed, 524: adapter.Unconfirmed, 503: adapter.Transient, 530: adapter.Transient} {
+	for status, want := range map[int]adapter.Class{500: adapter.Unconfirmed, 502: adapter.Unconfirmed,
+		520: adapter.Unconfirmed, 524: adapter.Unconfirmed, 503: adapter.Transient, 530: adapter.Transient} {
 		for _, body := range []string{"<html>no</html>", `{}`} {
 			a, _ := vendor(t, guide(says(status, body)))
 			_, err := a.Unlock(t.Context(), "l1")
@@ -108,7 +123,7 @@ func TestCommandThatMayHaveGotThroughIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// An identifier of dots would make of a request about one thing a request about another.
+// An identifier of dots would turn a request about one resource into a request about another.
 func TestIdentifiersOfDotsAreNotSent(t *testing.T) {
 	t.Parallel()
 	for _, dots := range []string{".", ".."} {
@@ -137,19 +152,21 @@ func TestIdentifiersOfDotsAreNotSent(t *testing.T) {
 		before := len(asked)
 		_, err = a.Device(t.Context(), adapter.DeviceRef(dots))
 		classIs(t, "Device", err, adapter.NotFound)
-		if state, err := a.DeleteCode(t.Context(), "l1", adapter.CodeRef(dots)); err != nil || state != adapter.Confirmed {
+		if state, err := a.DeleteCode(t.Context(), "l1", adapter.CodeRef(dots)); err != nil ||
+			state != adapter.Confirmed {
 			t.Errorf("DeleteCode: %s, %v", state, err)
 		}
 		if len(asked) != before {
-			t.Errorf("asked %q", asked[before:])
+			t.Errorf("sent %q", asked[before:])
 		}
 	}
 }
 
-// Where a change has failed that the answer to a creation made needed, the code is there all the same.
-func TestCreationThatCannotBeChangedTellsWhereItIs(t *testing.T) {
+// If the change that a repeated creation requires fails, the code exists nevertheless.
+func TestPutCode_FailedChangeReturnsRef(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]adapter.CodeRef{"DEVICE_OFFLINE": "c1", "INVALID_PIN": "c1", "ACCESS_CODE_NOT_FOUND": ""} {
+	for answer, want := range map[string]adapter.CodeRef{"DEVICE_OFFLINE": "c1", "INVALID_PIN": "c1",
+		"ACCESS_CODE_NOT_FOUND": ""} {
 		a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 			switch r.Method {
 			case http.MethodGet:
@@ -163,7 +180,7 @@ func TestCreationThatCannotBeChangedTellsWhereItIs(t *testing.T) {
 		})
 		got, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{Key: "k", PIN: pin})
 		if err == nil || got.Ref != want {
-			t.Errorf("%s: it is said to be at %q, %v", answer, got.Ref, err)
+			t.Errorf("%s: the ref is %q, %v", answer, got.Ref, err)
 		}
 	}
 }

@@ -7,14 +7,17 @@ import (
 )
 
 const (
-	mostMessage = 4 << 10 // bytes of a vendor's message that are looked at
-	mostShown   = 200     // characters of it that are shown
+	// maxMessageBytes is the number of bytes of a vendor's message that are processed.
+	mostMessage = 4 << 10
+	// maxShownRunes is the number of characters of a vendor's message that are shown.
+	mostShown = 200
 )
 
-// Line is a vendor's message as it may be shown: one line, short, without the secret, which may be empty, and without
-// what is hidden besides.
+// SafeMessage returns a vendor's message for display: one short line in which the secret, which may be empty, and the
+// matches of hidden are replaced by asterisks.
 func Line(message, secret string, hidden ...*regexp.Regexp) string {
-	if len(message) > mostMessage { // it is cut before it is copied, with what may be a part of the secret at its end
+	if len(message) > mostMessage {
+		// Truncate before copying, and drop what may be the beginning of the secret at the end.
 		message = message[:mostMessage]
 		message = message[:max(len(message)-len(secret), 0)]
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// movedWithin is how long a bolt is waited for.
+// moveTimeout is how long a command waits for the bolt.
 const movedWithin = 5 * time.Second
 
 // Lock implements adapter.Locker.
@@ -30,7 +30,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	able := l.able.bolt
 	a.mu.Unlock()
 	if !able {
-		return "", adapter.Errorf(adapter.NotSupported, "the lock cannot be locked or unlocked from afar")
+		return "", adapter.Errorf(adapter.NotSupported, "the lock cannot be locked or unlocked remotely")
 	}
 	release, err := l.begin(ctx)
 	if err != nil {
@@ -43,13 +43,14 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	}
 	a.mu.Lock()
 	connected := a.session != nil
-	l.moving, l.moved, l.toLocked, l.jammed = true, time.Now(), locked, false // a jam from before is none of this command
+	// An earlier jam does not belong to this command.
+	l.moving, l.moved, l.toLocked, l.jammed = true, time.Now(), locked, false
 	a.mu.Unlock()
-	stuck := false // by what the lock has said since
+	stuck := false // reported since the command
 	err = a.command(ctx, l, "set", map[string]any{"state": word}, movedWithin, func(w, before *wireState) verdict {
 		stuck = w.stuck && (stuck || w.tellsOfJam(before))
 		switch {
-		case w.stuck, w.State != word: // it may be on its way
+		case w.stuck, w.State != word: // the bolt may be moving
 			return isNone
 		case before == nil || before.stuck || before.State != word:
 			return isAnswer
@@ -63,7 +64,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	case stuck && (err == nil || errors.Is(err, errNoAnswer)):
 		a.jams(l)
 		return adapter.Accepted, nil
-	case err != nil && connected: // it may have been sent, and is not to be sent again
+	case err != nil && connected: // it may have been sent, so it must not be repeated
 		return "", unsure(ctx, late(ctx, err, adapter.Unconfirmed))
 	case err != nil:
 		return "", err
@@ -72,26 +73,29 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	return adapter.Confirmed, nil
 }
 
-// jamOf is how long after a command a jam is one of that command.
+// jamWindow is how long after a command a jam is attributed to that command.
 const jamOf = 30 * time.Second
 
-// jams tells that the bolt is jammed; with a.mu held. On whose way nobody says: without a command most are on theirs to lock.
+// reportJam reports that the bolt is jammed; a.mu is held. The lock does not report the direction. Without a command,
+// most jams occur while locking.
 func (a *Adapter) jams(l *lock) {
 	l.jammed = true
 	locked := l.toLocked || l.moved.IsZero() || time.Since(l.moved) > jamOf
-	a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, l.last), Locked: locked}})
+	operation := adapter.Operation{ID: operationID(l, l.last), Locked: locked}
+	a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: operation})
 }
 
-// tellsOfJam says whether the message is about a bolt that is half way: those about other things repeat that.
+// reportsJam reports whether the message is about a bolt that is halfway. Messages about other changes repeat the
+// jam.
 func (w *wireState) tellsOfJam(before *wireState) bool {
 	return w.stuck && (before == nil || !before.stuck || !w.tellsOfMore(before))
 }
 
-// operations say what a lock's action means (zigbee-herdsman-converters, lock_operation_event).
+// operations maps the actions of a lock (zigbee-herdsman-converters, lock_operation_event).
 var operations = map[string]struct {
 	kind   adapter.EventKind
 	locked bool
-	method adapter.Method // empty: the source tells
+	method adapter.Method // empty: determined by the source
 }{
 	"lock":            {adapter.LockOperated, true, ""},
 	"unlock":          {adapter.LockOperated, false, ""},
@@ -110,21 +114,30 @@ var operations = map[string]struct {
 	"lock_failure_invalid_schedule":    {adapter.AccessDenied, true, ""},
 }
 
-var sources = map[string]adapter.Method{"keypad": adapter.ByKeycode, "rf": adapter.Remotely, "manual": adapter.ByHand, "rfid": adapter.ByCard}
+var sources = map[string]adapter.Method{
+	"keypad": adapter.ByKeycode,
+	"rf":     adapter.Remotely,
+	"manual": adapter.ByHand,
+	"rfid":   adapter.ByCard,
+}
 
-// operated tells what was done at the lock; with a.mu held.
+// reportOperation sends the events for an operation at the lock; a.mu is held.
 func (a *Adapter) operated(l *lock, w, before *wireState) {
 	switch {
 	case !w.stuck:
 		l.jammed = false
-	case !l.jammed && !l.moving && w.tellsOfJam(before): // while it moves it may be on its way
+	case !l.jammed && !l.moving && w.tellsOfJam(before): // while a command runs, the bolt may be moving
 		a.jams(l)
 	}
 	o, ok := operations[w.Action]
 	if !ok {
 		return
 	}
-	e := adapter.Event{Kind: o.kind, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, w), Locked: o.locked, Method: o.method}}
+	e := adapter.Event{
+		Kind:      o.kind,
+		Device:    l.ref,
+		Operation: adapter.Operation{ID: operationID(l, w), Locked: o.locked, Method: o.method},
+	}
 	if o.kind == adapter.LockOperated {
 		if e.Operation.Method == "" {
 			e.Operation.Method = adapter.ByUnknown
@@ -135,7 +148,7 @@ func (a *Adapter) operated(l *lock, w, before *wireState) {
 		if w.ActionUser != nil && e.Operation.Method == adapter.ByKeycode {
 			if n := *w.ActionUser; n >= 1 && n < l.slots {
 				e.Code = refOf(n)
-			} else if o.locked { // the keypad's own button
+			} else if o.locked { // the lock button of the keypad
 				e.Operation.Method = adapter.ByHand
 			}
 		}
@@ -145,17 +158,17 @@ func (a *Adapter) operated(l *lock, w, before *wireState) {
 	a.tell(l, e)
 }
 
-// How many operations of a lock are told, a second and at once. Each is stored, and told to others.
+// Rate per second and burst of the reported operations of one lock. Each one is stored and delivered to webhooks.
 const lockPace, lockBurst = 5, 100
 
-// saidAgain is after how long that something is left out is logged again.
+// warnInterval is the minimum interval between equal warnings.
 const saidAgain = time.Hour
 
-// tell tells of an operation, unless there are more than people make; with a.mu held.
+// sendOperation sends the event of an operation unless the rate limit is exceeded; a.mu is held.
 func (a *Adapter) tell(l *lock, e adapter.Event) {
 	if !l.pace.Allow() {
 		a.hurried.Do(func() {
-			a.log.Warn("more operations are published than people make; those beyond are not told", "lock", l.ref)
+			a.log.Warn("too many operations are published; some are not reported", "lock", l.ref)
 		})
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// One that sends its network again and again, or floods of what is small, has the server do little else.
-func TestGatewaysArePaced(t *testing.T) {
+// A gateway that sends its network repeatedly, or floods of small messages, must not occupy the server.
+func TestGatewayLimiter(t *testing.T) {
 	t.Parallel()
 	for size, atOnce := range map[int]int{1: 32768, 256: 32768, 1 << 10: 8192, 1 << 20: 8} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,24 +7,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// TestCommandToTheBoltThatMayHaveGotThrough: a lock whose acknowledgements are lost has moved all the same, and so has one whose
-// gateway's stick, or driver, has failed after it was sent the frame. That is not sent again.
-func TestCommandToTheBoltThatMayHaveGotThrough(t *testing.T) {
+// A lock whose acknowledgments are lost has moved nevertheless, as has one whose gateway's stick or driver failed
+// after sending the frame. The command is not repeated.
+func TestUncertainBoltCommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	zwave := func(code int, name string) string { return fmt.Sprintf(lockedOut, code, name) }
 	for name, test := range map[string]struct {
 		answer string
 		moved  bool          // the lock shows it
-		want   adapter.Class // empty: it is confirmed
+		want   adapter.Class // empty: confirmed
 	}{
-		"the stick does not answer":          {zwave(200, "Controller_Timeout"), false, adapter.Unconfirmed},
-		"the stick does not answer, moved":   {zwave(200, "Controller_Timeout"), true, ""},
-		"the driver has ended":               {zwave(102, "Driver_Destroyed"), false, adapter.Unconfirmed},
-		"no acknowledgement":                 {zwave(204, "Controller_CallbackNOK"), false, adapter.Unconfirmed},
-		"no acknowledgement, moved":          {zwave(204, "Controller_CallbackNOK"), true, ""},
-		"what nobody knows":                  {`{"success":false,"errorCode":"unknown_error"}`, false, adapter.Unconfirmed},
-		"there is no such node":              {`{"success":false,"errorCode":"node_not_found"}`, false, adapter.NotFound},
-		"there is no such command":           {`{"success":false,"errorCode":"unknown_command"}`, false, adapter.NotSupported},
+		"the stick does not answer":        {zwave(200, "Controller_Timeout"), false, adapter.Unconfirmed},
+		"the stick does not answer, moved": {zwave(200, "Controller_Timeout"), true, ""},
+		"the driver has ended":             {zwave(102, "Driver_Destroyed"), false, adapter.Unconfirmed},
+		"no acknowledgement":               {zwave(204, "Controller_CallbackNOK"), false, adapter.Unconfirmed},
+		"no acknowledgement, moved":        {zwave(204, "Controller_CallbackNOK"), true, ""},
+		"unknown error": {`{"success":false,"errorCode":"unknown_error"}`, false,
+			adapter.Unconfirmed},
+		"there is no such node": {`{"success":false,"errorCode":"node_not_found"}`, false,
+			adapter.NotFound},
+		"there is no such command": {`{"success":false,"errorCode":"unknown_command"}`, false,
+			adapter.NotSupported},
 		"the node was removed":               {zwave(213, "Controller_NodeRemoved"), false, adapter.NotFound},
 		"the lock has no such command class": {zwave(302, "CC_NotSupported"), false, adapter.NotSupported},
 		"the gateway has no such class":      {zwave(303, "CC_NotImplemented"), false, adapter.NotSupported},

@@ -7,8 +7,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// What comes into a place that a code of ours has had, or was to have, is somebody else's, also on a lock that does not tell of it.
-func TestAPlaceThatACodeHasGivenUpIsAnothers(t *testing.T) {
+// A code that appears in a slot after the end of our code is another one, even on a lock that does not report
+// changes.
+func TestVacatedSlotBelongsToOthers(t *testing.T) {
 	t.Parallel()
 	const ours, theirs = "60216021", "70317031"
 	spec := adapter.CodeSpec{Key: "ours", PIN: ours}
@@ -37,7 +38,7 @@ func TestAPlaceThatACodeHasGivenUpIsAnothers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if codes := b.lock.State(t).Codes; codes[3] != theirs || put.Ref != "4" || codes[4] != ours {
-				t.Errorf("ours is said to be at %s, the lock has %v", put.Ref, codes)
+				t.Errorf("the ref of our code is %s, the lock has %v", put.Ref, codes)
 			}
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Whoever publishes the availability of ever more devices does not have all of them remembered.
-func TestOnlySoManyNamesAreRemembered(t *testing.T) {
+// The number of stored availabilities is limited.
+func TestStoredNamesAreLimited(t *testing.T) {
 	t.Parallel()
 	a := &Adapter{bridge: bridge{reaches: map[string]bool{}}}
 	for i := range 20_000 {
@@ -20,16 +20,16 @@ func TestOnlySoManyNamesAreRemembered(t *testing.T) {
 	}
 	a.reached("lock 7", []byte("offline"))
 	if online, known := a.bridge.reaches["lock 7"]; !known || online {
-		t.Error("one that is remembered has gone offline, which was not noted")
+		t.Error("a stored availability was not updated")
 	}
 	a.reached("lock 7", nil)
 	a.reached("front door", []byte("online"))
 	if !a.bridge.reaches["front door"] {
-		t.Error("one that is no more makes no room")
+		t.Error("a deleted availability frees no space")
 	}
 }
 
-func TestANameIsRememberedWithoutItsTopic(t *testing.T) {
+func TestStoredNameDoesNotRetainTopic(t *testing.T) {
 	t.Parallel()
 	a := idle(Config{Topic: "z"})
 	defer a.cancel()
@@ -38,7 +38,7 @@ func TestANameIsRememberedWithoutItsTopic(t *testing.T) {
 	for name := range a.bridge.reaches {
 		begin, at := uintptr(unsafe.Pointer(unsafe.StringData(topic))), uintptr(unsafe.Pointer(unsafe.StringData(name)))
 		if name != "front door" || begin <= at && at < begin+uintptr(len(topic)) {
-			t.Errorf("%q is kept with all of its topic", name)
+			t.Errorf("%q is stored with its whole topic", name)
 		}
 	}
 	if len(a.bridge.reaches) != 1 {

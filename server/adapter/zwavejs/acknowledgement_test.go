@@ -8,19 +8,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// newFamily has three users with a PIN each, of whose slots none is their number.
+// newFamily has three users with one PIN each, in slots that differ from their numbers.
 func newFamily() *household {
 	return &household{users: map[int]string{1: "Ann", 2: "Ben", 3: "Cem"},
-		held: map[credential]holding{{pinKind, 1}: {3, "135790"}, {pinKind, 2}: {1, "135791"}, {pinKind, 3}: {2, "135792"}}}
+		held: map[credential]holding{{pinKind, 1}: {3, "135790"}, {pinKind, 2}: {1, "135791"},
+			{pinKind, 3}: {2, "135792"}}}
 }
 
 var family = map[adapter.CodeRef]string{"1": "Cem", "2": "Ann", "3": "Ben"}
 
-// TestListThatTheGatewayCutsShortIsNotBelieved: where one answer of the lock does not arrive the gateway ends its list
-// there, without a word. What is asked again, and still lacks an answer, is no list; also not the first of all.
-func TestListThatTheGatewayCutsShortIsNotBelieved(t *testing.T) {
+// If a response of the lock is lost, the gateway ends its list there without an error. A list that is incomplete
+// after all attempts is rejected, including the first one.
+func TestIncompleteListIsRejected(t *testing.T) {
 	t.Parallel()
-	for _, question := range []string{"user 1", "user 2", "user 3", "credential 1/1", "credential 1/2", "credential 1/3"} {
+	for _, question := range []string{"user 1", "user 2", "user 3", "credential 1/1", "credential 1/2",
+		"credential 1/3"} {
 		for name, times := range map[string]int{"once": 1, "again and again": 1000} {
 			t.Run(question+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -42,18 +44,18 @@ func TestListThatTheGatewayCutsShortIsNotBelieved(t *testing.T) {
 				}
 				failsAs(t, err, adapter.Transient)
 				if codes, err := s.adapter.Codes(t.Context(), s.device, false); err != nil || !codes.Stale {
-					t.Fatalf("what is known is taken for all: %v, %v", names(codes), err)
+					t.Fatalf("an incomplete list is accepted: %v, %v", names(codes), err)
 				}
 				if left < 990 {
-					t.Fatalf("a lock that does not answer was asked %d times", times-left)
+					t.Fatalf("a lock that does not answer was read %d times", times-left)
 				}
 			})
 		}
 	}
 }
 
-// TestSlotThatIsNotAnsweredForIsNotFree: nor is it where the lock answers the next question.
-func TestSlotThatIsNotAnsweredForIsNotFree(t *testing.T) {
+// An unanswered slot is not free, even if the lock answers the next request.
+func TestUnansweredSlotIsNotFree(t *testing.T) {
 	t.Parallel()
 	h, lost := newHousehold(), false
 	h.lost = func(string) bool {
@@ -69,9 +71,9 @@ func TestSlotThatIsNotAnsweredForIsNotFree(t *testing.T) {
 	h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {pinKind, 2}: 2})
 }
 
-// TestListThatSomebodyDeletesFromIsReadAgain: the lock names the next user, who may have gone when it is asked for him: then
-// the gateway's list ends, too.
-func TestListThatSomebodyDeletesFromIsReadAgain(t *testing.T) {
+// The lock names the next user, who may be deleted before the gateway reads it, which ends the gateway's list as
+// well.
+func TestListIsReadAgainAfterDeletion(t *testing.T) {
 	t.Parallel()
 	h, cut := newFamily(), false
 	h.first = func(s *script, command string) string {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Each start that is told of is waited for anew, and no other.
-func TestOnlyTheLastStartIsWaitedFor(t *testing.T) {
+// Each start restarts the delay, and cancels the earlier one.
+func TestOnlyTheLastStartCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := told(t)
@@ -19,11 +19,11 @@ func TestOnlyTheLastStartIsWaitedFor(t *testing.T) {
 		a.mu.Lock()
 		changed := a.changed
 		a.mu.Unlock()
-		time.Sleep(1500 * time.Millisecond) // the first two would be over
+		time.Sleep(1500 * time.Millisecond) // the first two delays would be over
 		synctest.Wait()
 		select {
 		case <-changed:
-			t.Error("whoever waits is woken for a start that is not the last")
+			t.Error("callers are woken by an earlier start")
 		default:
 		}
 		time.Sleep(startWithin)
@@ -31,13 +31,13 @@ func TestOnlyTheLastStartIsWaitedFor(t *testing.T) {
 		select {
 		case <-changed:
 		default:
-			t.Error("nobody is woken once it has started")
+			t.Error("callers are not woken after the start")
 		}
 	})
 }
 
-// One that answers now and then, but never when it is asked, would be asked by ever more.
-func TestAZigbee2MQTTThatHangsAgainAndAgainIsAskedByOne(t *testing.T) {
+// Health checks must not accumulate for a Zigbee2MQTT that answers now and then, but never a health check.
+func TestFlappingGatewayIsProbedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := told(t)
@@ -48,14 +48,15 @@ func TestAZigbee2MQTTThatHangsAgainAndAgainIsAskedByOne(t *testing.T) {
 			go a.alive(t.Context())
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond) // the first has just found out
+		// the first call has just detected it
+		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond)
 		for n := range calls {
 			synctest.Wait()
 			a.mu.Lock()
 			hangs := a.bridge.hangs
 			a.mu.Unlock()
 			if !hangs {
-				t.Error("nobody has noticed that it hangs")
+				t.Error("the hang was not detected")
 			}
 			if n < calls-1 {
 				a.receive("z/bridge/state", []byte(`{"state":"offline"}`), false)
@@ -66,7 +67,7 @@ func TestAZigbee2MQTTThatHangsAgainAndAgainIsAskedByOne(t *testing.T) {
 		before := asked.Load()
 		time.Sleep(30 * time.Second)
 		if n := asked.Load() - before; n > 6 {
-			t.Errorf("it is asked %d times in 30 s", n)
+			t.Errorf("%d health checks in 30 s", n)
 		}
 	})
 }

@@ -12,12 +12,12 @@ import (
 
 const clears = "endpoint.invoke_cc_api clear"
 
-// TestRefusedChangeOfAHiddenCodeIsNotTakenForMade: a slot that goes on showing the stars of the old PIN says nothing about the new one.
-func TestRefusedChangeOfAHiddenCodeIsNotTakenForMade(t *testing.T) {
+// A slot that still shows the asterisks of the old PIN says nothing about the new one.
+func TestRefusedChangeOfHiddenCode(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		answer func(s *script, c command) string
-		class  adapter.Class // of the change; empty: it is made
+		class  adapter.Class // of the change; empty: success
 		writes int
 	}{
 		"it is taken": {func(s *script, c command) string {
@@ -40,7 +40,7 @@ func TestRefusedChangeOfAHiddenCodeIsNotTakenForMade(t *testing.T) {
 			}
 			return ""
 		}, adapter.Unconfirmed, 0},
-		"somebody puts another one there meanwhile": {func(s *script, c command) string {
+		"another code is added there meanwhile": {func(s *script, c command) string {
 			if c.Method == "set" {
 				s.put(c.slot(), shows(1, "****"))
 				s.tell(fmt.Sprintf(duplicate, ""))
@@ -67,7 +67,8 @@ func TestRefusedChangeOfAHiddenCodeIsNotTakenForMade(t *testing.T) {
 			s.mu.Lock()
 			asked := slices.Clone(s.asked)
 			s.mu.Unlock()
-			if first := slices.Index(asked, clears); first < 0 || slices.Index(asked, writes) >= 0 && slices.Index(asked, writes) < first {
+			if first := slices.Index(asked, clears); first < 0 || slices.Index(asked, writes) >= 0 &&
+				slices.Index(asked, writes) < first {
 				t.Errorf("the slot is not cleared first: %v", asked)
 			}
 			if n := s.count(writes); n != test.writes {
@@ -77,8 +78,8 @@ func TestRefusedChangeOfAHiddenCodeIsNotTakenForMade(t *testing.T) {
 	}
 }
 
-// TestChangeThatHasClearedItsSlotInVainIsTold: the lock has the code no longer, and is to be read.
-func TestChangeThatHasClearedItsSlotInVainIsTold(t *testing.T) {
+// The lock has lost the code, and must be read.
+func TestClearedSlotOfFailedChangeIsReported(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{1: shows(1, "****")}, func(s *script, c command) string {
 		if c.Method == "set" {
@@ -106,7 +107,7 @@ func TestChangeThatHasClearedItsSlotInVainIsTold(t *testing.T) {
 		case e := <-s.adapter.Events():
 			told = e.Kind == adapter.CodesChanged && e.Device == s.device && e.Code == "1"
 		case <-t.Context().Done():
-			t.Fatal("it is not told")
+			t.Fatal("it is not reported")
 		}
 	}
 	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || len(codes.Codes) != 0 {
@@ -114,8 +115,8 @@ func TestChangeThatHasClearedItsSlotInVainIsTold(t *testing.T) {
 	}
 }
 
-// TestPlaceThatIsEmptiedFirstIsToldBefore: whoever is told knows after a crash who has emptied it. Where PINs are shown nothing is emptied.
-func TestPlaceThatIsEmptiedFirstIsToldBefore(t *testing.T) {
+// The caller knows after a crash which write cleared the slot. If PINs are visible, the slot is not cleared.
+func TestPlaceIsAnnouncedBeforeClearing(t *testing.T) {
 	t.Parallel()
 	for shown, told := range map[string]bool{"****": true, "135790": false} {
 		for _, noted := range []error{nil, errors.New("it cannot be noted")} {
@@ -134,17 +135,17 @@ func TestPlaceThatIsEmptiedFirstIsToldBefore(t *testing.T) {
 			change.Ref = "1"
 			change.Place = func(_ context.Context, ref adapter.CodeRef) error {
 				if s.count(clears) > 0 {
-					t.Error("it is emptied before")
+					t.Error("it is cleared first")
 				}
 				places = append(places, ref)
 				return noted
 			}
 			_, err := s.adapter.PutCode(t.Context(), s.device, change)
 			if told != slices.Contains(places, "1") || len(places) > 1 || (err != nil) != (told && noted != nil) {
-				t.Errorf("of %q the places %v are told: %v", shown, places, err)
+				t.Errorf("%q: announced places %v: %v", shown, places, err)
 			}
 			if n := s.count(clears); (n > 0) != (told && noted == nil) {
-				t.Errorf("of %q it is emptied %d times", shown, n)
+				t.Errorf("%q: cleared %d times", shown, n)
 			}
 		}
 	}

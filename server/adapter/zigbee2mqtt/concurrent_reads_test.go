@@ -15,8 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Whoever lists the devices of a network asks its locks through one radio, and waits for all of them.
-func TestOnlySoManyLocksAreAskedAtOnce(t *testing.T) {
+// All locks of a network share one radio, and Devices waits for all of them.
+func TestConcurrentLimitReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var locks []string
@@ -47,7 +47,7 @@ func TestOnlySoManyLocksAreAskedAtOnce(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			if want := min(40, answered+mostAsked); len(asked) != want {
-				t.Fatalf("%d locks are asked once %d have answered, want %d", len(asked), answered, want)
+				t.Fatalf("%d locks are read after %d responses, want %d", len(asked), answered, want)
 			}
 			answer := asked[answered]
 			mu.Unlock()
@@ -59,8 +59,8 @@ func TestOnlySoManyLocksAreAskedAtOnce(t *testing.T) {
 	})
 }
 
-// The list of a network whose locks do not answer does not wait for each of them.
-func TestLocksThatDoNotTellTheirLimitsAreListed(t *testing.T) {
+// Devices does not wait for each lock that does not answer.
+func TestLocksWithUnknownLimitsAreListed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var locks []string
@@ -81,8 +81,8 @@ func TestLocksThatDoNotTellTheirLimitsAreListed(t *testing.T) {
 	})
 }
 
-// A Zigbee2MQTT that starts again and again has all slots read again, and the call keeps a place from others.
-func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
+// A Zigbee2MQTT that restarts repeatedly invalidates all slots, which must not block the lock for other calls.
+func TestReadingAnUnstableLockEnds(t *testing.T) {
 	t.Parallel()
 	for flaps, want := range map[int64]bool{0: true, 3: true, usualSlots: true, 1_000_000: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,15 +109,16 @@ func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
 			switch {
 			case want && err != nil:
 				t.Errorf("%d times: %v", flaps, err)
-			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots):
-				t.Errorf("%d times: %v, after %d questions", flaps, err, asked.Load())
+			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil ||
+				!strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots):
+				t.Errorf("%d times: %v, after %d requests", flaps, err, asked.Load())
 			}
 		})
 	}
 }
 
-// Slots that are free by what is published, and taken by what is answered, in turn.
-func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
+// The slots alternate between free in the published state and occupied in the response.
+func TestWritingToChangingSlotsEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := told(t, lockListed("0xa", "front door", "V"))
@@ -147,8 +148,9 @@ func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := a.PutCode(ctx, l.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
-		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots {
-			t.Errorf("%v, after %d questions", err, asked.Load())
+		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil ||
+			!strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots {
+			t.Errorf("%v, after %d requests", err, asked.Load())
 		}
 	})
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// toldOf counts the operations that are told of each lock.
+// toldOf counts the reported operations of each lock.
 func (a *Adapter) toldOf() map[adapter.DeviceRef]int {
 	n := map[adapter.DeviceRef]int{}
 	for {
 		select {
 		case e := <-a.hints.Events():
-			if slices.Contains([]adapter.EventKind{adapter.LockOperated, adapter.AccessDenied, adapter.Jammed}, e.Kind) {
+			if slices.Contains([]adapter.EventKind{adapter.LockOperated, adapter.AccessDenied, adapter.Jammed},
+				e.Kind) {
 				n[e.Device]++
 			}
 		default:
@@ -28,8 +29,8 @@ func (a *Adapter) toldOf() map[adapter.DeviceRef]int {
 	}
 }
 
-// What is done at a lock is stored, one after another, and told to whoever wants to know.
-func TestOperationsAreToldAtAPace(t *testing.T) {
+// Operations are stored and delivered to webhooks one by one.
+func TestOperationsAreRateLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -38,7 +39,8 @@ func TestOperationsAreToldAtAPace(t *testing.T) {
 		operate := func(name string, times int) (told map[adapter.DeviceRef]int) {
 			told = map[adapter.DeviceRef]int{}
 			for n := range times {
-				a.publish(name, fmt.Sprintf(`{"action":%q,"last_seen":%d}`, []string{"lock", "unlock", "unlock_failure_invalid_pin_or_id"}[n%3], n))
+				a.publish(name, fmt.Sprintf(`{"action":%q,"last_seen":%d}`,
+					[]string{"lock", "unlock", "unlock_failure_invalid_pin_or_id"}[n%3], n))
 				for ref, n := range a.toldOf() {
 					told[ref] += n
 				}
@@ -46,14 +48,14 @@ func TestOperationsAreToldAtAPace(t *testing.T) {
 			return told
 		}
 		if told := operate("front door", 10_000); told["0xa"] != 100 {
-			t.Errorf("of 10,000 at once %d are told", told["0xa"])
+			t.Errorf("of 10,000 at the same time, %d are reported", told["0xa"])
 		}
 		if told := operate("back door", 1); told["0xb"] != 1 {
-			t.Errorf("of another lock %d are told", told["0xb"])
+			t.Errorf("of another lock, %d are reported", told["0xb"])
 		}
 		time.Sleep(2 * time.Second)
 		if told := operate("front door", 100); told["0xa"] != 10 {
-			t.Errorf("after 2 s %d are told", told["0xa"])
+			t.Errorf("after 2 s, %d are reported", told["0xa"])
 		}
 		if n := strings.Count(log.String(), "operations"); n != 1 {
 			t.Errorf("it is logged %d times: %s", n, log.String())
@@ -61,7 +63,7 @@ func TestOperationsAreToldAtAPace(t *testing.T) {
 		a.toldOf()
 		a.publish("front door", `{"lock_state":"not_fully_locked"}`)
 		if told := a.toldOf(); !a.locks["0xa"].jammed || told["0xa"] != 0 {
-			t.Errorf("a bolt that is jammed: %v, told %d times", a.locks["0xa"].jammed, told["0xa"])
+			t.Errorf("jammed bolt: %v, reported %d times", a.locks["0xa"].jammed, told["0xa"])
 		}
 	})
 }

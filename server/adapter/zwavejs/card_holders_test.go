@@ -9,15 +9,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// tellOfCard has the gateway tell that a user was made, and given a card.
+// tellOfCard sends the events of a new user with a card.
 func tellOfCard(s *script, user int) {
 	s.tell(fmt.Sprintf(userEvent, "user added", fmt.Sprintf(`{"userId":%d,"active":true,"userType":0}`, user)))
-	s.tell(fmt.Sprintf(userEvent, "credential added", fmt.Sprintf(`{"userId":%d,"credentialType":3,"credentialSlot":1}`, user)))
+	s.tell(fmt.Sprintf(userEvent, "credential added",
+		fmt.Sprintf(`{"userId":%d,"credentialType":3,"credentialSlot":1}`, user)))
 }
 
-// TestCardHolderIsLeftAlone: somebody who has no PIN, and was enrolled since the lock was read, is neither given one, nor
-// renamed, nor removed with it; also where nobody has told of him.
-func TestCardHolderIsLeftAlone(t *testing.T) {
+// A user without a PIN who was enrolled after the read gets no PIN, and is neither renamed nor deleted, even if no
+// event was sent.
+func TestCardHolderIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -33,27 +34,33 @@ func TestCardHolderIsLeftAlone(t *testing.T) {
 			}
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context, code adapter.CodeRef) error { places = append(places, code); return nil }
+			put.Place = func(_ context.Context,
+				code adapter.CodeRef) error {
+				places = append(places, code)
+				return nil
+			}
 			result, err := s.adapter.PutCode(t.Context(), s.device, put)
 			if err != nil || result.Ref != "3" || places[len(places)-1] != "3" {
 				t.Fatalf("PutCode: %+v, %v, placed at %v", result, err, places)
 			}
 			if told && len(places) != 1 {
-				t.Fatalf("what was told is forgotten: it was tried at %v", places)
+				t.Fatalf("the event is ignored: it was tried at %v", places)
 			}
-			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner", 3: "Guest"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2, {pinKind, 3}: 3})
+			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner", 3: "Guest"},
+				map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2, {pinKind, 3}: 3})
 			for _, code := range []adapter.CodeRef{"2", "3"} {
 				if _, err := s.adapter.DeleteCode(t.Context(), s.device, code); err != nil {
 					t.Fatal(err)
 				}
 			}
-			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
+			h.lives(t, map[int]string{1: "Resident", 2: "Cleaner"},
+				map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
 		})
 	}
 }
 
-// TestGuestsCardOutlivesHisPIN: who was given a card besides his PIN, since the lock was read, keeps it.
-func TestGuestsCardOutlivesHisPIN(t *testing.T) {
+// A user who got a card in addition to the PIN after the read keeps it.
+func TestCardSurvivesDeletedPIN(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
@@ -75,22 +82,22 @@ func TestGuestsCardOutlivesHisPIN(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {cardKind, 1}: 2})
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil || result.Ref != "3" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil ||
+				result.Ref != "3" {
 				t.Fatalf("PutCode of another: %+v, %v", result, err)
 			}
 		})
 	}
 }
 
-// TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse: the user that was made for a PIN goes when the lock refuses that, but
-// not with a card that he was given meanwhile.
-func TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse(t *testing.T) {
+// A user who was created for a rejected PIN is deleted, unless the user got a card meanwhile.
+func TestRefusedPINDeletesOnlyItsUser(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		before, meanwhile int // who is enrolled with a card, untold; 0: nobody
+		before, meanwhile int // enrolled with a card without an event; 0: none
 		users             map[int]string
 	}{
-		"nobody else":                    {0, 0, map[int]string{1: "Resident"}},
+		"no other user":                  {0, 0, map[int]string{1: "Resident"}},
 		"a card holder of its number":    {2, 0, map[int]string{1: "Resident", 2: "Cleaner"}},
 		"its user was just given a card": {0, 2, map[int]string{1: "Resident", 2: "Cleaner"}},
 	} {
@@ -123,8 +130,8 @@ func TestRefusedPINLeavesNoUserBehindAndRemovesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestUserOfAPutThatFailedIsUsedAgain: a user whose PIN did not arrive is ours, and no other is made besides him.
-func TestUserOfAPutThatFailedIsUsedAgain(t *testing.T) {
+// A user whose PIN did not arrive is reused, and no second user is created.
+func TestUserOfFailedPutIsReused(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]bool{"at once": false, "after a read": true} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +154,8 @@ func TestUserOfAPutThatFailedIsUsedAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil || result.Ref != "2" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "864201")); err != nil ||
+				result.Ref != "2" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
 			h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {pinKind, 2}: 2})
@@ -155,15 +163,19 @@ func TestUserOfAPutThatFailedIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestUsersThatOthersDeleteAreMissed: a user goes with his PIN, of which the gateway tells nothing apart; and all may go at once.
-func TestUsersThatOthersDeleteAreMissed(t *testing.T) {
+// A user is deleted with the PIN, for which the gateway sends no separate event; all users may be deleted at the same
+// time.
+func TestDeletedUsersAreDetected(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]string{
-		"the user":          fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`),
-		"all users":         fmt.Sprintf(userEvent, "user deleted", `{"userId":0}`),
-		"the user's PINs":   fmt.Sprintf(userEvent, "credential deleted", `{"userId":1,"credentialType":1,"credentialSlot":0}`),
-		"all credentials":   fmt.Sprintf(userEvent, "credential deleted", `{"userId":0,"credentialType":0,"credentialSlot":0}`),
-		"the PIN in a slot": fmt.Sprintf(userEvent, "credential deleted", `{"userId":1,"credentialType":1,"credentialSlot":1}`),
+		"the user":  fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`),
+		"all users": fmt.Sprintf(userEvent, "user deleted", `{"userId":0}`),
+		"the user's PINs": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":1,"credentialType":1,"credentialSlot":0}`),
+		"all credentials": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":0,"credentialType":0,"credentialSlot":0}`),
+		"the PIN in a slot": fmt.Sprintf(userEvent, "credential deleted",
+			`{"userId":1,"credentialType":1,"credentialSlot":1}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +193,8 @@ func TestUsersThatOthersDeleteAreMissed(t *testing.T) {
 			if codes, err = s.adapter.Codes(t.Context(), s.device, true); err != nil || len(codes.Codes) != 0 {
 				t.Fatalf("Codes: %v, %v", names(codes), err)
 			}
-			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209")); err != nil || result.Ref != "1" {
+			if result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209")); err != nil ||
+				result.Ref != "1" {
 				t.Fatalf("PutCode: %+v, %v", result, err)
 			}
 		})
