@@ -8,7 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// compare records what was found of a managed user, and says what there is to do for it, or in how long.
+// compare records the observed state of a managed user. It returns the write that the user needs,
+// or the delay until one is due.
 func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups refs, now time.Time) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
 		if wait := s.onItsWay(u, now); wait > 0 {
@@ -45,10 +46,11 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 	return s.inTurn(u, w, now)
 }
 
-// missing is compare for a user that should be on the system and is not.
+// compareMissing is compare for a user that should be on the system but is not.
 func (s *Service) missing(ctx context.Context, tx store.Tx, u store.AcsUser, now time.Time) (*Write, time.Duration, error) {
 	if u.Applied != nil {
-		deleted := u.WrittenGen == u.DesiredGen // nothing was asked for since: somebody does not want it there
+		// No change was requested meanwhile, so an administrator deleted the user at the system.
+		deleted := u.WrittenGen == u.DesiredGen
 		if err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{AcsUserID: u.AcsUserID, DeletedThere: deleted, ErrorMessage: deletedThere}); err != nil {
 			return nil, 0, err
 		}
@@ -59,9 +61,9 @@ func (s *Service) missing(ctx context.Context, tx store.Tx, u store.AcsUser, now
 	return s.inTurn(u, &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Profile: desired(u)}, now)
 }
 
-const deletedThere = "Somebody has deleted the user at the access system. It stays away until it is changed here; delete it here, too, if it is to stay away for good."
+const deletedThere = "The user was deleted at the access system. Change the user here to create it again, or delete it here as well."
 
-// inTurn leaves out what the system has refused for good, and puts off what has failed just now.
+// dueWrite drops a write that the system refused permanently, and delays one that failed recently.
 func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
 	switch {
 	case u.BlockedGen == u.DesiredGen:
@@ -72,8 +74,8 @@ func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time
 	return w, 0, nil
 }
 
-// leaveLostGroups takes a user out of groups that its system does not have any more: nobody can be in them. That is
-// another state than was asked for, which nobody has refused yet. It says whether there were any.
+// leaveLostGroups removes a user from groups that its system has lost, and reports whether there
+// were any. The result is a new desired state, which the system has not refused yet.
 func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups refs) (lost bool, err error) {
 	gone := func(ref string) bool { return !groups[ref] }
 	if !slices.ContainsFunc(u.GroupRefs, gone) {
@@ -83,8 +85,9 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups 
 	return true, err
 }
 
-// dispute has a user put right that is found otherwise than it was put: at once, unless that happens again and again.
-// Then somebody else changes it too, or its system does not keep what it is given, and pauses grow.
+// recordDispute counts that a user differs from what was last written. The first repairs run
+// immediately. If differences recur, another party changes the user or the system does not store
+// what it receives, so the delays grow.
 func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) error {
 	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
 		u.Disputes = 0
@@ -95,7 +98,7 @@ func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) 
 		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
-		arg.ErrorMessage = new("The access system keeps the user otherwise than it was written, again and again: does somebody else change it, too? It is put right from time to time.")
+		arg.ErrorMessage = new("The user at the access system keeps differing from what the server writes. Check whether another administrator or program changes it. The server repairs the user from time to time.")
 	}
 	return tx.AcsUserDisputed(ctx, arg)
 }

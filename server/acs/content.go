@@ -11,13 +11,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// FoundUser is a user as its system keeps it.
+// FoundUser is a user as observed on its system.
 type FoundUser struct {
-	Ref, Key string // Key is the identifier of the user it was made for; it may be anything
+	// Key is the identifier of the user that it was created for. The vendor may return any text.
+	Ref, Key string
 	Profile
 }
 
-// madeFor is the user that it was made for; zero: none of ours. Vendors may write it in capitals.
+// ownerID returns the user that f was created for, or uuid.Nil if it is not one of ours. Vendors
+// may change the case.
 func (f *FoundUser) madeFor() uuid.UUID {
 	id, err := uuid.Parse(f.Key)
 	if err != nil {
@@ -34,12 +36,13 @@ func (f *FoundUser) tidy() {
 	f.Groups = refsOf(f.Groups)
 }
 
-// RecordContent takes in all that is on a system, and says what there is to do, in that order, and in how long there will
-// be more (0: nothing that is known of).
+// RecordContent records the complete observed content of a system. It returns the writes to run in
+// this order, and the delay until more are due; 0 means that none are planned.
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
-		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) }) // nobody could be spoken to so
+		// A user without a usable reference cannot be addressed.
+		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) })
 		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !keepable(g.Ref) })
 		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
 		if err != nil {
@@ -67,7 +70,9 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if err := unblock(ctx, tx, rows, there); err != nil {
 			return err
 		}
-		if r.UnlistedAt != nil { // it is there, whatever the list says: that is doubted anew
+		// The system exists, whatever the account's list says. The next absence starts a new grace
+		// period.
+		if r.UnlistedAt != nil {
 			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
 				return err
 			}
@@ -91,7 +96,8 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		}
 		todo = append(todo, strays...)
 		slices.SortStableFunc(todo, func(a, b Write) int { return a.turn() - b.turn() })
-		if r.WriteRefused && (len(todo) > 0 || later > 0) { // only a write can show that it is over
+		// Only a successful write ends this error.
+		if r.WriteRefused && (len(todo) > 0 || later > 0) {
 			return nil
 		}
 		return s.reached(ctx, tx, r)
@@ -99,7 +105,7 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 	return todo, later, err
 }
 
-// sooner is the shorter of two times, of which 0 is none.
+// sooner returns the shorter of two delays, where 0 means none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -107,8 +113,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// recordOthers keeps those that somebody else has made. Of the others nobody wants any: they are to be taken away, now
-// or later.
+// recordUnmatched stores users that other programs or administrators created. It returns the
+// deletions of unwanted users, and the delay until more are due.
 func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
 	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
 	if err != nil {
@@ -128,7 +134,7 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 	return strays, later, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
 }
 
-// recordUnmanaged takes over what somebody else has done with users of theirs. Of those that are gone nobody is told.
+// recordUnmanaged records changes to unmanaged users. Their removal causes no event.
 func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var gone []uuid.UUID
 	var changed []store.UnmanagedAcsUserFoundParams

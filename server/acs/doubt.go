@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// unlisted notes that the list of its account does not show a system, and has it be looked at: only what is not found
-// there either is gone.
+// markUnlisted notes that the account's list does not show a system, and requests a look at the
+// system itself. The system counts as removed only if that look does not find it either.
 func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
 	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
@@ -23,9 +23,9 @@ func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) 
 	return s.wake(ctx, tx, r.AcsSystemID)
 }
 
-// RecordAbsent notes that a system is not found where it is looked for. One that the list of its account has not shown
-// for a while either is removed, with its users. It says whether the list shows the system, or else in how long to look
-// again (0: it was removed).
+// RecordAbsent notes that a look did not find a system. A system that the account's list has not
+// shown for the grace period either is removed with its users. It reports whether the list shows
+// the system, and otherwise when to look again; 0 means that the system was removed.
 func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUID) (listed bool, again time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
 		if listed = r.UnlistedAt == nil; listed {
@@ -45,11 +45,12 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 	return listed, again, err
 }
 
-// RecordUnreachable notes that a system does not answer, or with writes that it can be read but not written, and tells
-// that the first time.
+// RecordUnreachable records that a system does not answer, or with writes that it refuses writes
+// only. The first failure emits an event.
 func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
-		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) { // what comes after it was away is doubted anew
+		// What the system shows after an outage starts a new grace period.
+		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) {
 			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uui
 	})
 }
 
-// reached tells that a system that did not answer does again.
+// markReachable clears the error of a system that answers again.
 func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
 	if r.ErrorMessage == nil {
 		return nil
@@ -76,9 +77,9 @@ func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) e
 	return s.emitSystem(ctx, tx, "acs_system.connected", r)
 }
 
-// doubted says for how long what was found on a system is not to be believed (0: it is): all users are gone at once,
-// although some are to be there, or a group that somebody is to be in. Systems are empty for a moment after a
-// restart, or name things otherwise, and believing them loses what was wanted.
+// emptyGraceLeft returns for how long the observed content must be ignored; 0 means that it counts.
+// It is suspect if all users or a group in use disappear together. Systems are empty for a moment
+// after a restart or rename things, and acting on that would lose the desired state.
 func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, users []FoundUser, groups []FoundGroup) (time.Duration, error) {
 	now := s.access.Now()
 	there := refs{}
@@ -92,7 +93,8 @@ func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, r
 	if !emptied && r.EmptiedAt == nil {
 		return 0, nil
 	}
-	arg := store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID} // believed, or not so any more: the next time is another
+	// The zero value ends the grace period. The next one starts afresh.
+	arg := store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
 	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
@@ -102,13 +104,14 @@ func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, r
 		return wait, nil
 	case wait > 0:
 		arg.EmptiedAt = since
-	case emptied && len(groups) == 0: // it may say of users that they are in groups that it does not have, for ever
+	// The system may permanently report groups of users that it does not list.
+	case emptied && len(groups) == 0:
 		arg.EmptiedAt = new(now.Add(-s.access.EmptyDoubt()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }
 
-// onItsWay is for how long a user that was sent to its system, and has not shown, may still arrive.
+// createGraceLeft returns for how long a user that was sent to its system may still appear there.
 func (s *Service) onItsWay(u store.AcsUser, now time.Time) time.Duration {
 	if u.WriteAt == nil {
 		return 0

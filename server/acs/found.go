@@ -13,17 +13,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// deletedExternally is the error of a user that somebody has taken from the system there.
+// deletedExternally is the error code of a user that was deleted at the system.
 const deletedExternally = "deleted_externally"
 
-// FoundSystem is one system as its vendor lists it.
+// FoundSystem is a system as its vendor lists it.
 type FoundSystem struct {
 	Ref, Name, TimeZone string
 	Online              bool
 }
 
-// RecordSystems takes in the complete list of an account's systems, and has each be looked at, also those that are
-// missing: what was wanted on a system is lost with it, so that more than a list has to say that it is gone.
+// RecordSystems records the complete list of an account's systems and requests a look at each of
+// them. It also requests a look at missing systems: removing one loses its desired state, so a list
+// alone is not enough evidence.
 func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
 	ctx = access.Listed(ctx)
 	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
@@ -98,8 +99,8 @@ func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.Connect
 	return r, s.emitSystem(ctx, tx, "acs_system.connected", r)
 }
 
-// emitDisconnected tells that a system is not reached any more, with what the system suffers from; message is empty for
-// one that is gone.
+// emitDisconnected emits that a system is unreachable, with the error message. The message is empty
+// for a removed system.
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.AcsSystem, message string) error {
 	errors := []any{}
 	if message != "" {
@@ -113,7 +114,7 @@ func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r s
 	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
-// endSystem removes a system and what is on it. It is for those who hold its lock.
+// endSystem removes a system and its content. The caller must hold the system's lock.
 func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
 	users, err := tx.LockAcsUsersOfSystem(ctx, r.AcsSystemID)
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem)
 	}
 	for _, u := range users {
 		if u.IsManaged {
-			if u.DeletingAt != nil { // the system may be back, with who was to be deleted
+			// The system may come back with a user whose deletion was pending.
+			if u.DeletingAt != nil {
 				now := s.access.Now()
 				if err := s.remember(ctx, tx, u, now, now.Add(goneMemory)); err != nil {
 					return err
@@ -144,8 +146,8 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem)
 	return s.emitDisconnected(ctx, tx, r, "")
 }
 
-// EndAccount removes the systems of an account that ends, in the transaction of that. On the systems themselves
-// nothing is touched: who is on them goes on passing.
+// EndAccount removes the systems of a deleted account in the transaction tx. It changes nothing on
+// the systems: their users keep their access.
 func (s *Service) EndAccount(ctx context.Context, tx store.Tx, _, account uuid.UUID) error {
 	rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
 	if err != nil {
@@ -161,16 +163,16 @@ func (s *Service) EndAccount(ctx context.Context, tx store.Tx, _, account uuid.U
 	return nil
 }
 
-// FoundGroup is an access group as its system keeps it.
+// FoundGroup is an access group as observed on its system.
 type FoundGroup struct {
 	Ref, Name string
 	Entrances []string
 }
 
-// FoundEntrance is an entrance as its system keeps it.
+// FoundEntrance is an entrance as observed on its system.
 type FoundEntrance struct{ Ref, Name string }
 
-// recordParts takes in the groups and the entrances of a system.
+// recordGroupsAndEntrances records the groups and entrances of a system.
 func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
 	if err := s.recordEntrances(ctx, tx, r, entrances); err != nil {
 		return err
@@ -235,10 +237,11 @@ func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r st
 	})
 }
 
-// keepable says whether a vendor's name for something can be kept; what has another is left out.
+// keepable reports whether a vendor's reference can be stored unchanged. Objects with other
+// references are skipped.
 func keepable(ref string) bool { return ref != "" && ref == access.Storable(ref) }
 
-// refs are vendor's names for groups: a user, and a system, may have many.
+// refs is a set of vendor references.
 type refs map[string]bool
 
 func refsIn(all []string) refs {
@@ -249,13 +252,13 @@ func refsIn(all []string) refs {
 	return in
 }
 
-// refsOf are the vendor's names that can be kept, each once, sorted.
+// refsOf returns the storable references, deduplicated and sorted.
 func refsOf(all []string) []string {
 	kept := slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(ref string) bool { return !keepable(ref) })
 	return append([]string{}, slices.Compact(kept)...)
 }
 
-// userGone takes a managed user that is not on the system, and is not to be, from what is kept.
+// dropUser deletes the record of a managed user that is neither on the system nor wanted there.
 func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser) error {
 	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil {
 		return err
@@ -263,7 +266,7 @@ func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSys
 	return s.emitUser(ctx, tx, "acs_user.deleted", system, u)
 }
 
-// Driven is a system as those who look after it see it.
+// ReconcileState is the state of a system that its reconciler needs.
 type Driven struct {
 	ID, AccountID uuid.UUID
 	Ref           string
@@ -271,10 +274,11 @@ type Driven struct {
 	Seq           int64
 }
 
-// DrivenSystem reads a system for those who look after it, whatever its workspace.
+// ReconcileStateOf reads a system for its reconciler, in any workspace.
 func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error) {
 	r, err := s.db.ReadAcsSystem(ctx, id)
-	if store.IsNoRows(err) { // its workspace begins anew
+	// A reset of its workspace deleted it.
+	if store.IsNoRows(err) {
 		return Driven{ID: id, Removed: true}, nil
 	}
 	if err != nil {
@@ -283,18 +287,19 @@ func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error
 	return Driven{ID: id, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Removed: r.RemovedAt != nil, Seq: r.WakeSeq}, nil
 }
 
-// UsersOnSystem is how many users are known to be, or are to be, on a system.
+// UsersOnSystem returns the number of users that are on a system or should be.
 func (s *Service) UsersOnSystem(ctx context.Context, id uuid.UUID) (int, error) {
 	n, err := s.db.CountAcsUsersOfSystem(ctx, id)
 	return int(n), err
 }
 
-// ScheduleSystem says after how long a system is to be looked at again; what has woken it since seq makes it due at once.
+// ScheduleSystem sets the delay until the next look at a system. A wake-up since seq makes the
+// system due immediately.
 func (s *Service) ScheduleSystem(ctx context.Context, id uuid.UUID, seq int64, after time.Duration) error {
 	return s.db.ScheduleAcsSystem(ctx, store.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
 }
 
-// SystemDue says whether it is time to look at the system.
+// SystemDue reports whether the system is due.
 func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 	due, err := s.db.AcsSystemDue(ctx, id)
 	if store.IsNoRows(err) {
@@ -303,12 +308,12 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 	return due, err
 }
 
-// DueSystems lists systems that it is time to look at and nobody looks at.
+// DueSystems lists due systems that no instance has leased.
 func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// SystemOwners are the accounts and the workspaces of systems, and who has made these.
+// SystemOwners returns the accounts, workspaces, and workspace creators of systems.
 func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
 	owners := map[uuid.UUID]worker.Owners{}
@@ -318,7 +323,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 	return owners, err
 }
 
-// WakeSystems has all systems of an account be looked at.
+// WakeSystems makes all systems of an account due.
 func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
@@ -343,7 +348,7 @@ func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid
 	return nil
 }
 
-// onSystem runs f on a system that is locked, in the name of its holder; one that was removed is left alone.
+// onSystem runs f on a locked system on behalf of the lease holder. It skips a removed system.
 func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {

@@ -12,12 +12,16 @@ import (
 )
 
 const (
-	goneMemory = 30 * 24 * time.Hour // of who was deleted
-	refMemory  = time.Hour           // of how the system named them: later on somebody may have put them there again
+	// goneMemory is how long a tombstone remembers a deleted user.
+	goneMemory = 30 * 24 * time.Hour
+	// refMemory is how long it remembers the vendor's reference. Later, an administrator may have
+	// created the user again.
+	refMemory = time.Hour
 )
 
-// remember keeps that a user was deleted: what was sent to make it may be slower than all that is waited for, and the
-// list that does not show it may not be complete. One that was taken over is known by its reference, until then.
+// writeTombstone remembers that a user was deleted. A late create may arrive after every timeout,
+// and the list that omits the user may be incomplete. A user that was adopted is recognized by its
+// reference until the time until.
 func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now, until time.Time) error {
 	err := tx.ForgetAcsUsersGone(ctx, store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
 	if err != nil {
@@ -30,14 +34,15 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, no
 	return tx.AcsUserGone(ctx, arg)
 }
 
-// who is a hash of whom the information is about.
+// digest returns a hash of the personal data.
 func (p Profile) who() []byte {
 	sum := sha256.Sum256(mustJSON([]string{p.FullName, p.Email, p.Phone}))
 	return sum[:]
 }
 
-// nobodyWants are those of the others that were made for a user who has been deleted since, or who is there already, and
-// those that are such a user, by what they are called there; by that, with the user.
+// findUnwanted finds unmatched users on a system that must not be there: late arrivals of deleted
+// users, duplicates of existing users, and users with a tombstone. It maps their vendor references
+// to the user they belong to.
 func nobodyWants(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (map[string]uuid.UUID, error) {
 	if len(others) == 0 {
 		return nil, nil

@@ -11,14 +11,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Group is an access group: its users may pass its entrances. Groups are made at the system itself.
+// Group is an access group. Its users may pass its entrances. Groups are created at the system
+// itself.
 type Group struct {
 	ID, WorkspaceID, SystemID, AccountID uuid.UUID
 	Name                                 string
 	CreatedAt                            time.Time // when it was first seen
 }
 
-// Entrance is a door, a gate or a lift of a system.
+// Entrance is a door, gate, or elevator of a system.
 type Entrance struct {
 	ID, WorkspaceID, SystemID, AccountID uuid.UUID
 	Name                                 string
@@ -37,7 +38,7 @@ func groupNotFound(id any) *access.Error {
 	return notFound("acs_access_group", "acs_access_group_id", id)
 }
 
-// GetGroup reads an access group. It fails with NotFound.
+// GetGroup returns an access group. It fails with NotFound.
 func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (Group, error) {
 	r, account, err := getGroup(ctx, s.db.Queries, p.WorkspaceID, id)
 	return toGroup(r, account), err
@@ -58,7 +59,7 @@ func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id str
 	return r.AcsAccessGroup, r.ConnectedAccountID, nil
 }
 
-// GroupFilter is a set of conditions that must all hold; zero ones are none.
+// GroupFilter is a set of conditions that must all hold. Zero values match everything.
 type GroupFilter struct {
 	SystemID, UserID, IdentityID string
 	Search                       string // in the name and the identifier
@@ -81,7 +82,7 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 	return out, nil
 }
 
-// GetEntrance reads an entrance. It fails with NotFound.
+// GetEntrance returns an entrance. It fails with NotFound.
 func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string) (Entrance, error) {
 	missing := notFound("acs_entrance", "acs_entrance_id", id)
 	parsed, err := uuid.Parse(id)
@@ -98,14 +99,14 @@ func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string
 	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), nil
 }
 
-// EntranceFilter is a set of conditions that must all hold; zero ones are none.
+// EntranceFilter is a set of conditions that must all hold. Zero values match everything.
 type EntranceFilter struct {
 	SystemID, AccountID, CustomerKey, Search string
-	IDs                                      *[]string // one of; nil: any
-	Nothing                                  bool      // a condition that no entrance meets
+	IDs                                      *[]string // nil matches any
+	Nothing                                  bool      // true matches no entrance
 }
 
-// ListEntrances lists entrances, oldest first, and says whether more follow the page.
+// ListEntrances lists entrances, oldest first, and reports whether more follow the page.
 func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f EntranceFilter, page access.Page) ([]Entrance, bool, error) {
 	arg := store.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
@@ -124,8 +125,8 @@ func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f Entra
 	return out, more, nil
 }
 
-// EntrancesOfUser lists the entrances that the groups of a user open, oldest first; whether they open for the user at
-// the moment is also a matter of its schedule and of its suspension. It fails like GetUser.
+// EntrancesOfUser lists the entrances of the user's groups, oldest first. The schedule and the
+// suspension of the user further restrict the access. It fails like GetUser.
 func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name UserName) ([]Entrance, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
@@ -143,7 +144,8 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name 
 	return out, nil
 }
 
-// identifiers reads a list that may be absent: nil stays nil (no condition), what is no identifier names nothing.
+// identifiers parses an optional list of identifiers. nil means no condition; invalid identifiers
+// match nothing.
 func identifiers(texts *[]string) []uuid.UUID {
 	if texts == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// match finds out which of the users on a system are those that are known, and which are others.
+// match assigns the users on a system to the known users. others are the users that match none.
 func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
 	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]store.AcsUser{}
 	for _, u := range rows {
@@ -25,12 +25,14 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 	for _, f := range users {
 		u, known := byRef[f.Ref]
 		owner, owned := ours[f.madeFor()]
-		// The owner has no other place there: the reference of u, who is gone, was given to it. Not so where the system took it for u.
+		// The reference of u, which left the system, now belongs to owner if owner has no other
+		// entry. The exception is a system that took owner for u.
 		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 && !listed[text(owner.VendorRef)] && !takenFor(owner, u)
 		switch {
 		case known && !given && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
 			there[u.AcsUserID] = f
-		case known: // it was not there any more: its place was given to somebody else
+		// The user left and its reference now belongs to another one.
+		case known:
 			if err := tx.ForgetAcsUserRef(ctx, u.AcsUserID); err != nil {
 				return nil, nil, err
 			}
@@ -42,7 +44,8 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 	for _, f := range strange {
 		id := f.madeFor()
 		_, managed := ours[id]
-		if _, twice := there[id]; managed && !twice { // it was made, but nobody heard of it
+		// The vendor created the user, but the confirmation was lost.
+		if _, twice := there[id]; managed && !twice {
 			there[id] = f
 			continue
 		}
@@ -51,12 +54,14 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 	return there, others, nil
 }
 
-// takenFor says whether a user was refused because its system takes it for another one, who is to be there.
+// takenFor reports whether refused is blocked because its system takes it for other, which should
+// stay there.
 func takenFor(refused, other store.AcsUser) bool {
 	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID && refused.BlockedGen == refused.DesiredGen && other.DeletingAt == nil
 }
 
-// tidied are the users on a system, each once, with the references that they have, and how many were made for whom.
+// deduplicate returns the users on a system without duplicates, their references, and how many
+// entries each owner has.
 func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UUID]int) {
 	listed, made = refs{}, map[uuid.UUID]int{}
 	for _, f := range found {
@@ -70,12 +75,14 @@ func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UU
 	return users, listed, made
 }
 
-// unblock has those be tried again that the system took for somebody who is gone, or that are there by now.
+// unblock allows retries for users whose blocking user left the system, and for users that are on
+// it by now.
 func unblock(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var free []uuid.UUID
 	for i := range rows {
 		u := &rows[i]
-		if u.BlockedBy == nil || u.BlockedGen != u.DesiredGen || text(u.ErrorCode) == deletedExternally { // an older server leaves BlockedBy as it was
+		// Servers of an older version leave BlockedBy unchanged.
+		if u.BlockedBy == nil || u.BlockedGen != u.DesiredGen || text(u.ErrorCode) == deletedExternally {
 			continue
 		}
 		_, itself := there[u.AcsUserID]

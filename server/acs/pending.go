@@ -6,14 +6,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// pending are the changes of a user that its system does not have yet; groups are by what the system calls them.
+// pending returns the changes of a user that its system has not applied yet. groups maps vendor
+// references to groups.
 func pending(r store.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
 	has, wants := applied(r), desired(r)
 	if r.DeletingAt != nil {
 		return []Mutation{{Code: "deleting", Message: "The user is being deleted from the access system.", At: *r.DeletingAt}}
 	}
 	if has == nil {
-		if r.ErrorCode != nil && *r.ErrorCode == deletedExternally { // it stays away until it is changed
+		// The user stays deleted until it is changed.
+		if r.ErrorCode != nil && *r.ErrorCode == deletedExternally {
 			return nil
 		}
 		return []Mutation{{Code: "creating", Message: "The user is being created on the access system.", At: r.ChangedAt}}
@@ -53,7 +55,8 @@ func (p Profile) schedule() map[string]any {
 	return map[string]any{"starts_at": p.StartsAt, "ends_at": p.EndsAt}
 }
 
-// membership is in a group, or with the zero identifier in none: the one of a group that is gone is not known any more.
+// membership describes the membership in a group, or with the zero identifier in none. The
+// identifier of a removed group is unknown.
 func membership(group uuid.UUID) map[string]any {
 	if group == uuid.Nil {
 		return map[string]any{"acs_access_group_id": nil}

@@ -8,8 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// strays are those whose deletion was tried, so that a vendor that goes on showing one is not asked without an end. They are known to
-// this server only: another one that looks after the system tries each once more.
+// strays tracks deletions of unwanted users, so that the server does not ask a vendor endlessly for
+// a user that it keeps showing. The state is local to this server. Another instance that takes the
+// system over tries each one once more.
 type strays struct {
 	mu    sync.Mutex
 	tried map[strayKey]strayTries
@@ -25,17 +26,17 @@ type strayTries struct {
 	next time.Time
 }
 
-// strayMemory is for how long after its pause a stray is remembered that is not tried again.
+// strayMemory is how long an entry is kept after its pause ended without another try.
 const strayMemory = time.Hour
 
-// wait is in how long a stray may be tried again (0: now).
+// wait returns how long to wait for the next try of a stray; 0 means now.
 func (s *strays) wait(k strayKey, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(s.tried[k].next.Sub(now), 0)
 }
 
-// try notes that a stray was tried, and says in how long it may be again: not before atLeast.
+// recordTry notes a try and returns the pause until the next one, at least atLeast.
 func (s *strays) try(k strayKey, now time.Time, atLeast time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

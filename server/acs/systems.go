@@ -11,14 +11,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// System is an access system: it keeps who may pass which entrances.
+// System is an access system. It stores which users may pass which entrances.
 type System struct {
 	ID          uuid.UUID
 	WorkspaceID uuid.UUID
 	AccountID   uuid.UUID
 	Name        string
-	TimeZone    *string // IANA name; nil: not known
-	Users       int     // that are on it, or are to be
+	TimeZone    *string // IANA name; nil: unknown
+	Users       int     // on the system or planned for it
 	Groups      int
 	Errors      []Problem
 	CreatedAt   time.Time
@@ -38,7 +38,7 @@ func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt 
 	return s
 }
 
-// GetSystem reads a system. It fails with NotFound.
+// GetSystem returns a system. It fails with NotFound.
 func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) (System, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -56,10 +56,10 @@ func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) 
 
 func systemNotFound(id any) *access.Error { return notFound("acs_system", "acs_system_id", id) }
 
-// SystemFilter is a set of conditions that must all hold; zero ones are none.
+// SystemFilter is a set of conditions that must all hold. Zero values match everything.
 type SystemFilter struct {
 	AccountID, CustomerKey, Search string
-	IdentityID                     string // that this person has a user on
+	IdentityID                     string // this person has a user on the system
 }
 
 // ListSystems lists the systems of the workspace, oldest first.
@@ -79,13 +79,13 @@ func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemF
 	return out, nil
 }
 
-// conditions are identifiers that rows must have, and where to put those that are given.
+// conditions are optional identifiers and where to store them once parsed.
 type conditions []struct {
 	text string
 	to   **uuid.UUID
 }
 
-// read says whether anything can meet them: what is no identifier names nothing.
+// read parses the conditions. It reports false if one is no identifier, so that nothing can match.
 func (c conditions) read() bool {
 	for _, one := range c {
 		if one.text == "" {
@@ -100,7 +100,7 @@ func (c conditions) read() bool {
 	return true
 }
 
-// lockSystem locks a system of the workspace for a change of what should be on it.
+// lockSystem locks a system of the workspace to change its desired state.
 func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (store.AcsSystem, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -113,7 +113,7 @@ func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string
 	return r, err
 }
 
-// wake has a system looked at once tx is committed.
+// wake requests a look at a system when tx commits.
 func (s *Service) wake(ctx context.Context, tx store.Tx, system uuid.UUID) error {
 	if err := tx.WakeAcsSystem(ctx, system); err != nil {
 		return err

@@ -12,15 +12,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// NewSchedule is a schedule as it is asked for, in times of the API.
+// NewSchedule is a requested schedule, with times in the format of the API.
 type NewSchedule struct {
-	StartsAt string // empty: from now on
-	EndsAt   string // empty: for ever
+	StartsAt string // empty: now
+	EndsAt   string // empty: never
 }
 
-// parse reads a schedule. It fails with Invalid unless the end is still to come, and after the beginning.
+// parse parses a schedule. It fails with Invalid unless the end is in the future and after the
+// start.
 func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
-	at := now.UTC().Truncate(time.Second) // finer than many systems keep
+	at := now.UTC().Truncate(time.Second) // many systems store whole seconds
 	if n.StartsAt != "" {
 		if at, err = access.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
 			return nil, nil, err
@@ -41,16 +42,17 @@ func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
 	return &at, &until, nil
 }
 
-// NewUser says what a user is to be; what is empty it does not have.
+// NewUser is the specification of a new user. Empty fields stay unset.
 type NewUser struct {
 	SystemID, FullName, Email, Phone string
-	Schedule                         *NewSchedule // nil: it is not bound to a time
+	Schedule                         *NewSchedule // nil: no time limit
 	GroupIDs                         []string
 	IdentityID                       string
 }
 
-// CreateUser has a user be made on a system; the answer does not wait for it. It fails with NotFound for the system, a
-// group or the identity; with Invalid; and with Conflict where the person has a user on the system already.
+// CreateUser starts the creation of a user on a system and does not wait for it. It fails with
+// NotFound for the system, a group, or the identity; with Invalid; and with Conflict if the person
+// has a user on the system already.
 func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser) (User, error) {
 	if err := checkNumber(n.Phone); err != nil {
 		return User{}, err
@@ -59,7 +61,8 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var row userRow
 		arg := store.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
-		if n.IdentityID != "" { // before its systems, as whoever deletes it does
+		// Lock the identity before its systems, like DeleteIdentity.
+		if n.IdentityID != "" {
 			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
 			if err == nil {
 				err = keep(ctx, tx, i)
@@ -102,7 +105,7 @@ func checkNumber(number string) error {
 	return nil
 }
 
-// insertUser is for those who hold the system's lock.
+// insertUser inserts a user. The caller must hold the system's lock.
 func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsSystem, arg store.InsertAcsUserParams) (store.AcsUser, error) {
 	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
 	r, err := tx.InsertAcsUser(ctx, arg)
@@ -124,8 +127,8 @@ func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, syste
 	return s.access.Emit(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
-// groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid
-// for a group of another system.
+// groupOn returns a group of a system. field is the parameter that names the group. It fails with
+// NotFound, and with Invalid for a group of another system.
 func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field string) (store.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
@@ -134,7 +137,8 @@ func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field
 	return g, err
 }
 
-// groupsOn are the references of groups of a system, each once, that acs_access_group_ids names. It fails like groupOn.
+// groupsOn returns the deduplicated references of the groups in acs_access_group_ids. It fails like
+// groupOn.
 func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []string) ([]string, error) {
 	parsed, seen := make([]uuid.UUID, len(ids)), map[uuid.UUID]bool{}
 	for i, id := range ids {
@@ -169,11 +173,12 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 	return refs, nil
 }
 
-// onSystemAlready turns the refusal of a person's second user on a system into what to do about it.
+// onSystemAlready converts the unique violation of a person's second user on a system to an error
+// that says what to do.
 func onSystemAlready(err error, identity string) error {
 	if store.Violates(err, "acs_users_identity") {
 		return &access.Error{Kind: access.Conflict, Type: "acs_user_already_exists", Data: map[string]any{"user_identity_id": identity},
-			Message: "The person has a user on this access system already. Update that one, or take it from the person with /user_identities/remove_acs_user first."}
+			Message: "The person already has a user on this access system. Update that user, or remove it from the person first with /user_identities/remove_acs_user."}
 	}
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("write the user: %w", err)

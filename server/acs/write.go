@@ -10,22 +10,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Write is one thing to do at a system.
+// Write is one operation on a system.
 type Write struct {
-	UserID  uuid.UUID
-	Gen     int64
-	Ref     string // empty: it is to be made
-	Delete  bool
-	Stray   bool // Delete: it arrived when nobody wanted it any more, and is not the user that is known
+	UserID uuid.UUID
+	Gen    int64
+	Ref    string // empty: create
+	Delete bool
+	// Stray marks the deletion of an unwanted user that arrived late and is not the known user.
+	Stray   bool
 	Profile Profile
-	Less    bool  // something that the user has there is taken away
-	Tries   int32 // that have failed in a row
+	Less    bool  // the write takes access away
+	Tries   int32 // consecutive failures
 }
 
-// Late says whether a write comes last and holds up no other: it is of a stray, or a deletion that has failed time and again.
+// Deferred reports whether a write comes last and delays no other: it concerns a stray, or a
+// deletion that failed repeatedly.
 func (w Write) Late() bool { return w.Stray || w.Delete && w.Tries >= patience }
 
-// turn is what a write comes after: whoever is to be kept out does not wait for those who are to be let in, nor anybody who is known for strays.
+// priority returns the rank of a write; lower runs first. Writes that take access away precede
+// those that grant it, and all known users precede strays.
 func (w Write) turn() int {
 	switch {
 	case w.Stray:
@@ -42,11 +45,12 @@ func (w Write) turn() int {
 	return 2
 }
 
-// RecordWriteStarted notes, before something is sent to a system, that this is about to happen: after a crash the next
-// holder knows that it may be there. It says whether it still is to be done so.
+// RecordWriteStarted notes that a write is about to be sent, so that the next lease holder after a
+// crash knows that it may have arrived. It reports whether the write is still wanted.
 func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
 	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
-		if w.Stray { // unless its reference was given to one who was just put
+		// The write is still wanted unless its reference now belongs to another user.
+		if w.Stray {
 			_, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
 			if still = store.IsNoRows(err); still {
 				return nil
@@ -69,8 +73,9 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 	return still, err
 }
 
-// RecordWritten notes that a system has taken a write, and says whether to look at it for what has come of that: of a
-// deletion only what it shows then is believed. Nobody waits to be told of a stray's.
+// RecordWritten records that a system accepted a write. It reports whether to look at the system
+// for the result. A deletion counts only once the system shows it. No client waits for the deletion
+// of a stray.
 func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
 		look = w.Delete && !w.Stray
@@ -91,7 +96,7 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		case w.Delete:
 			return s.deleteSent(ctx, tx, u, w)
 		case !keepable(ref):
-			return nil // the next look does not see it either
+			return nil // the next look skips the user as well
 		}
 		free, leaves, err := s.claim(ctx, tx, u, w, ref)
 		if look = leaves; err != nil || !free {
@@ -105,18 +110,19 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 	return look, err
 }
 
-// deleteSent has a deletion be repeated in a while, should the system go on showing the user.
+// recordDeleteSent schedules a retry of a deletion, in case the system keeps showing the user.
 func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, w Write) error {
 	arg := store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
 	if u.Attempts >= patience {
-		arg.ErrorCode, arg.ErrorMessage = new(failedToDelete), new("The access system says that it has deleted the user, and goes on showing it. The deletion is repeated from time to time.")
+		arg.ErrorCode, arg.ErrorMessage = new(failedToDelete), new("The access system confirmed the deletion but still shows the user. The server repeats the deletion from time to time.")
 	}
 	return tx.AcsUserFailed(ctx, arg)
 }
 
-// claim makes sure that no other user has the reference of the one that was just put. An unmanaged one turns out to be
-// that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused for
-// as long as that one is there. Whose of the two it is shows the next look where the other one leaves: it may have left.
+// claimRef ensures that no other user has the reference of the user that was just written. An
+// unmanaged user with the reference is the same user, since some vendors identify people by
+// address. A managed one keeps the reference, and the new user is refused as long as the other
+// exists. If the other user is being deleted, the next look decides.
 func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free, leaves bool, err error) {
 	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
@@ -126,41 +132,45 @@ func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Wri
 		return false, false, err
 	case !other.IsManaged:
 		return true, false, tx.DeleteAcsUser(ctx, other.AcsUserID)
-	case other.Applied == nil: // it is not there any more
+	// The other user left the system.
+	case other.Applied == nil:
 		return true, false, tx.ForgetAcsUserRef(ctx, other.AcsUserID)
 	}
-	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String()
+	message := "The access system treats the user as the same as acs_user_id " + other.AcsUserID.String()
 	if other.DeletingAt != nil {
 		arg := store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
 		if u.Attempts >= patience {
-			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. It is tried again.")
+			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. The server retries.")
 		}
 		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
 	if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
 		return false, false, err
 	}
-	message += ". Give them different addresses and numbers, or delete one of them."
+	message += ". Give the two users different email addresses and phone numbers, or delete one of them."
 	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
 		Blocked: true, BlockedBy: &other.AcsUserID, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 }
 
-// Failure is why a write came to nothing.
+// Failure describes why a write failed.
 type Failure struct {
 	Message    string
-	ForGood    bool          // it would fail again, until the user is changed
-	Answered   bool          // the system itself has refused it: nothing of it is there, nor will be
-	RetryAfter time.Duration // not before then; 0 where the vendor does not say
+	ForGood    bool          // a retry fails until the user changes
+	Answered   bool          // the system refused the write, so nothing of it is there
+	RetryAfter time.Duration // minimum delay until the retry; 0 if the vendor gives none
 }
 
 const (
-	patience      = 3               // tries in a row until it is told that something keeps happening
-	longestPause  = 5 * time.Minute // between two tries of what fails
-	longestQuiet  = 30 * time.Minute
-	disputeMemory = 2 * longestQuiet // after that a dispute is another one
+	// patience is the number of consecutive failures before the user reports an error.
+	patience = 3
+	// longestPause is the maximum delay between two retries.
+	longestPause = 5 * time.Minute
+	longestQuiet = 30 * time.Minute
+	// disputeMemory is how long disputes count as recurring.
+	disputeMemory = 2 * longestQuiet
 )
 
-// pause is before the next try of what has failed so often.
+// retryPause returns the delay until the next try.
 func pause(u store.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
 
 func pauseAfter(attempts int32) time.Duration {
@@ -179,7 +189,7 @@ func failedTo(w Write) string {
 	return "failed_to_update_on_acs_system"
 }
 
-// RecordFailure notes that a write came to nothing, and says in how long it is tried again.
+// RecordFailure records that a write failed and returns the delay until its retry.
 func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uuid.UUID, w Write, f Failure) (again time.Duration, err error) {
 	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r store.AcsSystem) error {
 		if f.Answered && r.WriteRefused {

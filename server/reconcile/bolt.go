@@ -8,16 +8,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// bolt does the next of what was asked for about the device's bolt. A command is sent once: when nobody knows
-// whether it got through, the device is looked at until it shows that, or until the attempt is given up. A door
-// that opened a second time, minutes later, would be worse than one that did not open.
+// runLockCommand runs the next lock command of the device. It sends a command once. If the outcome
+// is unknown, it polls the device until the device shows the result or the attempt expires. A door
+// that opens a second time minutes later would be worse than one that stays closed.
 func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 	if w.Started {
 		return p.boltShown(ctx, w)
 	}
 	locker, ok := p.adapter.(adapter.Locker)
 	if !ok {
-		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported", "The way to this device cannot move its bolt.")
+		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported", "The adapter of this device cannot lock or unlock it.")
 	}
 	if still, err := p.access.RecordBoltStarted(ctx, p.lease, p.device.ID, w); err != nil || !still {
 		return err
@@ -31,16 +31,18 @@ func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 	case err == nil && state == adapter.Confirmed:
 		return p.access.RecordBoltMoved(ctx, p.lease, p.device.ID, w)
 	case err == nil:
-		return nil // the vendor tells, or the device shows it
+		// The vendor reports the result later, or the device shows it.
+		return nil
 	}
 	return p.boltRefused(ctx, w, err)
 }
 
-// delayTolerance is how far the delay that a device shows may be from the one that it was told: devices keep
-// milliseconds at best.
+// delayTolerance is how far the auto-lock delay of a device may differ from the requested one.
+// Devices store milliseconds at best.
 const delayTolerance = time.Millisecond
 
-// autoLock tells the device whether to lock itself, once, and looks until it shows that.
+// configureAutoLock sends the auto-lock setting to the device once and polls until the device shows
+// it.
 func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	if w.Started {
 		d, err := p.adapter.Device(ctx, p.ref)
@@ -52,7 +54,7 @@ func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	attempt := access.BoltWork{Attempt: w.Attempt}
 	locker, ok := p.adapter.(adapter.AutoLocker)
 	if !ok {
-		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported", "The way to this device cannot configure it.")
+		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported", "The adapter of this device cannot configure auto-lock.")
 	}
 	if still, err := p.access.RecordBoltStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
 		return err
@@ -62,13 +64,14 @@ func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	case err == nil && state == adapter.Confirmed:
 		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
 	case err == nil:
-		return nil // the device shows it
+		// The device shows the result later.
+		return nil
 	}
 	return p.boltRefused(ctx, attempt, err)
 }
 
-// boltRefused records why a command did not get through; those errors are returned that are about the way to the
-// device.
+// recordCommandError records why a command failed. It returns err if it concerns the connection to
+// the device.
 func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) error {
 	e := adapter.AsError(err)
 	if e == nil || ctx.Err() != nil {
@@ -88,7 +91,7 @@ func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) er
 	case adapter.AuthRevoked:
 		failed = fail("account_disconnected", "The vendor refuses the account's credentials. Connect the account again.")
 	case adapter.NotFound:
-		failed = fail("device_removed", "The device is no longer in its vendor account.")
+		failed = fail("device_removed", "The device was removed from its vendor account.")
 	case adapter.NotSupported:
 		return fail("device_type_not_supported", e.Message)
 	default:
@@ -100,16 +103,17 @@ func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) er
 	return err
 }
 
-// boltShown looks whether the bolt is where it was to go.
+// confirmLockCommand records success once the device shows the requested lock state.
 func (p *pass) boltShown(ctx context.Context, w access.BoltWork) error {
 	d, err := p.adapter.Device(ctx, p.ref)
-	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock { // of one that is out of reach it is only known where it was
+	// An offline device only shows its last known state.
+	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock {
 		return err
 	}
 	return p.access.RecordBoltMoved(ctx, p.lease, p.device.ID, w)
 }
 
-// status takes in where the bolt is by now.
+// readStatus records the current state of the device.
 func (p *pass) status(ctx context.Context) error {
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// find has a code in doubt that is to leave be created once more, and notes where it is.
+// find creates a code again whose earlier creation is uncertain and that must be deleted, to learn
+// its reference.
 func (p *pass) find(ctx context.Context, c access.CodeWork) error {
 	if err := p.wait(ctx); err != nil {
 		return err
@@ -18,7 +19,8 @@ func (p *pass) find(ctx context.Context, c access.CodeWork) error {
 	res, err := p.adapter.PutCode(ctx, p.ref, p.spec(c))
 	p.wrote()
 	switch {
-	case res.Ref != "": // also where it is otherwise than it was to be
+	// The reference counts even if the stored code differs.
+	case res.Ref != "":
 		return p.access.RecordFound(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref)})
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err

@@ -13,26 +13,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// How often what a vendor tells of one account is taken in. What comes meanwhile is taken in together: it only says where
-// to look, and a vendor that never stops is to have no more of the server than one that tells now and then.
+// Limits for the events of one account. Events that arrive in between are handled together, because
+// an event only says where to look. A vendor that never stops gets no larger share of the server
+// than a quiet one.
 const (
-	hintsEvery, hintsFirst = 50 * time.Millisecond, 40 // what there is about devices
-	listEvery, listsFirst  = time.Second, 10           // the account as a whole
-	operated, operatedOnce = 100, 500                  // what somebody did at its locks, a second and at once: each is an event
-	resyncIs               = 5                         // lists, as all its devices are read, too
+	// Events about devices.
+	hintsEvery, hintsFirst = 50 * time.Millisecond, 40
+	// Listings of the account.
+	listEvery, listsFirst = time.Second, 10
+	// Lock operations per second, and their burst. Each one becomes an event.
+	operated, operatedOnce = 100, 500
+	// A resync costs as much as this many listings, because it reads all devices.
+	resyncIs = 5
 )
 
-// hints turns what the adapter of an account tells into records and wake-ups.
+// hints turns the events of an account's adapter into records and wake-ups.
 type hints struct {
 	*Adapters
 	account uuid.UUID
 	pace    *rate.Limiter
 	lists   *rate.Limiter
 	doings  *rate.Limiter
-	hurried rate.Sometimes // that there are more of them is logged
+	// hurried limits the log messages about dropped operations.
+	hurried rate.Sometimes
 
-	owed   <-chan time.Time // when the account is to be looked at as a whole
-	resync bool             // with all its devices
+	// owed fires when the account must be listed.
+	owed <-chan time.Time
+	// resync requests a read of all devices as well.
+	resync bool
 }
 
 func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
@@ -41,7 +49,8 @@ func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
 	for {
 		select {
 		case e, open := <-events:
-			if !open { // another instance may be the one that looks
+			// Another instance may run the listing.
+			if !open {
 				if h.owed != nil {
 					h.whole()
 				}
@@ -55,7 +64,7 @@ func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
 	}
 }
 
-// waiting is the event with all that wait behind it.
+// drainPending returns the event and all that are queued behind it.
 func waiting(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
 	batch := []adapter.Event{e}
 	for range cap(events) {
@@ -79,7 +88,7 @@ func (h *hints) wait() {
 	}
 }
 
-// operations are what somebody did at a lock, in the words of package access.
+// operations maps vendor events about lock operations to the kinds of package access.
 var operations = map[adapter.EventKind]access.OperationKind{
 	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
 }
@@ -91,9 +100,10 @@ func (h *hints) take(batch []adapter.Event) {
 		switch {
 		case operation && !h.doings.Allow():
 			h.hurried.Do(func() {
-				h.log.Warn("a vendor tells of more at its locks than people do; what is beyond is not told", "account", h.account)
+				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped", "account", h.account)
 			})
-			h.owe(false) // where the bolts are
+			// List the account to learn the lock states.
+			h.owe(false)
 		case operation:
 			h.operated(e, kind)
 		case e.Kind == adapter.DeviceRemoved:
@@ -101,7 +111,8 @@ func (h *hints) take(batch []adapter.Event) {
 		case e.Kind == adapter.Resync:
 			h.owe(true)
 		case e.Kind == adapter.DeviceListed, e.Kind == adapter.AccountRevoked, e.Kind == adapter.StatusChanged, e.Device == "":
-			h.owe(false) // the list of devices tells
+			// The device list shows the change.
+			h.owe(false)
 		default:
 			refs[string(e.Device)] = true
 		}
@@ -133,7 +144,8 @@ func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
 	}
 }
 
-// owe has the account looked at as a whole as soon as that may be; resync: with all its devices.
+// requestRefresh schedules a listing of the account as soon as the rate limit allows; with resync,
+// all devices are read as well.
 func (h *hints) owe(resync bool) {
 	if h.owed != nil && (h.resync || !resync) {
 		return
@@ -146,7 +158,7 @@ func (h *hints) owe(resync bool) {
 	h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
 }
 
-// whole does what is owed. What fails is owed further.
+// refresh runs the requested listing. If it fails, it is requested again.
 func (h *hints) whole() {
 	resync := h.resync
 	h.owed, h.resync = nil, false
@@ -166,12 +178,13 @@ func (h *hints) do(what func(context.Context) error) error {
 	defer cancel()
 	err := what(ctx)
 	if err != nil {
-		h.log.Warn("what a vendor tells could not be taken in; the account is looked at again", "account", h.account, "error", err)
+		h.log.Warn("failed to handle a vendor event; the server lists the account again", "account", h.account, "error", err)
 	}
 	return err
 }
 
-// left records that a device has left, until it is written down: nothing else would tell of that.
+// recordRemoval records that a device left its account. It retries until it succeeds, because no
+// other event reports a removal.
 func (h *hints) left(e adapter.Event) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -180,7 +193,7 @@ func (h *hints) left(e adapter.Event) {
 		if err == nil {
 			return
 		}
-		h.log.Warn("a device has left its account, which could not be written down; it is repeated", "account", h.account, "error", err)
+		h.log.Warn("failed to record the removal of a device; the server retries", "account", h.account, "error", err)
 		select {
 		case <-h.stop:
 			return

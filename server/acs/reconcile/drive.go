@@ -1,7 +1,10 @@
-// Package drive brings access systems to what package acs says should be on them, as package reconcile does devices. It
-// is level-triggered: a wake-up only says "look at this system". Whoever holds the system's lease reads all that is on
-// it, has acs compare that with what should be, does what is missing, and reports each result. A crash at any point is
-// repaired by looking again. What should be where, and what an answer means for a user, is decided by acs.
+// Package reconcile drives access systems to the desired state that package acs decides, as package
+// server/reconcile does for devices. It is level-triggered: a wake-up only says "look at this
+// system". The holder of a system's lease reads its complete content, receives a plan from acs,
+// runs the missing writes, and reports each outcome. The next look repairs the effects of a crash.
+//
+// Package acs decides the desired state and what an outcome means for a user. This package must not
+// know HTTP or any vendor.
 package reconcile
 
 import (
@@ -22,18 +25,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Opener makes the adapter of an account from its address and credentials.
+// Opener opens the adapter of an account with the account's address and credentials.
 type Opener func(ctx context.Context, account access.Account) (adapter.AccessSystems, error)
 
-// Options of a Driver. The zero value is for production.
+// Options configures a Reconciler. The zero value is for production.
 type Options struct {
-	AccountEvery time.Duration // how often an account's systems are listed and looked at; 0: 1 min
-	SystemEvery  time.Duration // how often a system is looked at, should nobody wake it; 0: 5 min
-	DownAfter    time.Duration // how long a system may fail to answer before that is told; 0: 10 s
-	Log          *slog.Logger
+	// AccountEvery is the interval between two listings of an account's systems. 0 means 1 min.
+	AccountEvery time.Duration
+	// SystemEvery is the interval between two looks at a system without a wake-up. 0 means 5 min.
+	SystemEvery time.Duration
+	// DownAfter is how long a system may fail to answer before it reports an error. 0 means 10 s.
+	DownAfter time.Duration
+	Log       *slog.Logger
 }
 
-// Driver looks after access systems and the accounts that have them.
+// Reconciler reconciles access systems and the accounts that have them.
 type Driver struct {
 	access  *access.Service
 	acs     *acs.Service
@@ -41,32 +47,35 @@ type Driver struct {
 	opt     Options
 	silent  sync.Map // silence → spell
 
-	opening adapter.Flights // of accounts, whose vendors may hang
+	// opening runs one open per account at a time, because a vendor may hang.
+	opening adapter.Flights
 	mu      sync.Mutex
 	open    map[uuid.UUID]*opened // by account
 	closed  bool
 }
 
-// silence is of an account or a system that does not answer, or of a system that answers all but writes.
+// silence identifies an account or a system that does not answer, or with writes a system that
+// refuses only writes.
 type silence struct {
 	id     uuid.UUID
 	writes bool
 }
 
-// spell is from when to when something was silent, as far as is known here: another server may have looked after it since.
+// spell is the observed start and end of a silence. Another server may have handled the key
+// meanwhile.
 type spell struct{ begun, last time.Time }
 
 type opened struct {
 	config  []byte
 	adapter adapter.AccessSystems
-	used    time.Time // when somebody last asked for it
+	used    time.Time // when the adapter was last requested
 }
 
-// unused is after how long an adapter is shut that nobody asks for, and a silence forgotten that nobody hears of: what was looked
-// after here may be with another server by now, or be gone.
+// unused is how long an idle adapter stays open and a silence is remembered. Another server may
+// handle the account by now, or it may have been deleted.
 const unused = 15 * time.Minute
 
-// New makes a Driver; openers are by the name of the adapter.
+// New creates a Reconciler. The keys of openers are adapter names.
 func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Driver {
 	if opt.AccountEvery == 0 {
 		opt.AccountEvery = time.Minute
@@ -83,13 +92,13 @@ func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Optio
 	return &Driver{access: a, acs: s, openers: openers, opt: opt, open: map[uuid.UUID]*opened{}}
 }
 
-// Drives says whether accounts of that adapter are looked after here.
+// Handles reports whether this Reconciler handles accounts of that adapter.
 func (d *Driver) Drives(name string) bool {
 	_, ok := d.openers[name]
 	return ok
 }
 
-// get is the adapter of an account, as its configuration is now.
+// get returns the adapter of an account with the account's current configuration.
 func (d *Driver) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
 	for {
 		a, ok := d.asItIs(account)
@@ -97,7 +106,8 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 			return a, nil
 		}
 		did, err := d.opening.Do(ctx, account.ID, func() (err error) {
-			if a, ok = d.asItIs(account); !ok { // nor was it opened since
+			// Another caller may have opened it since.
+			if a, ok = d.asItIs(account); !ok {
 				a, err = d.opens(ctx, account)
 			}
 			return err
@@ -108,7 +118,7 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 	}
 }
 
-// asItIs is the adapter of an account, if one is open that has its configuration.
+// cached returns the open adapter of an account if its configuration is current.
 func (d *Driver) asItIs(account access.Account) (adapter.AccessSystems, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +130,8 @@ func (d *Driver) asItIs(account access.Account) (adapter.AccessSystems, bool) {
 	return o.adapter, true
 }
 
-// opens makes the adapter of an account, in the place of the one that there is. That may take as long as its vendor likes;
-// those of other accounts do not wait for it.
+// openAdapter opens the adapter of an account and closes the previous one. A slow vendor delays
+// only its own account.
 func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
 	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
@@ -144,7 +154,7 @@ func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.Acc
 	return a, nil
 }
 
-// shut closes the adapters that are meant.
+// shut closes the adapters that meant accepts.
 func (d *Driver) shut(meant func(account uuid.UUID, o *opened) bool) {
 	d.mu.Lock()
 	leave := map[uuid.UUID]*opened{}
@@ -162,7 +172,7 @@ func (d *Driver) shut(meant func(account uuid.UUID, o *opened) bool) {
 	}
 }
 
-// tidy shuts what nobody asks for, and forgets silences that nobody hears of.
+// tidy closes idle adapters and forgets old silences.
 func (d *Driver) tidy() {
 	d.shut(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > unused })
 	d.silent.Range(func(of, s any) bool {
@@ -173,7 +183,7 @@ func (d *Driver) tidy() {
 	})
 }
 
-// Close ends all adapters, also those that are being opened.
+// Close closes all adapters, including those that are being opened.
 func (d *Driver) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -181,7 +191,7 @@ func (d *Driver) Close() {
 	d.shut(func(uuid.UUID, *opened) bool { return true })
 }
 
-// Disconnect has a simulated vendor refuse the credentials of an account.
+// Disconnect makes a simulated vendor refuse the credentials of an account.
 func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
 	kept, err := d.access.GetAccount(ctx, account)
 	if err != nil {
@@ -198,7 +208,7 @@ func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
 	return sim.Disconnect(ctx)
 }
 
-// DrainAccount lists the systems of an account, which has each be looked at.
+// DrainAccount lists and records the systems of an account, which wakes each of them.
 func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error) {
 	if account.Deleted {
 		d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
@@ -211,7 +221,8 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 	if err != nil {
 		return 0, err
 	}
-	held, release := adapter.Hold(ctx) // until they are written down
+	// Hold the memory of the answer until the systems are recorded.
+	held, release := adapter.Hold(ctx)
 	defer release()
 	systems, err := a.Systems(held)
 	switch e := adapter.AsError(err); {
@@ -237,15 +248,17 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 		if err := d.acs.WakeSystems(ctx, lease, account.ID); err != nil {
 			return 0, err
 		}
-	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter: // what is simulated is down only while we stop
-		if wait := d.patience(silence{account.ID, false}); wait > 0 { // it may be restarting
+	// Simulated vendors are down only while the server stops.
+	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter:
+		// The gateway may be restarting.
+		if wait := d.patience(silence{account.ID, false}); wait > 0 {
 			return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
 		}
 		if err := d.access.RecordAccountUnreachable(ctx, lease, account.ID, e.Message); err != nil {
 			return 0, err
 		}
 	default:
-		d.opt.Log.Warn("the account's access systems could not be listed; it is repeated", "account", account.ID, "error", err)
+		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", account.ID, "error", err)
 	}
 	pause := jittered(d.opt.AccountEvery)
 	if e := adapter.AsError(err); e != nil {
@@ -254,7 +267,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 	return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
 }
 
-// patience is how long what does not answer may go on like that before it is told.
+// graceLeft notes a silence and returns how long it may last before it is reported.
 func (d *Driver) patience(of silence) time.Duration {
 	now := time.Now()
 	s := spell{begun: now}
@@ -266,10 +279,10 @@ func (d *Driver) patience(of silence) time.Duration {
 	return d.opt.DownAfter - now.Sub(s.begun)
 }
 
-// jittered keeps what is looked at from being looked at in step.
+// jittered spreads periodic work so that it does not run in step.
 func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) }
 
-// Lane is the kind of work that an engine has to be given.
+// Lane returns the kind of work that a worker.Engine runs.
 func (d *Driver) Lane() worker.Lane { return systemLane{d} }
 
 type systemLane struct{ *Driver }
@@ -285,7 +298,7 @@ func (l systemLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) (
 	return l.acs.DueSystems(ctx, limit, but)
 }
 
-// Owners implements work.Owned.
+// Owners implements worker.Owned.
 func (l systemLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.acs.SystemOwners(ctx, ids)
 }
