@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// sign makes the signatures of Standard Webhooks, version 1: one for each secret, with spaces between. A secret is
-// whsec_ and base64; an empty one signs nothing.
+// sign returns the signatures of Standard Webhooks, version 1: one per secret, separated by spaces.
+// A secret is "whsec_" followed by base64. Empty secrets are skipped.
 func sign(id string, at time.Time, body []byte, secrets ...string) (string, error) {
 	var signatures []string
 	for _, secret := range secrets {
@@ -30,8 +30,8 @@ func sign(id string, at time.Time, body []byte, secrets ...string) (string, erro
 	return strings.Join(signatures, " "), nil
 }
 
-// headers are those of Standard Webhooks, under the name of the standard and that of Svix: receivers look
-// for either.
+// headers returns the headers of Standard Webhooks, under the names of the standard and those of
+// Svix. Receivers look for either.
 func headers(id string, at time.Time, signature string) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"webhook-", "svix-"} {

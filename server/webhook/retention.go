@@ -10,10 +10,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// retentionPause is between two looks at a workspace, or less where the retention is shorter.
+// retentionPause is the maximum interval between two runs for a workspace. A short retention
+// shortens it.
 const retentionPause = time.Hour
 
-// retentionLane removes what was kept long enough, for one workspace at a time.
+// retentionLane deletes expired data, one workspace at a time.
 type retentionLane struct{ *Deliverer }
 
 func (retentionLane) Name() string { return access.RetentionLane }
@@ -48,7 +49,7 @@ func (l retentionLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 		var events, deliveries int64
 		for d := (access.Dropped{More: true}); d.More; {
 			if l.stopping.Load() {
-				return 0, nil // another instance goes on with it
+				return 0, nil // another instance continues
 			}
 			var err error
 			if d, err = l.access.DropOld(ctx, lease, workspace, l.opt.Retention, d.Last); err != nil {
@@ -65,7 +66,7 @@ func (l retentionLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 			sessions, more = sessions+n, left
 		}
 		if events+deliveries+sessions > 0 {
-			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
+			l.opt.Log.Info("removed expired data", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
 		}
 	}
 	return 0, l.access.ScheduleRetention(ctx, workspace, pause)

@@ -20,22 +20,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// TestEvent is the type of the event that Try sends. It is ours, and in no list of events.
+// TestEvent is the type of the event that SendTest sends. No other event has it.
 const TestEvent = "webhook.test"
 
-// Trial is what a test event has come to.
+// TestResult is the result of a test event.
 type Trial struct {
 	EventID uuid.UUID
 	Sent    bool
-	Status  int // of HTTP; 0: there was no answer
+	Status  int // HTTP status; 0: no response
 	Latency time.Duration
-	Excerpt string // how the response's body begins
-	Problem string // why it counts as a failure; empty: it does not
-	Advice  string // what to do about it
+	Excerpt string // beginning of the response body
+	Problem string // why the attempt failed; empty: it succeeded
+	Advice  string // how to fix the problem
 }
 
-// Try sends an event of its own to an endpoint, signed like all, at once and once. It is no delivery: nothing is
-// recorded, and the endpoint is none the better or worse for it.
+// SendTest sends one signed test event to an endpoint immediately and without retries. It records
+// nothing and does not change the endpoint's health.
 func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	now := time.Now().UTC()
 	event := access.Event{ID: uuid.Must(uuid.NewV7()), Type: TestEvent, WorkspaceID: e.WorkspaceID, OccurredAt: now, CreatedAt: now,
@@ -49,29 +49,29 @@ func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	return out
 }
 
-// advice is what a failure can be mended by.
+// advice returns how to fix a failure.
 func advice(status int, cause error) string {
 	switch {
 	case status == 0:
 		return adviceOn(cause)
 	case status/100 == 3:
-		return "Redirects are not followed. Make the webhook with the address that this one redirects to."
+		return "The server does not follow redirects. Create the webhook with the final URL."
 	case status == http.StatusBadRequest, status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return "If the receiver checks signatures, it needs this webhook's secret and the body as it came, before it is parsed; its clock may be 5 minutes off. " +
-			"If something in front of it asks for a login, let this path pass."
+		return "If the receiver checks signatures, it needs this webhook's secret and the raw body, and its clock may be at most 5 minutes off. " +
+			"If a proxy in front of it requires a login, exempt this path."
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return "Nothing takes a POST at this path. A webhook's URL cannot be changed: make another one with the right path."
+		return "This path accepts no POST request. Create another webhook with the right path, because a webhook's URL cannot be changed."
 	case status == http.StatusGone:
-		return "To a real event this answer disables the webhook. Let the endpoint give it only when it is to be given up."
+		return "In response to a real event, 410 Gone disables the webhook. Return it only to stop all deliveries."
 	case status == http.StatusTooManyRequests:
-		return "The receiver asks for fewer requests. Real events are tried again, as late as its Retry-After says."
+		return "The receiver limits its request rate. The server retries real events after the time in Retry-After."
 	case status >= http.StatusInternalServerError:
-		return "The receiver has failed: its own log says why."
+		return "The receiver failed. Check its log for the cause."
 	}
-	return "The receiver has to answer 2xx once it has taken an event."
+	return "The receiver must answer 2xx once it has accepted an event."
 }
 
-// prefixFor is what allows the address that was refused.
+// prefixFor returns the prefix that allows the refused address.
 func prefixFor(cause error) string {
 	if dial, ok := errors.AsType[*net.OpError](cause); ok && dial.Addr != nil {
 		if to, err := netip.ParseAddrPort(dial.Addr.String()); err == nil {
@@ -84,23 +84,23 @@ func prefixFor(cause error) string {
 func adviceOn(cause error) string {
 	switch {
 	case isProhibited(cause):
-		return "Give this command the --allow-webhook-prefix that the server has, or start the server with one, such as --allow-webhook-prefix " + prefixFor(cause) + "."
+		return "Pass the server's --allow-webhook-prefix to this command as well, or start the server with one, such as --allow-webhook-prefix " + prefixFor(cause) + "."
 	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, os.ErrDeadlineExceeded):
-		return "Let the receiver take the event, answer 200, and do its work afterwards. If nothing arrives there at all, a firewall may be in the way."
+		return "Let the receiver accept the event, answer 200, and process it afterwards. If nothing arrives at the receiver, check for a firewall in between."
 	case errors.Is(cause, syscall.ECONNREFUSED):
-		return "Nothing listens there. Start the receiver, and check the host and the port of the webhook's URL."
+		return "No process listens at this address. Start the receiver, and check the host and the port of the webhook's URL."
 	}
 	if _, ok := errors.AsType[*net.DNSError](cause); ok {
-		return "The name is not known to this machine. Check how the host is spelled, and the name servers."
+		return "This machine cannot resolve the host name. Check its spelling and the name servers."
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](cause); ok {
-		return "Give the receiver a certificate for this host that is valid now and from an authority that this machine trusts; SSL_CERT_FILE names further ones."
+		return "Give the receiver a currently valid certificate for this host from an authority that this machine trusts. SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](cause); ok {
-		return "Give the receiver a certificate from an authority that this machine trusts; SSL_CERT_FILE names further ones."
+		return "Give the receiver a certificate from an authority that this machine trusts. SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](cause); ok || errors.Is(cause, http.ErrSchemeMismatch) {
-		return "There is no TLS at this port: make the webhook with http://, or with the port that has it."
+		return "This port does not use TLS. Create the webhook with http:// or with the TLS port."
 	}
 	return "Check the webhook's URL, and whether this machine can reach it."
 }

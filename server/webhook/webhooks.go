@@ -1,10 +1,11 @@
-// Package webhooks turns events into deliveries: it hands the events of a workspace to the webhooks that ask
-// for them, sends each one signed, tries again what failed, and stops sending to endpoints that are gone. It
-// is at work on two kinds of keys: the outbox of a workspace, and an endpoint. So one endpoint that hangs
-// keeps no other waiting. What is delivered at least once may be delivered twice: with the same identifier
+// Package webhook delivers events to webhooks. It fans the events of a workspace out to the
+// matching webhooks, sends each delivery signed, retries failures, and stops sending to disabled
+// endpoints. It works on two kinds of keys, the outbox of a workspace and an endpoint, so a hanging
+// endpoint delays no other. Delivery is at least once: a repeated delivery has the same identifier
 // and the same bytes.
 //
-// Which events there are, and what they carry, is decided by access; the package must not know devices.
+// Package access decides which events exist and what they contain. This package must not know
+// devices.
 package webhook
 
 import (
@@ -22,36 +23,51 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Options of a Deliverer. The zero value is for production.
+// Options configures a Deliverer. The zero value is for production.
 type Options struct {
-	AllowPrefixes  []netip.Prefix  // addresses that are sent to although they are not public
-	Timeout        time.Duration   // how long an endpoint may take to answer; 0: 15 s
-	Schedule       []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
-	ProbePause     time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
-	DisableAfter   time.Duration   // how long an endpoint may do nothing but fail; 0: five days
-	Turn           time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
-	Glance         time.Duration   // how often a busy endpoint is read again, and looked at for what other instances have made due; 0: 1 s
-	AuditRetention time.Duration   // how long entries of the audit log are kept; 0: for ever
-	Retention      time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
-	Log            *slog.Logger
+	// AllowPrefixes lists addresses that may receive events although they are not public.
+	AllowPrefixes []netip.Prefix
+	// Timeout is the maximum time until an endpoint has answered. 0 means 15 s.
+	Timeout time.Duration
+	// Schedule lists the pauses between attempts. nil means those of spec/contract.md section 7.
+	Schedule []time.Duration
+	// ProbePause is the first pause of a failing endpoint. It grows up to 60 times. 0 means 1 s.
+	ProbePause time.Duration
+	// DisableAfter is how long an endpoint may fail without a success before it is disabled. 0
+	// means five days.
+	DisableAfter time.Duration
+	// Quantum is how long a busy endpoint keeps its slot before others get it. 0 means five
+	// minutes.
+	Turn time.Duration
+	// PollInterval is how often a busy endpoint and its due deliveries are read again, since other
+	// instances may change them. 0 means 1 s.
+	Glance time.Duration
+	// AuditRetention is how long entries of the audit log are kept. 0 means forever.
+	AuditRetention time.Duration
+	// Retention is how long events and finished deliveries are kept. 0 means forever.
+	Retention time.Duration
+	Log       *slog.Logger
 
-	// Observe is told of each attempt: delivered, retry, given_up or gone, and how long it took. nil: nobody.
+	// Observe receives the outcome and duration of each attempt. The outcome is delivered, retry,
+	// given_up, or gone. nil disables it.
 	Observe func(outcome string, took time.Duration)
 }
 
-// Deliverer brings events to webhooks.
+// Deliverer delivers events to webhooks.
 type Deliverer struct {
 	access   *access.Service
 	client   *http.Client
 	opt      Options
 	stopping atomic.Bool
 	loads    *loads
-	more     atomic.Int64 // requests in the air beyond the first ones to each endpoint
-	turns    sync.Map     // workspace → uuid.UUID: the account that had the last turn, while there is more to hand out
-	news     sync.Map     // webhook → chan struct{}: something has become due while it is at work in this process
+	more     atomic.Int64 // requests in flight beyond the guaranteed ones of each endpoint
+	// turns maps a workspace to the account whose events were fanned out last, while more are due.
+	turns sync.Map
+	// news maps a webhook to a channel that signals new deliveries during its run in this process.
+	news sync.Map
 }
 
-// New makes a Deliverer.
+// New creates a Deliverer.
 func New(a *access.Service, opt Options) *Deliverer {
 	if opt.Timeout == 0 {
 		opt.Timeout = 15 * time.Second
@@ -80,12 +96,12 @@ func New(a *access.Service, opt Options) *Deliverer {
 	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes, nil), opt: opt, loads: newLoads()}
 }
 
-// Lanes are the kinds of work that an engine has to be given.
+// Lanes returns the kinds of work that a worker.Engine runs.
 func (d *Deliverer) Lanes() []worker.Lane {
 	return []worker.Lane{outboxLane{d}, endpointLane{d}, retentionLane{d}, &partitionLane{Deliverer: d}}
 }
 
-// Quiesce begins nothing new from now on, so that an engine has an end of the work in hand to wait for.
+// Quiesce starts no new work from now on, so that an engine can wait for the work in progress.
 func (d *Deliverer) Quiesce() { d.stopping.Store(true) }
 
 type endpointLane struct{ *Deliverer }
@@ -105,14 +121,14 @@ func (l endpointLane) Sweep(ctx context.Context, limit int32, but worker.Crowds)
 	return ids, err
 }
 
-// Owners implements work.Owned.
+// Owners implements worker.Owned.
 func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	owners, prompt, err := l.access.WebhookOwners(ctx, ids)
 	l.loads.known(prompt)
 	return owners, err
 }
 
-// Doubts implements work.Doubting.
+// Suspect implements worker.Suspectable.
 func (l endpointLane) Doubts(id uuid.UUID) bool { return !l.loads.prompt(id) }
 
 func (l endpointLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
