@@ -21,7 +21,9 @@ func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
 		{"user_id":"u2","full_name":"Robin Hale","email":"robin@example.com","phone":"+1555","starts_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z","suspended":true,"group_ids":["g1"]}],
 		"groups":[{"group_id":"g1","name":"Everyone","entrance_ids":["e1"]}],"entrances":[{"entrance_id":"e1","name":"Door"}]}`, h.jane.ID)
 	said := truth
-	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, said) }))
+	vendor := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, said) }),
+	)
 	t.Cleanup(vendor.Close)
 	cloud := accesscloud.New(accesscloud.Config{BaseURL: vendor.URL})
 	t.Cleanup(func() { cloud.Close() })
@@ -53,7 +55,8 @@ func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
 		said = truth
 		record("the truth after " + twist)
 		var groups []string
-		if err := h.db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1 and deleting_at is null", h.jane.ID).Scan(&groups); err != nil || len(groups) != 1 {
+		if err := h.db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1 and deleting_at is null", h.jane.ID).Scan(&groups); err != nil ||
+			len(groups) != 1 {
 			t.Errorf("after %s she is to be in %v: %v", twist, groups, err)
 		}
 	}
@@ -64,8 +67,15 @@ func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
 
 func foundUsers(c adapter.SystemContent) (all []acs.FoundUser) {
 	for _, u := range c.Users {
-		all = append(all, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{FullName: u.FullName, Email: u.Email, Phone: u.Phone, StartsAt: u.StartsAt, EndsAt: u.EndsAt,
-			Suspended: u.Suspended, Groups: u.Groups}})
+		all = append(all, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{
+			FullName:  u.FullName,
+			Email:     u.Email,
+			Phone:     u.Phone,
+			StartsAt:  u.StartsAt,
+			EndsAt:    u.EndsAt,
+			Suspended: u.Suspended,
+			Groups:    u.Groups,
+		}})
 	}
 	return all
 }

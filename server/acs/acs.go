@@ -75,8 +75,12 @@ func CheckPhone(number string) *access.Error {
 func asError(err error) (*access.Error, bool) { return errors.AsType[*access.Error](err) }
 
 func notFound(kind, field string, id any) *access.Error {
-	return &access.Error{Kind: access.NotFound, Type: kind + "_not_found", Data: map[string]any{field: id},
-		Message: "There is no " + kind + " with this " + field + "."}
+	return &access.Error{
+		Kind:    access.NotFound,
+		Type:    kind + "_not_found",
+		Data:    map[string]any{field: id},
+		Message: "There is no " + kind + " with this " + field + ".",
+	}
 }
 
 func text(s *string) string {

@@ -12,7 +12,8 @@ func (h *house) robin() acs.FoundUser {
 	h.Helper()
 	robin := acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}}
 	h.look(append(h.users, robin))
-	i, err := h.s.CreateIdentity(h.Context(), h.p, acs.NewIdentity{Email: "robin@example.com", SystemIDs: []string{h.system.String()}})
+	i, err := h.s.CreateIdentity(h.Context(), h.p,
+		acs.NewIdentity{Email: "robin@example.com", SystemIDs: []string{h.system.String()}})
 	if err != nil || len(i.UserIDs) != 1 {
 		h.Fatal(i, err)
 	}
@@ -23,7 +24,11 @@ func (h *house) robin() acs.FoundUser {
 // deletes checks that somebody is to be taken from the system, and nobody else.
 func (h *house) deletes(ref, after string) {
 	h.Helper()
-	if todo := h.look(append(h.users, acs.FoundUser{Ref: ref, Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}})); len(todo) != 1 || !todo[0].Delete || todo[0].Ref != ref {
+	if todo := h.look(append(h.users, acs.FoundUser{Ref: ref, Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}})); len(
+		todo,
+	) != 1 ||
+		!todo[0].Delete ||
+		todo[0].Ref != ref {
 		h.Errorf("after %s there is to do: %+v", after, todo)
 	}
 }

@@ -10,7 +10,16 @@ import (
 
 // compare records the observed state of a managed user. It returns the write that the user needs,
 // or the delay until one is due.
-func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups refs, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) compare(
+	ctx context.Context,
+	tx store.Tx,
+	system store.AcsSystem,
+	u store.AcsUser,
+	f FoundUser,
+	found bool,
+	groups refs,
+	now time.Time,
+) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
 		if wait := s.onItsWay(u, now); wait > 0 {
 			return nil, wait, nil
@@ -28,8 +37,14 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 		return s.missing(ctx, tx, u, now)
 	}
 	asDesired := u.DeletingAt == nil && desired(u).equal(f.Profile)
-	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) || asDesired && (u.WrittenGen != u.DesiredGen || u.ErrorCode != nil) {
-		err := tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: u.AcsUserID, VendorRef: &f.Ref, Applied: mustJSON(f.Profile), AsDesired: asDesired})
+	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) ||
+		asDesired && (u.WrittenGen != u.DesiredGen || u.ErrorCode != nil) {
+		err := tx.AcsUserFound(ctx, store.AcsUserFoundParams{
+			AcsUserID: u.AcsUserID,
+			VendorRef: &f.Ref,
+			Applied:   mustJSON(f.Profile),
+			AsDesired: asDesired,
+		})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -42,12 +57,25 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 			return nil, 0, err
 		}
 	}
-	w := &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Ref: f.Ref, Delete: u.DeletingAt != nil, Profile: desired(u), Less: desired(u).less(f.Profile), Tries: u.Attempts}
+	w := &Write{
+		UserID:  u.AcsUserID,
+		Gen:     u.DesiredGen,
+		Ref:     f.Ref,
+		Delete:  u.DeletingAt != nil,
+		Profile: desired(u),
+		Less:    desired(u).less(f.Profile),
+		Tries:   u.Attempts,
+	}
 	return s.inTurn(u, w, now)
 }
 
 // compareMissing is compare for a user that should be on the system but is not.
-func (s *Service) missing(ctx context.Context, tx store.Tx, u store.AcsUser, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) missing(
+	ctx context.Context,
+	tx store.Tx,
+	u store.AcsUser,
+	now time.Time,
+) (*Write, time.Duration, error) {
 	if u.Applied != nil {
 		// No change was requested meanwhile, so an administrator deleted the user at the system.
 		deleted := u.WrittenGen == u.DesiredGen
@@ -81,7 +109,13 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups 
 	if !slices.ContainsFunc(u.GroupRefs, gone) {
 		return false, nil
 	}
-	*u, err = tx.AcsUserLeavesGroups(ctx, store.AcsUserLeavesGroupsParams{AcsUserID: u.AcsUserID, GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone)})
+	*u, err = tx.AcsUserLeavesGroups(
+		ctx,
+		store.AcsUserLeavesGroupsParams{
+			AcsUserID: u.AcsUserID,
+			GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone),
+		},
+	)
 	return true, err
 }
 
@@ -93,12 +127,19 @@ func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) 
 		u.Disputes = 0
 	}
 	u.Disputes, u.DisputedAt = u.Disputes+1, &now
-	arg := store.AcsUserDisputedParams{AcsUserID: u.AcsUserID, Disputes: u.Disputes, DisputedAt: &now, NextAttemptAt: u.NextAttemptAt}
+	arg := store.AcsUserDisputedParams{
+		AcsUserID:     u.AcsUserID,
+		Disputes:      u.Disputes,
+		DisputedAt:    &now,
+		NextAttemptAt: u.NextAttemptAt,
+	}
 	if u.Disputes >= patience {
 		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
-		arg.ErrorMessage = new("The user at the access system keeps differing from what the server writes. Check whether another administrator or program changes it. The server repairs the user from time to time.")
+		arg.ErrorMessage = new(
+			"The user at the access system keeps differing from what the server writes. Check whether another administrator or program changes it. The server repairs the user from time to time.",
+		)
 	}
 	return tx.AcsUserDisputed(ctx, arg)
 }

@@ -38,7 +38,14 @@ func (f *FoundUser) tidy() {
 
 // RecordContent records the complete observed content of a system. It returns the writes to run in
 // this order, and the delay until more are due; 0 means that none are planned.
-func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
+func (s *Service) RecordContent(
+	ctx context.Context,
+	h access.Holder,
+	id uuid.UUID,
+	users []FoundUser,
+	groups []FoundGroup,
+	entrances []FoundEntrance,
+) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
 		// A user without a usable reference cannot be addressed.
@@ -115,7 +122,14 @@ func sooner(a, b time.Duration) time.Duration {
 
 // recordUnmatched stores users that other programs or administrators created. It returns the
 // deletions of unwanted users, and the delay until more are due.
-func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
+func (s *Service) recordOthers(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	rows []store.AcsUser,
+	others []FoundUser,
+	now time.Time,
+) (strays []Write, later time.Duration, err error) {
 	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
 	if err != nil {
 		return nil, 0, err
@@ -128,10 +142,16 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 		} else if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
 			later = sooner(later, wait)
 		} else {
-			strays = append(strays, Write{UserID: user, Ref: f.Ref, Delete: true, Stray: true})
+			strays = append(strays, Write{
+				UserID: user,
+				Ref:    f.Ref,
+				Delete: true,
+				Stray:  true,
+			})
 		}
 	}
-	return strays, later, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
+	return strays, later, store.Each(ctx, tx, fresh,
+		func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
 }
 
 // recordUnmanaged records changes to unmanaged users. Their removal causes no event.
@@ -145,9 +165,18 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 		case !found:
 			gone = append(gone, u.AcsUserID)
 		case has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref):
-			changed = append(changed, store.UnmanagedAcsUserFoundParams{AcsUserID: u.AcsUserID, FullName: f.FullName, EmailAddress: nonEmpty(f.Email),
-				PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended, GroupRefs: append([]string{}, f.Groups...),
-				Applied: mustJSON(f.Profile), VendorRef: &f.Ref})
+			changed = append(changed, store.UnmanagedAcsUserFoundParams{
+				AcsUserID:    u.AcsUserID,
+				FullName:     f.FullName,
+				EmailAddress: nonEmpty(f.Email),
+				PhoneNumber:  nonEmpty(f.Phone),
+				StartsAt:     f.StartsAt,
+				EndsAt:       f.EndsAt,
+				IsSuspended:  f.Suspended,
+				GroupRefs:    append([]string{}, f.Groups...),
+				Applied:      mustJSON(f.Profile),
+				VendorRef:    &f.Ref,
+			})
 		}
 	}
 	if gone != nil {
@@ -161,8 +190,19 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 }
 
 func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
-	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
-		EmailAddress: nonEmpty(f.Email), PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended,
-		GroupRefs: append([]string{}, f.Groups...), VendorRef: &f.Ref, Applied: mustJSON(f.Profile)})
+	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{
+		AcsUserID:    access.NewID(),
+		WorkspaceID:  r.WorkspaceID,
+		AcsSystemID:  r.AcsSystemID,
+		FullName:     f.FullName,
+		EmailAddress: nonEmpty(f.Email),
+		PhoneNumber:  nonEmpty(f.Phone),
+		StartsAt:     f.StartsAt,
+		EndsAt:       f.EndsAt,
+		IsSuspended:  f.Suspended,
+		GroupRefs:    append([]string{}, f.Groups...),
+		VendorRef:    &f.Ref,
+		Applied:      mustJSON(f.Profile),
+	})
 	return err
 }

@@ -20,13 +20,17 @@ func TestContentOfALargeSystem(t *testing.T) {
 	var groups []acs.FoundGroup
 	var entrances []acs.FoundEntrance
 	for i := range many {
-		users = append(users, acs.FoundUser{Ref: fmt.Sprint("u", i), Profile: acs.Profile{FullName: fmt.Sprint("Person ", i)}})
-		groups = append(groups, acs.FoundGroup{Ref: fmt.Sprint("g", i), Name: "Staff", Entrances: []string{"e0", fmt.Sprint("e", i)}})
+		users = append(users,
+			acs.FoundUser{Ref: fmt.Sprint("u", i), Profile: acs.Profile{FullName: fmt.Sprint("Person ", i)}})
+		groups = append(groups,
+			acs.FoundGroup{Ref: fmt.Sprint("g", i), Name: "Staff", Entrances: []string{"e0", fmt.Sprint("e", i)}})
 		entrances = append(entrances, acs.FoundEntrance{Ref: fmt.Sprint("e", i), Name: "A door"})
 	}
 	record := func() {
 		t.Helper()
-		if todo, later, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), users, groups, entrances); err != nil || len(todo) > 0 || later > 0 {
+		if todo, later, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), users, groups, entrances); err != nil ||
+			len(todo) > 0 ||
+			later > 0 {
 			t.Fatalf("there is %v to do, in %s: %v", todo, later, err)
 		}
 	}
@@ -65,7 +69,8 @@ func TestContentOfALargeSystem(t *testing.T) {
 			t.Errorf("%s is there: %t, and was written again: %t", ref, there, is != was)
 		}
 	}
-	list, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{Unmanaged: true, Search: "Another name"}, access.Page{Limit: 10})
+	list, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{Unmanaged: true, Search: "Another name"},
+		access.Page{Limit: 10})
 	if err != nil || len(list) != 1 {
 		t.Errorf("of the changed one: %v %v", list, err)
 	}

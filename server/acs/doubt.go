@@ -15,7 +15,8 @@ import (
 // system itself. The system counts as removed only if that look does not find it either.
 func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
 	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
-		err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+		err := tx.SetAcsSystemUnlisted(ctx,
+			store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
 			return err
 		}
@@ -26,7 +27,11 @@ func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) 
 // RecordAbsent notes that a look did not find a system. A system that the account's list has not
 // shown for the grace period either is removed with its users. It reports whether the list shows
 // the system, and otherwise when to look again; 0 means that the system was removed.
-func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUID) (listed bool, again time.Duration, err error) {
+func (s *Service) RecordAbsent(
+	ctx context.Context,
+	h access.Holder,
+	id uuid.UUID,
+) (listed bool, again time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
@@ -37,7 +42,8 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 			if since == r.UnlistedAt {
 				return nil
 			}
-			return tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+			return tx.SetAcsSystemUnlisted(ctx,
+				store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		}
 		again = 0
 		return s.endSystem(ctx, tx, r)
@@ -47,7 +53,13 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 
 // RecordUnreachable records that a system does not answer, or with writes that it refuses writes
 // only. The first failure emits an event.
-func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
+func (s *Service) RecordUnreachable(
+	ctx context.Context,
+	h access.Holder,
+	id uuid.UUID,
+	message string,
+	writes bool,
+) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
 		// What the system shows after an outage starts a new grace period.
 		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) {
@@ -55,10 +67,12 @@ func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uui
 				return err
 			}
 		}
-		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil || r.ErrorMessage != nil {
+		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil ||
+			r.ErrorMessage != nil {
 			return err
 		}
-		err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
+		err := tx.SetAcsSystemError(ctx,
+			store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
 		if err != nil {
 			return err
 		}
@@ -80,13 +94,21 @@ func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) e
 // emptyGraceLeft returns for how long the observed content must be ignored; 0 means that it counts.
 // It is suspect if all users or a group in use disappear together. Systems are empty for a moment
 // after a restart or rename things, and acting on that would lose the desired state.
-func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, users []FoundUser, groups []FoundGroup) (time.Duration, error) {
+func (s *Service) doubted(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	rows []store.AcsUser,
+	users []FoundUser,
+	groups []FoundGroup,
+) (time.Duration, error) {
 	now := s.access.Now()
 	there := refs{}
 	for _, g := range groups {
 		there[g.Ref] = true
 	}
-	emptied := len(users) == 0 && slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
+	emptied := len(users) == 0 &&
+		slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
 		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
 			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) && slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})

@@ -39,7 +39,8 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 		seen, fresh := map[string]bool{}, 0
 		found := slices.DeleteFunc(slices.Clone(found), func(f FoundSystem) bool {
 			_, ok := known[f.Ref]
-			if seen[f.Ref] || !keepable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
+			if seen[f.Ref] || !keepable(f.Ref) ||
+				!ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
 				return true
 			}
 			if seen[f.Ref] = true; !ok {
@@ -79,13 +80,27 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 	return nil
 }
 
-func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundSystem, r store.AcsSystem, known bool) (_ store.AcsSystem, err error) {
+func (s *Service) recordSystem(
+	ctx context.Context,
+	tx store.Tx,
+	a store.ConnectedAccount,
+	f FoundSystem,
+	r store.AcsSystem,
+	known bool,
+) (_ store.AcsSystem, err error) {
 	name, zone := access.Storable(f.Name), nonEmpty(access.Storable(f.TimeZone))
 	if known {
-		err = tx.UpdateAcsSystem(ctx, store.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
+		err = tx.UpdateAcsSystem(ctx,
+			store.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
 	} else {
-		r, err = tx.InsertAcsSystem(ctx, store.InsertAcsSystemParams{AcsSystemID: access.NewID(), WorkspaceID: a.WorkspaceID,
-			ConnectedAccountID: a.ConnectedAccountID, VendorRef: f.Ref, Name: name, TimeZone: zone})
+		r, err = tx.InsertAcsSystem(ctx, store.InsertAcsSystemParams{
+			AcsSystemID:        access.NewID(),
+			WorkspaceID:        a.WorkspaceID,
+			ConnectedAccountID: a.ConnectedAccountID,
+			VendorRef:          f.Ref,
+			Name:               name,
+			TimeZone:           zone,
+		})
 	}
 	if err != nil {
 		return r, err
@@ -104,14 +119,23 @@ func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.Connect
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.AcsSystem, message string) error {
 	errors := []any{}
 	if message != "" {
-		errors = append(errors, map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
+		errors = append(errors,
+			map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
 	}
-	return s.access.Emit(ctx, tx, "acs_system.disconnected", r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID,
-		"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}})
+	return s.access.Emit(
+		ctx,
+		tx,
+		"acs_system.disconnected",
+		r.WorkspaceID,
+		r.ConnectedAccountID,
+		map[string]any{"acs_system_id": r.AcsSystemID,
+			"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}},
+	)
 }
 
 func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
-	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
+	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
+		map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
 // endSystem removes a system and its content. The caller must hold the system's lock.
@@ -173,7 +197,13 @@ type FoundGroup struct {
 type FoundEntrance struct{ Ref, Name string }
 
 // recordGroupsAndEntrances records the groups and entrances of a system.
-func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
+func (s *Service) recordParts(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	groups []FoundGroup,
+	entrances []FoundEntrance,
+) error {
 	if err := s.recordEntrances(ctx, tx, r, entrances); err != nil {
 		return err
 	}
@@ -182,29 +212,47 @@ func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSyste
 	for _, g := range groups {
 		if keepable(g.Ref) {
 			refs = append(refs, g.Ref)
-			puts = append(puts, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
-				VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: refsOf(g.Entrances)})
+			puts = append(puts, store.PutAcsAccessGroupParams{
+				AcsAccessGroupID: access.NewID(),
+				WorkspaceID:      r.WorkspaceID,
+				AcsSystemID:      r.AcsSystemID,
+				VendorRef:        g.Ref,
+				Name:             access.Storable(g.Name),
+				EntranceRefs:     refsOf(g.Entrances),
+			})
 		}
 	}
-	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
+	err := store.Each(ctx, tx, puts,
+		func(tx store.Tx, put store.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
 	if err != nil {
 		return err
 	}
-	gone, err := tx.DeleteOtherAcsAccessGroups(ctx, store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	gone, err := tx.DeleteOtherAcsAccessGroups(ctx,
+		store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
 	return s.emitParts(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", gone)
 }
 
-func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsSystem, entrances []FoundEntrance) error {
+func (s *Service) recordEntrances(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	entrances []FoundEntrance,
+) error {
 	refs := []string{}
 	var puts []store.PutAcsEntranceParams
 	for _, e := range entrances {
 		if keepable(e.Ref) {
 			refs = append(refs, e.Ref)
-			puts = append(puts, store.PutAcsEntranceParams{AcsEntranceID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
-				VendorRef: e.Ref, Name: access.Storable(e.Name)})
+			puts = append(puts, store.PutAcsEntranceParams{
+				AcsEntranceID: access.NewID(),
+				WorkspaceID:   r.WorkspaceID,
+				AcsSystemID:   r.AcsSystemID,
+				VendorRef:     e.Ref,
+				Name:          access.Storable(e.Name),
+			})
 		}
 	}
 	var added []uuid.UUID
@@ -224,14 +272,22 @@ func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsS
 	if err := s.emitParts(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", added); err != nil {
 		return err
 	}
-	gone, err := tx.DeleteOtherAcsEntrances(ctx, store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	gone, err := tx.DeleteOtherAcsEntrances(ctx,
+		store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
 	return s.emitParts(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", gone)
 }
 
-func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, ids []uuid.UUID) error {
+func (s *Service) emitParts(
+	ctx context.Context,
+	tx store.Tx,
+	event string,
+	r store.AcsSystem,
+	field string,
+	ids []uuid.UUID,
+) error {
 	return s.access.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
 		return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
 	})
@@ -284,7 +340,13 @@ func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error
 	if err != nil {
 		return Driven{}, fmt.Errorf("read the access system %s: %w", id, err)
 	}
-	return Driven{ID: id, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Removed: r.RemovedAt != nil, Seq: r.WakeSeq}, nil
+	return Driven{
+		ID:        id,
+		AccountID: r.ConnectedAccountID,
+		Ref:       r.VendorRef,
+		Removed:   r.RemovedAt != nil,
+		Seq:       r.WakeSeq,
+	}, nil
 }
 
 // UsersOnSystem returns the number of users that are on a system or should be.
@@ -310,7 +372,12 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 
 // DueSystems lists due systems that no instance has leased.
 func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{
+		MaxRows:       limit,
+		ButAccounts:   but.Narrow,
+		ButWorkspaces: but.Wide,
+		ButMakers:     but.Makers,
+	})
 }
 
 // SystemOwners returns the accounts, workspaces, and workspace creators of systems.
@@ -349,7 +416,13 @@ func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid
 }
 
 // onSystem runs f on a locked system on behalf of the lease holder. It skips a removed system.
-func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
+func (s *Service) onSystem(
+	ctx context.Context,
+	h access.Holder,
+	id uuid.UUID,
+	what string,
+	f func(store.Tx, store.AcsSystem) error,
+) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

@@ -23,7 +23,8 @@ const (
 // and the list that omits the user may be incomplete. A user that was adopted is recognized by its
 // reference until the time until.
 func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now, until time.Time) error {
-	err := tx.ForgetAcsUsersGone(ctx, store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
+	err := tx.ForgetAcsUsersGone(ctx,
+		store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,14 @@ func (p Profile) who() []byte {
 // findUnwanted finds unmatched users on a system that must not be there: late arrivals of deleted
 // users, duplicates of existing users, and users with a tombstone. It maps their vendor references
 // to the user they belong to.
-func nobodyWants(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (map[string]uuid.UUID, error) {
+func nobodyWants(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	rows []store.AcsUser,
+	others []FoundUser,
+	now time.Time,
+) (map[string]uuid.UUID, error) {
 	if len(others) == 0 {
 		return nil, nil
 	}

@@ -27,11 +27,25 @@ type Entrance struct {
 }
 
 func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
-	return Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+	return Group{
+		ID:          r.AcsAccessGroupID,
+		WorkspaceID: r.WorkspaceID,
+		SystemID:    r.AcsSystemID,
+		AccountID:   account,
+		Name:        r.Name,
+		CreatedAt:   r.CreatedAt,
+	}
 }
 
 func toEntrance(r store.AcsEntrance, account uuid.UUID) Entrance {
-	return Entrance{ID: r.AcsEntranceID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+	return Entrance{
+		ID:          r.AcsEntranceID,
+		WorkspaceID: r.WorkspaceID,
+		SystemID:    r.AcsSystemID,
+		AccountID:   account,
+		Name:        r.Name,
+		CreatedAt:   r.CreatedAt,
+	}
 }
 
 func groupNotFound(id any) *access.Error {
@@ -44,7 +58,12 @@ func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (
 	return toGroup(r, account), err
 }
 
-func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id string) (store.AcsAccessGroup, uuid.UUID, error) {
+func getGroup(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	id string,
+) (store.AcsAccessGroup, uuid.UUID, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return store.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
@@ -77,7 +96,14 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 	}
 	out := make([]Group, len(rows))
 	for i, r := range rows {
-		out[i] = Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: r.ConnectedAccountID, Name: r.Name, CreatedAt: r.CreatedAt}
+		out[i] = Group{
+			ID:          r.AcsAccessGroupID,
+			WorkspaceID: r.WorkspaceID,
+			SystemID:    r.AcsSystemID,
+			AccountID:   r.ConnectedAccountID,
+			Name:        r.Name,
+			CreatedAt:   r.CreatedAt,
+		}
 	}
 	return out, nil
 }
@@ -107,9 +133,21 @@ type EntranceFilter struct {
 }
 
 // ListEntrances lists entrances, oldest first, and reports whether more follow the page.
-func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f EntranceFilter, page access.Page) ([]Entrance, bool, error) {
-	arg := store.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+func (s *Service) ListEntrances(
+	ctx context.Context,
+	p access.Principal,
+	f EntranceFilter,
+	page access.Page,
+) ([]Entrance, bool, error) {
+	arg := store.FindAcsEntrancesParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: nonEmpty(f.CustomerKey),
+		Search:      nonEmpty(f.Search),
+		Ids:         identifiers(f.IDs),
+	}
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
 		return nil, false, nil
 	}
@@ -132,8 +170,11 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.ListAcsEntrancesOfGroups(ctx, store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
-		GroupRefs: r.AcsUser.GroupRefs})
+	rows, err := s.db.ListAcsEntrancesOfGroups(
+		ctx,
+		store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+			GroupRefs: r.AcsUser.GroupRefs},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)
 	}

@@ -61,8 +61,14 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 }
 
 func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (store.UserIdentity, error) {
-	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{UserIdentityID: access.NewID(), WorkspaceID: workspace,
-		UserIdentityKey: nonEmpty(n.Key), EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), FullName: nonEmpty(n.FullName)})
+	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{
+		UserIdentityID:  access.NewID(),
+		WorkspaceID:     workspace,
+		UserIdentityKey: nonEmpty(n.Key),
+		EmailAddress:    nonEmpty(n.Email),
+		PhoneNumber:     nonEmpty(n.Phone),
+		FullName:        nonEmpty(n.FullName),
+	})
 }
 
 // identityConflict converts the violation of a unique index to an error that says what to do.
@@ -76,9 +82,14 @@ func taken(err error, key, email, phone *string) error {
 		{"user_identities_phone", "phone_number", phone},
 	} {
 		if store.Violates(err, unique.index) {
-			return &access.Error{Kind: access.Conflict, Type: "user_identity_already_exists", Field: unique.field,
-				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.", unique.field),
-				Data:    map[string]any{unique.field: text(unique.value)}}
+			return &access.Error{
+				Kind:  access.Conflict,
+				Type:  "user_identity_already_exists",
+				Field: unique.field,
+				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.",
+					unique.field),
+				Data: map[string]any{unique.field: text(unique.value)},
+			}
 		}
 	}
 	if _, known := asError(err); err != nil && !known {
@@ -107,7 +118,12 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 	return describeOne(ctx, s.db.Queries, r)
 }
 
-func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id, key string) (r store.UserIdentity, err error) {
+func findIdentity(
+	ctx context.Context,
+	q *store.Queries,
+	p access.Principal,
+	id, key string,
+) (r store.UserIdentity, err error) {
 	if (id == "") == (key == "") {
 		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
@@ -159,12 +175,23 @@ type IdentityFilter struct {
 
 // ListIdentities lists identities, oldest first, and reports whether more follow the page. It fails
 // with Invalid.
-func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f IdentityFilter, page access.Page) ([]Identity, bool, error) {
+func (s *Service) ListIdentities(
+	ctx context.Context,
+	p access.Principal,
+	f IdentityFilter,
+	page access.Page,
+) ([]Identity, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+	arg := store.FindUserIdentitiesParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		Search:      nonEmpty(f.Search),
+		Ids:         identifiers(f.IDs),
+	}
 	if p.Kind == access.EndUser {
 		arg.Session = &p.CredentialID
 	}
@@ -206,15 +233,21 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.LockUserIdentity(ctx, store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err := tx.LockUserIdentity(ctx,
+			store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{UserIdentityID: parsed, UserIdentityKey: c.Key.on(r.UserIdentityKey),
-			EmailAddress: c.Email.on(r.EmailAddress), PhoneNumber: c.Phone.on(r.PhoneNumber), FullName: c.FullName.on(r.FullName)})
+		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{
+			UserIdentityID:  parsed,
+			UserIdentityKey: c.Key.on(r.UserIdentityKey),
+			EmailAddress:    c.Email.on(r.EmailAddress),
+			PhoneNumber:     c.Phone.on(r.PhoneNumber),
+			FullName:        c.FullName.on(r.FullName),
+		})
 	})
 	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
 }
@@ -228,7 +261,12 @@ func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (I
 }
 
 // describe adds to identities what their users show: errors and warnings.
-func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows []store.UserIdentity) ([]Identity, error) {
+func describe(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	rows []store.UserIdentity,
+) ([]Identity, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.UserIdentityID
@@ -243,16 +281,34 @@ func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows [
 	}
 	out := make([]Identity, len(rows))
 	for i, r := range rows {
-		d := Identity{ID: r.UserIdentityID, WorkspaceID: r.WorkspaceID, Key: r.UserIdentityKey, Email: r.EmailAddress, Phone: r.PhoneNumber,
-			FullName: r.FullName, CreatedAt: r.CreatedAt}
+		d := Identity{
+			ID:          r.UserIdentityID,
+			WorkspaceID: r.WorkspaceID,
+			Key:         r.UserIdentityKey,
+			Email:       r.EmailAddress,
+			Phone:       r.PhoneNumber,
+			FullName:    r.FullName,
+			CreatedAt:   r.CreatedAt,
+		}
 		for _, u := range of[r.UserIdentityID] {
 			d.UserIDs = append(d.UserIDs, u.AcsUserID)
 			if u.ErrorCode != nil {
-				d.Errors = append(d.Errors, Problem{Code: "issue_with_acs_user", Message: text(u.ErrorMessage), At: *u.ErrorAt, SystemID: u.AcsSystemID, UserID: u.AcsUserID})
+				d.Errors = append(d.Errors, Problem{
+					Code:     "issue_with_acs_user",
+					Message:  text(u.ErrorMessage),
+					At:       *u.ErrorAt,
+					SystemID: u.AcsSystemID,
+					UserID:   u.AcsUserID,
+				})
 			}
 			if fields := unlike(r, u); len(fields) > 0 {
-				d.Warnings = append(d.Warnings, Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
-					Message: fmt.Sprintf("The access system user %s has a different %s. Update the user or the identity.", u.AcsUserID, strings.Join(fields, ", "))})
+				d.Warnings = append(
+					d.Warnings,
+					Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
+						Message: fmt.Sprintf(
+							"The access system user %s has a different %s. Update the user or the identity.",
+							u.AcsUserID, strings.Join(fields, ", "))},
+				)
 			}
 		}
 		out[i] = d
@@ -283,7 +339,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.EndUserIdentity(ctx, store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		_, err := tx.EndUserIdentity(ctx,
+			store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
@@ -296,7 +353,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		if err := s.access.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		return tx.DeleteUserIdentity(ctx,
+			store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("delete the user identity %s: %w", id, err)

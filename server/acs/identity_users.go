@@ -35,19 +35,34 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		if err != nil {
 			return err
 		}
-		found, err := tx.FindAcsUserToLink(ctx, store.FindAcsUserToLinkParams{AcsSystemID: system.AcsSystemID, EmailAddress: i.EmailAddress, PhoneNumber: i.PhoneNumber})
+		found, err := tx.FindAcsUserToLink(
+			ctx,
+			store.FindAcsUserToLinkParams{
+				AcsSystemID:  system.AcsSystemID,
+				EmailAddress: i.EmailAddress,
+				PhoneNumber:  i.PhoneNumber,
+			},
+		)
 		switch {
 		case err == nil:
-			err = tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+			err = tx.LinkAcsUser(ctx,
+				store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
 			if err == nil && !found.IsManaged {
 				found.UserIdentityID = &i.UserIdentityID
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
 			}
 		case store.IsNoRows(err) && i.FullName == nil:
-			return access.Invalidf("full_name", "Required, because the access system acs_system_ids.%d has no user with this email address or phone number", at)
+			return access.Invalidf("full_name",
+				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
+				at)
 		case store.IsNoRows(err):
-			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{UserIdentityID: &i.UserIdentityID, FullName: *i.FullName, EmailAddress: i.EmailAddress,
-				PhoneNumber: i.PhoneNumber, GroupRefs: []string{}})
+			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{
+				UserIdentityID: &i.UserIdentityID,
+				FullName:       *i.FullName,
+				EmailAddress:   i.EmailAddress,
+				PhoneNumber:    i.PhoneNumber,
+				GroupRefs:      []string{},
+			})
 		}
 		if err != nil {
 			return err
@@ -68,7 +83,12 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		i, err := findIdentity(ctx, tx.Queries, p, identity, key)
 		if e, ok := asError(err); ok && e.Kind == access.NotFound && identity == "" {
-			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{Key: key, Email: text(u.EmailAddress), Phone: text(u.PhoneNumber), FullName: u.FullName})
+			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{
+				Key:      key,
+				Email:    text(u.EmailAddress),
+				Phone:    text(u.PhoneNumber),
+				FullName: u.FullName,
+			})
 			err = taken(err, &key, u.EmailAddress, u.PhoneNumber)
 		}
 		if err == nil {
@@ -84,8 +104,12 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != i.UserIdentityID:
-			return &access.Error{Kind: access.Conflict, Type: "acs_user_belongs_to_another_user_identity", Data: map[string]any{"user_identity_id": *r.UserIdentityID},
-				Message: "The user belongs to another user identity. Remove it there first with /user_identities/remove_acs_user."}
+			return &access.Error{
+				Kind:    access.Conflict,
+				Type:    "acs_user_belongs_to_another_user_identity",
+				Data:    map[string]any{"user_identity_id": *r.UserIdentityID},
+				Message: "The user belongs to another user identity. Remove it there first with /user_identities/remove_acs_user.",
+			}
 		}
 		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
 	})

@@ -28,18 +28,25 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{T: t, now: time.Now().UTC(), groups: []acs.FoundGroup{{Ref: "g1", Name: "Everyone"}, {Ref: "g2", Name: "Staff"}}}
+	h := &house{
+		T:      t,
+		now:    time.Now().UTC(),
+		groups: []acs.FoundGroup{{Ref: "g1", Name: "Everyone"}, {Ref: "g2", Name: "Staff"}},
+	}
 	db, s, p, systems := systemsOf(t, access.Options{Now: func() time.Time { return h.now }})
 	h.db, h.s, h.p, h.system = db, s, p, uuid.MustParse(systems[0])
 	h.look(nil)
 	groups, err := s.ListGroups(t.Context(), p, acs.GroupFilter{SystemID: systems[0]})
 	if err == nil {
-		h.jane, err = s.CreateUser(t.Context(), p, acs.NewUser{SystemID: systems[0], FullName: "Jane Doe", GroupIDs: []string{groups[0].ID.String()}})
+		h.jane, err = s.CreateUser(t.Context(), p,
+			acs.NewUser{SystemID: systems[0], FullName: "Jane Doe", GroupIDs: []string{groups[0].ID.String()}})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.users = []acs.FoundUser{{Ref: "u1", Key: h.jane.ID.String(), Profile: acs.Profile{FullName: "Jane Doe", Groups: []string{"g1"}}}}
+	h.users = []acs.FoundUser{
+		{Ref: "u1", Key: h.jane.ID.String(), Profile: acs.Profile{FullName: "Jane Doe", Groups: []string{"g1"}}},
+	}
 	h.look(h.users)
 	return h
 }
@@ -61,7 +68,8 @@ func (h *house) settled(after string) {
 		h.Errorf("after %s there is to do: %+v", after, todo)
 	}
 	var groups []string
-	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).Scan(&groups); err != nil || len(groups) != 1 {
+	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).Scan(&groups); err != nil ||
+		len(groups) != 1 {
 		h.Errorf("after %s she is to be in %v: %v", after, groups, err)
 	}
 }
@@ -127,7 +135,8 @@ func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
 	for range 2 {
 		h.groups = nil
 		h.now = h.now.Add(3 * time.Hour)
-		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, nil, nil, nil); err != nil || later != 15*time.Second {
+		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, nil, nil, nil); err != nil ||
+			later != 15*time.Second {
 			t.Fatalf("it is doubted for %s: %v", later, err)
 		}
 	}
@@ -151,7 +160,8 @@ func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
 func TestWhatIsBelievedIsNotDoubtedWithEachLook(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	users := append(h.users, acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale", Groups: []string{"g1"}}})
+	users := append(h.users,
+		acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale", Groups: []string{"g1"}}})
 	h.look(users)
 	h.delete(h.jane)
 	h.look(users[1:])
@@ -159,7 +169,8 @@ func TestWhatIsBelievedIsNotDoubtedWithEachLook(t *testing.T) {
 	h.look(users[1:])
 	for range 12 {
 		h.now = h.now.Add(6 * time.Minute)
-		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, users[1:], nil, nil); err != nil || later != 0 {
+		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, users[1:], nil, nil); err != nil ||
+			later != 0 {
 			t.Fatalf("it is doubted for %s: %v", later, err)
 		}
 	}

@@ -9,7 +9,12 @@ import (
 )
 
 // match assigns the users on a system to the known users. others are the users that match none.
-func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
+func match(
+	ctx context.Context,
+	tx store.Tx,
+	rows []store.AcsUser,
+	users []FoundUser,
+) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
 	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]store.AcsUser{}
 	for _, u := range rows {
 		if u.VendorRef != nil {
@@ -27,7 +32,9 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 		owner, owned := ours[f.madeFor()]
 		// The reference of u, which left the system, now belongs to owner if owner has no other
 		// entry. The exception is a system that took owner for u.
-		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 && !listed[text(owner.VendorRef)] && !takenFor(owner, u)
+		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 &&
+			!listed[text(owner.VendorRef)] &&
+			!takenFor(owner, u)
 		switch {
 		case known && !given && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
 			there[u.AcsUserID] = f
@@ -57,7 +64,9 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 // takenFor reports whether refused is blocked because its system takes it for other, which should
 // stay there.
 func takenFor(refused, other store.AcsUser) bool {
-	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID && refused.BlockedGen == refused.DesiredGen && other.DeletingAt == nil
+	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID &&
+		refused.BlockedGen == refused.DesiredGen &&
+		other.DeletingAt == nil
 }
 
 // deduplicate returns the users on a system without duplicates, their references, and how many

@@ -58,7 +58,8 @@ func TestChangedUserThatIsTakenForAnotherIsRefusedOnce(t *testing.T) {
 	h := newHouse(t)
 	joe := h.create("Joe")
 	h.written(h.look(append(h.users, robin))[0], "u2")
-	h.users = append(h.users, robin, acs.FoundUser{Ref: "u2", Key: joe.ID.String(), Profile: acs.Profile{FullName: "Joe"}})
+	h.users = append(h.users, robin,
+		acs.FoundUser{Ref: "u2", Key: joe.ID.String(), Profile: acs.Profile{FullName: "Joe"}})
 	h.look(h.users)
 	if err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: joe.ID.String()}, acs.UserChange{FullName: "Joseph"}); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,8 @@ func TestUserThatSomebodyHasDeletedStaysAwayWhoeverHadBlockedHim(t *testing.T) {
 	h := newHouse(t)
 	joe := h.create("Joe")
 	h.written(h.look(append(h.users, robin))[0], "u1")
-	_, err := h.db.Pool.Exec(t.Context(), "update acs_users set error_code = 'deleted_externally', error_message = '' where acs_user_id = $1", joe.ID)
+	_, err := h.db.Pool.Exec(t.Context(),
+		"update acs_users set error_code = 'deleted_externally', error_message = '' where acs_user_id = $1", joe.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,9 +47,18 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 	s := acs.New(db, a, waker)
 	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)
-	account, err := a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "accesscloud", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
+	account, err := a.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: w.ID,
+		Adapter:     "accesscloud",
+		DisplayName: "A vendor",
+		Takes:       []string{access.AccessControl},
+		Config:      []byte(`{}`),
+	})
 	must(err)
-	must(s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}, {Ref: "b", Name: "B", Online: true}}))
+	must(
+		s.RecordSystems(t.Context(), alone{}, account,
+			[]acs.FoundSystem{{Ref: "a", Name: "A", Online: true}, {Ref: "b", Name: "B", Online: true}}),
+	)
 	p := access.Principal{WorkspaceID: w.ID}
 	systems, err := s.ListSystems(t.Context(), p, acs.SystemFilter{})
 	must(err)
@@ -61,7 +70,8 @@ func waits(t *testing.T, db *store.DB) {
 	t.Helper()
 	apptest.Until(t, "somebody waits for a lock", func() bool {
 		var n int
-		err := db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()").Scan(&n)
+		err := db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()").
+			Scan(&n)
 		return err == nil && n > 0
 	})
 }
@@ -97,7 +107,8 @@ func TestUserThatWaitsForItsSystemIsOnALaterPage(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	rest, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{}, access.Page{After: access.Position{At: page[0].CreatedAt, ID: page[0].ID}, Limit: 10})
+	rest, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{},
+		access.Page{After: access.Position{At: page[0].CreatedAt, ID: page[0].ID}, Limit: 10})
 	if err != nil || len(rest) != 1 || rest[0].FullName != "Waits" {
 		t.Errorf("the next page: %+v %v", rest, err)
 	}

@@ -76,7 +76,10 @@ func TestUserThatWasTakenForAnotherIsTriedOnceThatOneIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			other := acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale"}} // that the system is not empty
+			other := acs.FoundUser{
+				Ref:     "u2",
+				Profile: acs.Profile{FullName: "Robin Hale"},
+			} // that the system is not empty
 			h.users = append(h.users, other)
 			h.create("Joe")
 			todo := h.look(h.users)

@@ -45,7 +45,8 @@ func TestStrayThatStaysIsDeletedAgainAfterPauses(t *testing.T) {
 					t.Fatal(err)
 				}
 				todo, wait, err := h.s.RecordContent(t.Context(), alone{}, h.system, users, h.groups, nil)
-				if err != nil || len(todo) != 0 || wait < min(2*last, 5*time.Minute) || wait < time.Second || wait > 5*time.Minute {
+				if err != nil || len(todo) != 0 || wait < min(2*last, 5*time.Minute) || wait < time.Second ||
+					wait > 5*time.Minute {
 					t.Fatalf("after a pause of %s there is to do %+v, and in %s: %v", last, todo, wait, err)
 				}
 				last, h.now = wait, h.now.Add(wait)

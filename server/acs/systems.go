@@ -26,9 +26,22 @@ type System struct {
 
 const systemDisconnected = "acs_system_disconnected"
 
-func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt *time.Time, users, groups int32) System {
-	s := System{ID: r.AcsSystemID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Name: r.Name, TimeZone: r.TimeZone,
-		Users: int(users), Groups: int(groups), CreatedAt: r.CreatedAt}
+func toSystem(
+	r store.AcsSystem,
+	accountCode, accountMessage *string,
+	accountAt *time.Time,
+	users, groups int32,
+) System {
+	s := System{
+		ID:          r.AcsSystemID,
+		WorkspaceID: r.WorkspaceID,
+		AccountID:   r.ConnectedAccountID,
+		Name:        r.Name,
+		TimeZone:    r.TimeZone,
+		Users:       int(users),
+		Groups:      int(groups),
+		CreatedAt:   r.CreatedAt,
+	}
 	if accountCode != nil && accountAt != nil {
 		s.Errors = append(s.Errors, Problem{Code: *accountCode, Message: text(accountMessage), At: *accountAt})
 	}
@@ -64,7 +77,12 @@ type SystemFilter struct {
 
 // ListSystems lists the systems of the workspace, oldest first.
 func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
-	arg := store.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+	arg := store.ListAcsSystemsParams{
+		WorkspaceID: p.WorkspaceID,
+		CustomerKey: nonEmpty(f.CustomerKey),
+		Search:      nonEmpty(f.Search),
+		Reach:       p.Reach,
+	}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}
@@ -106,7 +124,8 @@ func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string
 	if err != nil {
 		return store.AcsSystem{}, systemNotFound(id)
 	}
-	r, err := tx.LockWorkspaceAcsSystem(ctx, store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
+	r, err := tx.LockWorkspaceAcsSystem(ctx,
+		store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
 	if store.IsNoRows(err) {
 		return r, systemNotFound(id)
 	}

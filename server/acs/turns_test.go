@@ -17,10 +17,12 @@ func TestWhoIsToBeKeptOutComesFirst(t *testing.T) {
 	h.create("New")
 	kim, joe := h.create("Kim"), h.create("Joe")
 	for _, u := range []acs.User{kim, joe} {
-		h.users = append(h.users, acs.FoundUser{Ref: u.FullName, Key: u.ID.String(), Profile: acs.Profile{FullName: u.FullName}})
+		h.users = append(h.users,
+			acs.FoundUser{Ref: u.FullName, Key: u.ID.String(), Profile: acs.Profile{FullName: u.FullName}})
 	}
 	h.look(h.users)
-	err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, acs.UserChange{FullName: "Jane Roe"})
+	err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()},
+		acs.UserChange{FullName: "Jane Roe"})
 	if err == nil {
 		err = h.s.SetSuspended(t.Context(), h.p, acs.UserName{UserID: kim.ID.String()}, true)
 	}
@@ -76,7 +78,12 @@ func TestWhoIsToHaveLessComesBeforeOtherChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			from, until := h.now.Add(starts), h.now.Add(ends)
-			h.users = append(h.users, acs.FoundUser{Ref: "u2", Key: kim.ID.String(), Profile: acs.Profile{FullName: "Kim", StartsAt: &from, EndsAt: &until, Groups: []string{"g1"}}})
+			h.users = append(h.users, acs.FoundUser{Ref: "u2", Key: kim.ID.String(), Profile: acs.Profile{
+				FullName: "Kim",
+				StartsAt: &from,
+				EndsAt:   &until,
+				Groups:   []string{"g1"},
+			}})
 			h.settled("all is as it is to be")
 			if err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, acs.UserChange{FullName: "Jane Roe"}); err != nil {
 				t.Fatal(err)

@@ -106,7 +106,12 @@ func (s *Service) deleteUser(r *store.AcsUser) {
 
 // onUser runs f on a locked managed user and stores the result. It refuses changes of a user that
 // is being deleted.
-func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName, f func(store.Tx, store.AcsSystem, *store.AcsUser) error) error {
+func (s *Service) onUser(
+	ctx context.Context,
+	p access.Principal,
+	name UserName,
+	f func(store.Tx, store.AcsSystem, *store.AcsUser) error,
+) error {
 	found, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return err
@@ -149,8 +154,17 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 		sameInstant(was.DeletingAt, r.DeletingAt) && !lost {
 		return nil
 	}
-	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{AcsUserID: r.AcsUserID, FullName: r.FullName, EmailAddress: r.EmailAddress, PhoneNumber: r.PhoneNumber,
-		StartsAt: r.StartsAt, EndsAt: r.EndsAt, IsSuspended: r.IsSuspended, GroupRefs: r.GroupRefs, DeletingAt: r.DeletingAt})
+	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{
+		AcsUserID:    r.AcsUserID,
+		FullName:     r.FullName,
+		EmailAddress: r.EmailAddress,
+		PhoneNumber:  r.PhoneNumber,
+		StartsAt:     r.StartsAt,
+		EndsAt:       r.EndsAt,
+		IsSuspended:  r.IsSuspended,
+		GroupRefs:    r.GroupRefs,
+		DeletingAt:   r.DeletingAt,
+	})
 	if err != nil {
 		return err
 	}
@@ -161,7 +175,8 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 // endUsersOf starts the deletion of all managed users of an identity, in the transaction that
 // deletes the identity.
 func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	rows, err := tx.ListAcsUsersOfIdentity(ctx, store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	rows, err := tx.ListAcsUsersOfIdentity(ctx,
+		store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,12 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 	var out User
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var row userRow
-		arg := store.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
+		arg := store.InsertAcsUserParams{
+			FullName:     n.FullName,
+			EmailAddress: nonEmpty(n.Email),
+			PhoneNumber:  nonEmpty(n.Phone),
+			GroupRefs:    []string{},
+		}
 		// Lock the identity before its systems, like DeleteIdentity.
 		if n.IdentityID != "" {
 			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
@@ -106,7 +111,12 @@ func checkNumber(number string) error {
 }
 
 // insertUser inserts a user. The caller must hold the system's lock.
-func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsSystem, arg store.InsertAcsUserParams) (store.AcsUser, error) {
+func (s *Service) insertUser(
+	ctx context.Context,
+	tx store.Tx,
+	system store.AcsSystem,
+	arg store.InsertAcsUserParams,
+) (store.AcsUser, error) {
 	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
 	r, err := tx.InsertAcsUser(ctx, arg)
 	if err != nil {
@@ -119,7 +129,13 @@ func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsS
 	return r, s.wake(ctx, tx, system.AcsSystemID)
 }
 
-func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, u store.AcsUser) error {
+func (s *Service) emitUser(
+	ctx context.Context,
+	tx store.Tx,
+	event string,
+	system store.AcsSystem,
+	u store.AcsUser,
+) error {
 	fields := map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": u.AcsUserID}
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
@@ -151,7 +167,8 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 	if len(ids) == 0 {
 		return refs, nil
 	}
-	rows, err := tx.FindAcsAccessGroups(ctx, store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
+	rows, err := tx.FindAcsAccessGroups(ctx,
+		store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
 	if err != nil {
 		return nil, fmt.Errorf("read the access groups: %w", err)
 	}
@@ -165,7 +182,8 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 		case !ok:
 			return nil, groupNotFound(ids[i])
 		case g.AcsSystemID != system.AcsSystemID:
-			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i), "The access group belongs to another access system")
+			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i),
+				"The access group belongs to another access system")
 		case !seen[id]:
 			seen[id], refs = true, append(refs, g.VendorRef)
 		}
@@ -177,8 +195,12 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 // that says what to do.
 func onSystemAlready(err error, identity string) error {
 	if store.Violates(err, "acs_users_identity") {
-		return &access.Error{Kind: access.Conflict, Type: "acs_user_already_exists", Data: map[string]any{"user_identity_id": identity},
-			Message: "The person already has a user on this access system. Update that user, or remove it from the person first with /user_identities/remove_acs_user."}
+		return &access.Error{
+			Kind:    access.Conflict,
+			Type:    "acs_user_already_exists",
+			Data:    map[string]any{"user_identity_id": identity},
+			Message: "The person already has a user on this access system. Update that user, or remove it from the person first with /user_identities/remove_acs_user.",
+		}
 	}
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("write the user: %w", err)

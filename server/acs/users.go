@@ -74,7 +74,8 @@ func (p Profile) sameSchedule(o Profile) bool {
 func (p Profile) less(than Profile) bool {
 	return slices.ContainsFunc(than.Groups, func(g string) bool { return !slices.Contains(p.Groups, g) }) ||
 		p.EndsAt != nil && !sameTime(p.EndsAt, than.EndsAt) && (than.EndsAt == nil || p.EndsAt.Before(*than.EndsAt)) ||
-		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) && (than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
+		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) &&
+			(than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
 }
 
 // sameTime reports whether a system cannot tell two times apart. Many systems store whole seconds,
@@ -87,8 +88,15 @@ func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil &
 
 // desired returns the desired profile of a user on its system.
 func desired(r store.AcsUser) Profile {
-	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: utc(r.StartsAt), EndsAt: utc(r.EndsAt),
-		Suspended: r.IsSuspended, Groups: slices.Compact(slices.Sorted(slices.Values(r.GroupRefs)))}
+	return Profile{
+		FullName:  r.FullName,
+		Email:     text(r.EmailAddress),
+		Phone:     text(r.PhoneNumber),
+		StartsAt:  utc(r.StartsAt),
+		EndsAt:    utc(r.EndsAt),
+		Suspended: r.IsSuspended,
+		Groups:    slices.Compact(slices.Sorted(slices.Values(r.GroupRefs))),
+	}
 }
 
 // utc converts a time to UTC. Other zones cannot represent times close to the end of the calendar.
@@ -131,7 +139,8 @@ type UserName struct {
 func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
-		return userRow{}, access.Invalidf("", "Must specify either acs_user_id or both acs_system_id and user_identity_id")
+		return userRow{}, access.Invalidf("",
+			"Must specify either acs_user_id or both acs_system_id and user_identity_id")
 	case n.UserID != "" && n.IdentityID != "":
 		return userRow{}, access.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
 	case n.UserID != "":
@@ -155,13 +164,20 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	case n.SystemID == "" && slices.ContainsFunc(rows, func(r store.ListAcsUsersOfIdentityRow) bool {
 		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
 	}):
-		return userRow{}, access.Invalidf("acs_system_id", "The person has users on several access systems. Specify acs_system_id.")
+		return userRow{}, access.Invalidf("acs_system_id",
+			"The person has users on several access systems. Specify acs_system_id.")
 	}
 	return userRow(rows[0]), nil
 }
 
 // getUser returns a user by its identifier. If system is set, the user must be on it.
-func getUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, id, system string, managed bool) (userRow, error) {
+func getUser(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	id, system string,
+	managed bool,
+) (userRow, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return userRow{}, userNotFound("acs_user_id", id)
@@ -209,9 +225,23 @@ type UserFilter struct {
 
 // ListUsers lists users, oldest first, and reports whether more follow the page. It fails with
 // Invalid.
-func (s *Service) ListUsers(ctx context.Context, p access.Principal, f UserFilter, page access.Page) ([]User, bool, error) {
-	arg := store.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Reach: p.Reach}
+func (s *Service) ListUsers(
+	ctx context.Context,
+	p access.Principal,
+	f UserFilter,
+	page access.Page,
+) ([]User, bool, error) {
+	arg := store.FindAcsUsersParams{
+		WorkspaceID:   p.WorkspaceID,
+		IsManaged:     !f.Unmanaged,
+		AfterAt:       page.After.At,
+		AfterID:       page.After.ID,
+		MaxRows:       page.Rows(),
+		IdentityEmail: nonEmpty(f.IdentityEmail),
+		IdentityPhone: nonEmpty(f.IdentityPhone),
+		Search:        nonEmpty(f.Search),
+		Reach:         p.Reach,
+	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil
 	}
@@ -248,9 +278,21 @@ func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
 	out := make([]User, len(rows))
 	for i, row := range rows {
 		r := row.AcsUser
-		u := User{ID: r.AcsUserID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: row.ConnectedAccountID, Managed: r.IsManaged,
-			FullName: r.FullName, Email: r.EmailAddress, Phone: r.PhoneNumber, Suspended: r.IsSuspended, IdentityID: r.UserIdentityID,
-			Identity: Person{row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber}, SyncedAt: r.SyncedAt, CreatedAt: r.CreatedAt}
+		u := User{
+			ID:          r.AcsUserID,
+			WorkspaceID: r.WorkspaceID,
+			SystemID:    r.AcsSystemID,
+			AccountID:   row.ConnectedAccountID,
+			Managed:     r.IsManaged,
+			FullName:    r.FullName,
+			Email:       r.EmailAddress,
+			Phone:       r.PhoneNumber,
+			Suspended:   r.IsSuspended,
+			IdentityID:  r.UserIdentityID,
+			Identity:    Person{row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber},
+			SyncedAt:    r.SyncedAt,
+			CreatedAt:   r.CreatedAt,
+		}
 		if r.StartsAt != nil {
 			u.Schedule = &Schedule{*r.StartsAt, r.EndsAt}
 		} else if r.EndsAt != nil { // set at the system
@@ -260,7 +302,14 @@ func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
 			u.Errors = append(u.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), At: *r.ErrorAt})
 		}
 		if r.DeletingAt != nil {
-			u.Warnings = append(u.Warnings, Problem{Code: "being_deleted", Message: "The user is being deleted from the access system.", At: *r.DeletingAt})
+			u.Warnings = append(
+				u.Warnings,
+				Problem{
+					Code:    "being_deleted",
+					Message: "The user is being deleted from the access system.",
+					At:      *r.DeletingAt,
+				},
+			)
 		}
 		if r.IsManaged {
 			u.Pending = pending(r, groups[r.AcsSystemID])
@@ -275,7 +324,8 @@ func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
 func (s *Service) groupsOf(ctx context.Context, rows []userRow) (map[uuid.UUID]map[string]uuid.UUID, error) {
 	var systems []uuid.UUID
 	for _, r := range rows {
-		if has := applied(r.AcsUser); r.AcsUser.IsManaged && has != nil && !slices.Equal(has.Groups, desired(r.AcsUser).Groups) {
+		if has := applied(r.AcsUser); r.AcsUser.IsManaged && has != nil &&
+			!slices.Equal(has.Groups, desired(r.AcsUser).Groups) {
 			systems = append(systems, r.AcsUser.AcsSystemID)
 		}
 	}

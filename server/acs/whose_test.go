@@ -29,7 +29,8 @@ func TestUserThatIsAnotherPersonsByNowIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, s, p, systems := twoSystems(t)
-			first, err := s.CreateIdentity(t.Context(), p, acs.NewIdentity{FullName: "Jane Doe", SystemIDs: systems[:1]})
+			first, err := s.CreateIdentity(t.Context(), p,
+				acs.NewIdentity{FullName: "Jane Doe", SystemIDs: systems[:1]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,8 @@ func TestUserThatIsAnotherPersonsByNowIsLeftAlone(t *testing.T) {
 			}
 			tx, err := db.Pool.Begin(t.Context())
 			if err == nil {
-				_, err = tx.Exec(t.Context(), "select from acs_systems where acs_system_id = $1 for update", uuid.MustParse(systems[0]))
+				_, err = tx.Exec(t.Context(), "select from acs_systems where acs_system_id = $1 for update",
+					uuid.MustParse(systems[0]))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +63,8 @@ func TestUserThatIsAnotherPersonsByNowIsLeftAlone(t *testing.T) {
 				t.Errorf("it was answered %v", err)
 			}
 			var kept bool
-			err = db.Pool.QueryRow(t.Context(), "select deleting_at is null and not is_suspended and user_identity_id = $2 from acs_users where acs_user_id = $1", user, second.ID).Scan(&kept)
+			err = db.Pool.QueryRow(t.Context(), "select deleting_at is null and not is_suspended and user_identity_id = $2 from acs_users where acs_user_id = $1", user, second.ID).
+				Scan(&kept)
 			if err != nil || !kept {
 				t.Errorf("the other person's user is left alone: %t %v", kept, err)
 			}

@@ -47,7 +47,12 @@ func (w Write) turn() int {
 
 // RecordWriteStarted notes that a write is about to be sent, so that the next lease holder after a
 // crash knows that it may have arrived. It reports whether the write is still wanted.
-func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
+func (s *Service) RecordWriteStarted(
+	ctx context.Context,
+	h access.Holder,
+	system uuid.UUID,
+	w Write,
+) (still bool, err error) {
 	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
 		// The write is still wanted unless its reference now belongs to another user.
 		if w.Stray {
@@ -76,7 +81,13 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 // RecordWritten records that a system accepted a write. It reports whether to look at the system
 // for the result. A deletion counts only once the system shows it. No client waits for the deletion
 // of a stray.
-func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
+func (s *Service) RecordWritten(
+	ctx context.Context,
+	h access.Holder,
+	system uuid.UUID,
+	w Write,
+	ref string,
+) (look bool, err error) {
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
 		look = w.Delete && !w.Stray
 		if r.WriteRefused {
@@ -102,7 +113,12 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		if look = leaves; err != nil || !free {
 			return err
 		}
-		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
+		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{
+			AcsUserID: w.UserID,
+			VendorRef: &ref,
+			Applied:   mustJSON(w.Profile),
+			AsDesired: u.DesiredGen == w.Gen,
+		})
 	})
 	if w.Stray && err == nil {
 		s.strays.try(strayKey{system, w.Ref}, s.access.Now(), 0)
@@ -112,9 +128,19 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 
 // recordDeleteSent schedules a retry of a deletion, in case the system keeps showing the user.
 func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, w Write) error {
-	arg := store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+	arg := store.AcsUserFailedParams{
+		AcsUserID:     w.UserID,
+		Gen:           w.Gen,
+		NextAttemptAt: new(s.access.Now().Add(pause(u))),
+		ErrorCode:     u.ErrorCode,
+		ErrorMessage:  u.ErrorMessage,
+	}
 	if u.Attempts >= patience {
-		arg.ErrorCode, arg.ErrorMessage = new(failedToDelete), new("The access system confirmed the deletion but still shows the user. The server repeats the deletion from time to time.")
+		arg.ErrorCode, arg.ErrorMessage = new(
+			failedToDelete,
+		), new(
+			"The access system confirmed the deletion but still shows the user. The server repeats the deletion from time to time.",
+		)
 	}
 	return tx.AcsUserFailed(ctx, arg)
 }
@@ -123,7 +149,13 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 // unmanaged user with the reference is the same user, since some vendors identify people by
 // address. A managed one keeps the reference, and the new user is refused as long as the other
 // exists. If the other user is being deleted, the next look decides.
-func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free, leaves bool, err error) {
+func (s *Service) claim(
+	ctx context.Context,
+	tx store.Tx,
+	u store.AcsUser,
+	w Write,
+	ref string,
+) (free, leaves bool, err error) {
 	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
 	case store.IsNoRows(err) || err == nil && other.AcsUserID == u.AcsUserID:
@@ -138,9 +170,19 @@ func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Wri
 	}
 	message := "The access system treats the user as the same as acs_user_id " + other.AcsUserID.String()
 	if other.DeletingAt != nil {
-		arg := store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+		arg := store.AcsUserFailedParams{
+			AcsUserID:     u.AcsUserID,
+			Gen:           w.Gen,
+			NextAttemptAt: new(s.access.Now().Add(pause(u))),
+			ErrorCode:     u.ErrorCode,
+			ErrorMessage:  u.ErrorMessage,
+		}
 		if u.Attempts >= patience {
-			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. The server retries.")
+			arg.ErrorCode, arg.ErrorMessage = new(
+				failedTo(w),
+			), new(
+				message+", which is being deleted. The server retries.",
+			)
 		}
 		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
@@ -148,8 +190,15 @@ func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Wri
 		return false, false, err
 	}
 	message += ". Give the two users different email addresses and phone numbers, or delete one of them."
-	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
-		Blocked: true, BlockedBy: &other.AcsUserID, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
+	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{
+		AcsUserID:     u.AcsUserID,
+		Gen:           w.Gen,
+		NextAttemptAt: new(s.access.Now().Add(longestPause)),
+		Blocked:       true,
+		BlockedBy:     &other.AcsUserID,
+		ErrorCode:     new(failedTo(w)),
+		ErrorMessage:  &message,
+	})
 }
 
 // Failure describes why a write failed.
@@ -190,7 +239,13 @@ func failedTo(w Write) string {
 }
 
 // RecordFailure records that a write failed and returns the delay until its retry.
-func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uuid.UUID, w Write, f Failure) (again time.Duration, err error) {
+func (s *Service) RecordFailure(
+	ctx context.Context,
+	h access.Holder,
+	system uuid.UUID,
+	w Write,
+	f Failure,
+) (again time.Duration, err error) {
 	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r store.AcsSystem) error {
 		if f.Answered && r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
@@ -215,8 +270,14 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 		}
 		again = max(pause(u), f.RetryAfter)
 		message := access.Storable(f.Message)
-		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(again)), Blocked: f.ForGood && !w.Delete,
-			ErrorCode: new(failedTo(w)), ErrorMessage: &message})
+		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{
+			AcsUserID:     w.UserID,
+			Gen:           w.Gen,
+			NextAttemptAt: new(s.access.Now().Add(again)),
+			Blocked:       f.ForGood && !w.Delete,
+			ErrorCode:     new(failedTo(w)),
+			ErrorMessage:  &message,
+		})
 	})
 	if w.Stray && err == nil {
 		again = s.strays.try(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)

@@ -88,17 +88,50 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 
 // toFoundDevice converts an adapter's device to the type of package access.
 func describe(d adapter.Device, simulated bool) access.FoundDevice {
-	c := access.Capabilities{Lock: d.Caps.Lock, Unlock: d.Caps.Unlock, AutoLock: d.Caps.AutoLock, Hub: d.Caps.Hub, Subscription: d.Caps.Subscription, OnlineCodes: d.Caps.OnlineCodes, OfflineCodes: d.Caps.OfflineCodes,
-		ListCodes: d.Caps.ListCodes, DeleteUnmanaged: d.Caps.DeleteUnmanaged, PutAnew: d.Caps.OnlineCodes && !d.Caps.ModifyInPlace, PINVisible: d.Caps.PINVisible,
-		ProviderPIN: d.Caps.ProviderPIN, NativeSchedule: d.Caps.NativeSchedule, Convertible: d.Caps.Convert == adapter.ConvertAdopt,
-		CodeLengths: d.Caps.CodeLengths, MaxCodes: d.Caps.MaxCodes, Simulated: simulated, WriteGap: d.Caps.MinGap}
+	c := access.Capabilities{
+		Lock:            d.Caps.Lock,
+		Unlock:          d.Caps.Unlock,
+		AutoLock:        d.Caps.AutoLock,
+		Hub:             d.Caps.Hub,
+		Subscription:    d.Caps.Subscription,
+		OnlineCodes:     d.Caps.OnlineCodes,
+		OfflineCodes:    d.Caps.OfflineCodes,
+		ListCodes:       d.Caps.ListCodes,
+		DeleteUnmanaged: d.Caps.DeleteUnmanaged,
+		PutAnew:         d.Caps.OnlineCodes && !d.Caps.ModifyInPlace,
+		PINVisible:      d.Caps.PINVisible,
+		ProviderPIN:     d.Caps.ProviderPIN,
+		NativeSchedule:  d.Caps.NativeSchedule,
+		Convertible:     d.Caps.Convert == adapter.ConvertAdopt,
+		CodeLengths:     d.Caps.CodeLengths,
+		MaxCodes:        d.Caps.MaxCodes,
+		Simulated:       simulated,
+		WriteGap:        d.Caps.MinGap,
+	}
 	for _, k := range d.Caps.Constraints {
-		c.Constraints = append(c.Constraints, access.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
+		c.Constraints = append(c.Constraints,
+			access.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	var automatic *access.AutoLock
 	if d.AutoLock != nil {
 		automatic = &access.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
 	}
-	return access.FoundDevice{AutoLock: automatic, HubDisconnected: d.HubOffline, SubscriptionMissing: d.SubscriptionMissing, Lossy: d.Lossy, Ref: string(d.Ref), Name: d.Name, Type: d.Type, Provider: d.Provider, Manufacturer: d.Manufacturer,
-		Model: d.Model, SerialNumber: d.SerialNumber, Online: d.Online, Locked: d.Locked, BatteryLevel: d.BatteryLevel, Capabilities: c, CapabilitiesUnknown: d.CapsUnknown}
+	return access.FoundDevice{
+		AutoLock:            automatic,
+		HubDisconnected:     d.HubOffline,
+		SubscriptionMissing: d.SubscriptionMissing,
+		Lossy:               d.Lossy,
+		Ref:                 string(d.Ref),
+		Name:                d.Name,
+		Type:                d.Type,
+		Provider:            d.Provider,
+		Manufacturer:        d.Manufacturer,
+		Model:               d.Model,
+		SerialNumber:        d.SerialNumber,
+		Online:              d.Online,
+		Locked:              d.Locked,
+		BatteryLevel:        d.BatteryLevel,
+		Capabilities:        c,
+		CapabilitiesUnknown: d.CapsUnknown,
+	}
 }

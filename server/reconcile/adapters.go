@@ -47,7 +47,13 @@ type opened struct {
 
 // NewAdapters creates the registry. The keys of openers are adapter names.
 func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger) *Adapters {
-	r := &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}, stop: make(chan struct{})}
+	r := &Adapters{
+		access:  a,
+		openers: openers,
+		log:     log,
+		open:    map[uuid.UUID]*opened{},
+		stop:    make(chan struct{}),
+	}
 	r.hints.Go(r.watch)
 	return r
 }
@@ -103,7 +109,8 @@ var errClosed = errors.New("the adapters are closed")
 func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.Adapter, error) {
 	open, ok := r.openers[account.Adapter]
 	if !ok {
-		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
+		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
+			account.Adapter)
 	}
 	a, err := open(ctx, account)
 	if err != nil {

@@ -33,7 +33,10 @@ func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
 			b := start(t, options{profile: "august"})
 			other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 				access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
-					return watched{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), make(chan struct{})}, nil
+					return watched{
+						devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
+						make(chan struct{}),
+					}, nil
 				},
 			}, slog.New(slog.DiscardHandler))
 			t.Cleanup(func() { b.must(other.Close()) })
@@ -184,7 +187,10 @@ func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 // woken counts how often somebody wanted the account to be looked at.
 func (b *bed) woken() (n int) {
 	b.Helper()
-	b.must(b.db.Pool.QueryRow(b.Context(), "select wake_seq from connected_accounts where connected_account_id = $1", b.account).Scan(&n))
+	b.must(
+		b.db.Pool.QueryRow(b.Context(), "select wake_seq from connected_accounts where connected_account_id = $1", b.account).
+			Scan(&n),
+	)
 	return n
 }
 

@@ -37,7 +37,8 @@ func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, clock := timeBound(t, "august")
-			_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"pin_visible": false}' || $1::jsonb`, c.more)
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = capabilities || '{"pin_visible": false}' || $1::jsonb`, c.more)
 			b.must(err)
 			code, _ := b.create("2580")
 			b.begin(b.work(code)) // and no answer comes
@@ -61,7 +62,8 @@ func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *
 				t.Errorf("it is %s", got.Status)
 			}
 			w = b.work(code)
-			if want := map[bool]access.Action{true: access.Delete, false: access.Put}[c.more == `{"put_anew": true}`]; w.Action != want || w.Ref != "r1" {
+			if want := map[bool]access.Action{true: access.Delete, false: access.Put}[c.more == `{"put_anew": true}`]; w.Action != want ||
+				w.Ref != "r1" {
 				t.Fatalf("there is %q of %q to do, want %q", w.Action, w.Ref, want)
 			}
 			if w.Action == access.Delete {
@@ -86,7 +88,8 @@ func TestWhatIsShownOfTwoCreationsInDoubtIsPutRightWherePINsAreHidden(t *testing
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
-			_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"pin_visible": false}' || $1::jsonb`, more)
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = capabilities || '{"pin_visible": false}' || $1::jsonb`, more)
 			b.must(err)
 			code, _ := b.create("2580")
 			b.begin(b.work(code))
@@ -95,7 +98,8 @@ func TestWhatIsShownOfTwoCreationsInDoubtIsPutRightWherePINsAreHidden(t *testing
 			for _, confirmed := range []bool{false, true, true} {
 				b.read(access.Found{Ref: "r1", Key: code.ID.String(), Confirmed: confirmed})
 			}
-			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != want || w.Ref != "r1" {
+			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != want ||
+				w.Ref != "r1" {
 				t.Errorf("it is %s, and there is %q of %q to do", got.Status, w.Action, w.Ref)
 			}
 		})

@@ -33,11 +33,16 @@ func listed(t *testing.T) (b byHand, lists func(ago string, f access.FoundDevice
 		t.Helper()
 		f.Ref, f.Name, f.Online, f.Capabilities.ListCodes = b.lock, "Door", true, true
 		for range 2 { // the second time it is as it was
-			_, err := b.db.Pool.Exec(t.Context(), "update devices set read_needed = false, due_at = null, last_good_read_at = now() - $1::text::interval where device_id = $2", ago, b.id())
+			_, err := b.db.Pool.Exec(t.Context(),
+				"update devices set read_needed = false, due_at = null, last_good_read_at = now() - $1::text::interval where device_id = $2",
+				ago, b.id())
 			b.must(err)
 			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{f}))
 		}
-		b.must(b.db.Pool.QueryRow(t.Context(), "select read_needed and due_at <= now() from devices where device_id = $1", b.id()).Scan(&read))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select read_needed and due_at <= now() from devices where device_id = $1", b.id()).
+				Scan(&read),
+		)
 		return read
 	}
 }
@@ -62,11 +67,22 @@ func TestLockThatCouldNotBeReadIsNotReadSoonerForBeingListed(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
 	lists("1 h", access.FoundDevice{Lossy: true})
-	_, err := b.db.Pool.Exec(t.Context(), "update devices set read_needed = true, due_at = null, last_good_read_at = now() - interval '7 h' where device_id = $1", b.id())
+	_, err := b.db.Pool.Exec(t.Context(),
+		"update devices set read_needed = true, due_at = null, last_good_read_at = now() - interval '7 h' where device_id = $1",
+		b.id())
 	b.must(err)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{Ref: b.lock, Name: "Door", Online: true, Lossy: true, Capabilities: access.Capabilities{ListCodes: true}}}))
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+		Ref:          b.lock,
+		Name:         "Door",
+		Online:       true,
+		Lossy:        true,
+		Capabilities: access.Capabilities{ListCodes: true},
+	}}))
 	var woken bool
-	b.must(b.db.Pool.QueryRow(t.Context(), "select due_at is not null from devices where device_id = $1", b.id()).Scan(&woken))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select due_at is not null from devices where device_id = $1", b.id()).
+			Scan(&woken),
+	)
 	if woken {
 		t.Error("it is due")
 	}
@@ -81,13 +97,23 @@ func TestLocksOfAnAccountThatWorksAgainAreRead(t *testing.T) {
 	}
 	for since, want := range map[string]bool{"3 min": true, "1 min": false} { // the latter may be about one lock only, which would have all the others read each time
 		b.must(b.access.RecordAccountRefused(t.Context(), holder{}, b.account, "no"))
-		_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_at = now() - $1::text::interval", since)
+		_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_at = now() - $1::text::interval",
+			since)
 		b.must(err)
-		_, err = b.db.Pool.Exec(t.Context(), "update devices set read_needed = true, due_at = now() + interval '5 min' where device_id = $1", b.id())
+		_, err = b.db.Pool.Exec(t.Context(),
+			"update devices set read_needed = true, due_at = now() + interval '5 min' where device_id = $1", b.id())
 		b.must(err)
-		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{Ref: b.lock, Name: "Door", Online: true, Capabilities: access.Capabilities{ListCodes: true}}}))
+		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+			Ref:          b.lock,
+			Name:         "Door",
+			Online:       true,
+			Capabilities: access.Capabilities{ListCodes: true},
+		}}))
 		var read bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select read_needed and due_at <= now() from devices where device_id = $1", b.id()).Scan(&read))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select read_needed and due_at <= now() from devices where device_id = $1", b.id()).
+				Scan(&read),
+		)
 		if read != want {
 			t.Errorf("after %s: read %v", since, read)
 		}
@@ -131,7 +157,8 @@ func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
 	first.Key = c.ID.String()
 	b.read(first)
 	clock.ahead.Store(int64(2 * time.Second)) // it has failed once
-	if got, w := b.code(c.ID), b.work(c); got.Status != access.StatusSetting || w.Action != access.Delete || w.Ref != "r1" {
+	if got, w := b.code(c.ID), b.work(c); got.Status != access.StatusSetting || w.Action != access.Delete ||
+		w.Ref != "r1" {
 		t.Errorf("it is %s, and to be done is %q of %s", got.Status, w.Action, w.Ref)
 	}
 }
@@ -153,7 +180,8 @@ func TestCodeThatWasPutAnewUnseenSinceADumpIsPut(t *testing.T) {
 			b.read(found("r1", "2580"), found("k9", "9999"))
 			c.shown.Key = code.ID.String()
 			b.read(c.shown, found("k9", "9999"))
-			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != access.Put || w.Ref != c.ref {
+			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != access.Put ||
+				w.Ref != c.ref {
 				t.Errorf("it is %s, and to be done is %q of %q", got.Status, w.Action, w.Ref)
 			}
 		})

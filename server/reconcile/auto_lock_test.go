@@ -70,7 +70,8 @@ func TestAutoLockGoesAheadOfCodes(t *testing.T) {
 	if n := codes.Load(); n != 1 {
 		t.Errorf("%d codes were put first", n)
 	}
-	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+	b.until("the codes are on the lock",
+		func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
 }
 
 // Only who was served at the door gives the codes a turn before the next: a setting that is looked for serves nobody.
@@ -82,16 +83,23 @@ func TestWhoComesWhileASettingIsAwaitedGoesAheadOfCodes(t *testing.T) {
 	var b *bed
 	order := make(chan string, 100)
 	lose := settings(&sent, func() { panic(http.ErrAbortHandler) })
-	b = start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Minute}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-		switch {
-		case r.Method == http.MethodPost && (what == "actions" || what == "access_codes"):
-			order <- what
-		case r.Method == http.MethodGet && what == "access_codes" && armed.Load():
-			ask.Do(func() { b.knock(false) })
-		}
-		return lose(w, r)
-	}})
+	b = start(
+		t,
+		options{
+			profile: "yale",
+			access:  access.Options{BoltPatience: time.Minute},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+				switch {
+				case r.Method == http.MethodPost && (what == "actions" || what == "access_codes"):
+					order <- what
+				case r.Method == http.MethodGet && what == "access_codes" && armed.Load():
+					ask.Do(func() { b.knock(false) })
+				}
+				return lose(w, r)
+			},
+		},
+	)
 	b.autoLock(5)
 	b.until("it is sent", func() bool { return sent.Load() > 0 })
 	b.stopEngine()
@@ -109,12 +117,19 @@ func TestCodesArePutWhileASettingIsAwaited(t *testing.T) {
 	t.Parallel()
 	var sent, reads atomic.Int32
 	lose := settings(&sent, func() { panic(http.ErrAbortHandler) })
-	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Minute}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
-			reads.Add(1)
-		}
-		return lose(w, r)
-	}})
+	b := start(
+		t,
+		options{
+			profile: "yale",
+			access:  access.Options{BoltPatience: time.Minute},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
+					reads.Add(1)
+				}
+				return lose(w, r)
+			},
+		},
+	)
 	first, second := b.autoLock(5), b.autoLock(6)
 	b.until("it is sent", func() bool { return sent.Load() > 0 })
 	_, a := b.create("2580")
@@ -138,7 +153,8 @@ func TestAutoLockIsSentByNobodyWhoHasLostTheDevice(t *testing.T) {
 	if !still {
 		t.Error("it is not to be sent")
 	}
-	if still, err = b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt}); err != nil || still {
+	if still, err = b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt}); err != nil ||
+		still {
 		t.Errorf("it is to be sent again (%v)", err)
 	}
 }

@@ -25,7 +25,8 @@ func TestWhoWaitsForAnAttemptIsTold(t *testing.T) {
 	// Another instance sees it by looking.
 	other := access.New(b.db, b.keys, b.waker, access.Options{AttemptEvery: 10 * time.Millisecond})
 	_, a = b.create("2581")
-	if got, err = other.AwaitAttempt(t.Context(), b.p, a, 50*time.Second); err != nil || got.Status != access.Succeeded {
+	if got, err = other.AwaitAttempt(t.Context(), b.p, a, 50*time.Second); err != nil ||
+		got.Status != access.Succeeded {
 		t.Errorf("in another instance: %s, %v", got.Status, err)
 	}
 
@@ -42,7 +43,8 @@ func TestWhoWaitsForAnAttemptIsTold(t *testing.T) {
 	if _, err := b.access.AwaitAttempt(ctx, b.p, a, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("who hung up: %v", err)
 	}
-	if got, err = b.access.AwaitAttempt(t.Context(), b.p, a, time.Millisecond); err != nil || got.Status != access.Pending {
+	if got, err = b.access.AwaitAttempt(t.Context(), b.p, a, time.Millisecond); err != nil ||
+		got.Status != access.Pending {
 		t.Errorf("after a while: %s, %v", got.Status, err)
 	}
 	stranger := access.Principal{WorkspaceID: b.account}

@@ -20,8 +20,15 @@ func (b *bed) backed() access.Code {
 
 func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
 	b.Helper()
-	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
-		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              pin,
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+		BackupPool:       true,
+		StartsAt:         time.Now().Format(time.RFC3339),
+		EndsAt:           time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	return c, a
 }
@@ -113,7 +120,9 @@ func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	b.until("the lock has its time frame", func() bool { return len(b.code(pulled.ID).Mutations) == 0 })
-	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || !got.StartsAt.Equal(*guest.StartsAt) || !got.EndsAt.Equal(*guest.EndsAt) {
+	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
+		!got.StartsAt.Equal(*guest.StartsAt) ||
+		!got.EndsAt.Equal(*guest.EndsAt) {
 		t.Errorf("it is %s with %v", got.Status, got.Errors)
 	}
 }
@@ -121,8 +130,15 @@ func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 // filled has a code with a time frame on the lock, and a pool of codes for it.
 func (b byHand) filled(from, to time.Time) access.Code {
 	b.Helper()
-	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
-		StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
+	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              "2580",
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+		BackupPool:       true,
+		StartsAt:         from.Format(time.RFC3339),
+		EndsAt:           to.Format(time.RFC3339),
+	})
 	b.must(err)
 	for i, w := range b.pool() {
 		b.begin(w)
@@ -185,7 +201,8 @@ func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
 			continue
 		}
 		_, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
-		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid || e.Type != "access_code_inactive" {
+		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid ||
+			e.Type != "access_code_inactive" {
 			t.Errorf("after %s: %v", at, err)
 		}
 	}
@@ -209,7 +226,8 @@ func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
 	b.update(access.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
-	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") || !got.BackupAvailable {
+	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") ||
+		!got.BackupAvailable {
 		t.Errorf("it uses %s, with %v; another can be pulled: %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
 	}
 }
@@ -267,7 +285,8 @@ func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
 	if !b.code(guest.ID).BackupAvailable {
 		t.Fatal("nothing can be pulled")
 	}
-	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // which no PIN has
+	_, err := b.db.Pool.Exec(t.Context(),
+		`update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // which no PIN has
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where in_pool")
 	b.must(err)

@@ -106,7 +106,12 @@ func prepare(t *testing.T, o options) *bed {
 	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
 	b.must(err)
 	b.p = access.Principal{WorkspaceID: w.ID}
-	b.account, err = b.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "locks", Config: json.RawMessage(`{}`)})
+	b.account, err = b.access.ConnectAccount(ctx, access.NewAccount{
+		WorkspaceID: w.ID,
+		Adapter:     access.SandboxAdapter,
+		DisplayName: "locks",
+		Config:      json.RawMessage(`{}`),
+	})
 	b.must(err)
 	return b
 }
@@ -120,7 +125,12 @@ func (b *bed) startEngine() {
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	adapters := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 		access.SandboxAdapter: func(ctx context.Context, _ access.Account) (adapter.Adapter, error) {
-			a := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token, PushURL: push.URL, HTTP: b.http})
+			a := devicecloud.New(devicecloud.Config{
+				BaseURL: b.cloud.URL,
+				Token:   b.token,
+				PushURL: push.URL,
+				HTTP:    b.http,
+			})
 			receive = a.Receive
 			return a, a.Subscribe(ctx)
 		},
@@ -132,7 +142,12 @@ func (b *bed) startEngine() {
 			lanes[n] = b.watch(lanes[n])
 		}
 	}
-	engine, err := worker.NewEngine(b.waker, worker.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, lanes...)
+	engine, err := worker.NewEngine(b.waker, worker.Options{
+		Sweep:    100 * time.Millisecond,
+		LeaseTTL: 2 * time.Second,
+		Workers:  20,
+		Log:      slog.New(slog.DiscardHandler),
+	}, lanes...)
 	b.must(err)
 	b.must(engine.Start(b.Context()))
 	stopped := false
@@ -218,7 +233,8 @@ func (b *bed) control(method, what string, body any) []byte {
 	b.Helper()
 	raw, err := json.Marshal(body)
 	b.must(err)
-	req, err := http.NewRequestWithContext(b.Context(), method, b.cloud.URL+"/sandbox/locks/"+b.lock+"/"+what, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(b.Context(), method, b.cloud.URL+"/sandbox/locks/"+b.lock+"/"+what,
+		bytes.NewReader(raw))
 	b.must(err)
 	req.Header.Set("Authorization", "Bearer "+b.token)
 	req.Header.Set("Content-Type", "application/json")
@@ -242,7 +258,12 @@ func (b *bed) unmanaged() []access.Code {
 
 func (b *bed) create(pin string) (access.Code, access.Attempt) {
 	b.Helper()
-	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true})
+	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              pin,
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+	})
 	b.must(err)
 	return c, a
 }
@@ -267,9 +288,11 @@ func (b *bed) state() {
 	ctx := context.WithoutCancel(b.Context())
 	err := b.db.Pool.QueryRow(ctx, `select coalesce(jsonb_agg(to_jsonb(c) - 'pin_sealed' - 'pin_mac' || coalesce(to_jsonb(a), '{}')), '[]')::text
 		from access_codes c left join action_attempts a on a.access_code_id = c.access_code_id and a.status = 'pending'
-		where is_managed and (c.status <> 'set' or a.status = 'pending')`).Scan(&rows)
+		where is_managed and (c.status <> 'set' or a.status = 'pending')`).
+		Scan(&rows)
 	if err == nil {
-		err = b.db.Pool.QueryRow(ctx, `select coalesce(jsonb_agg(to_jsonb(d) - 'capabilities'), '[]')::text from devices d`).Scan(&device)
+		err = b.db.Pool.QueryRow(ctx, `select coalesce(jsonb_agg(to_jsonb(d) - 'capabilities'), '[]')::text from devices d`).
+			Scan(&device)
 	}
 	b.Logf("managed codes: %s\ndevice: %s (%v)", rows, device, err)
 }

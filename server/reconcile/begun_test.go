@@ -22,24 +22,31 @@ func TestStartThatIsPastIsThatOfTheWrite(t *testing.T) {
 			t.Parallel()
 			var c clock
 			var written, late atomic.Int32
-			b := start(t, options{profile: profile, access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") {
-					return false
-				}
-				var asked struct {
-					StartsAt time.Time `json:"starts_at"`
-				}
-				body, err := io.ReadAll(r.Body)
-				if err != nil || json.Unmarshal(body, &asked) != nil {
-					t.Errorf("it is asked %s (%v)", r.URL, err)
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				if written.Add(1); asked.StartsAt.Before(c.now().Add(-time.Minute)) {
-					late.Add(1)
-				}
-				c.ahead.Add(int64(5 * time.Minute)) // so long the write takes
-				return false
-			}})
+			b := start(
+				t,
+				options{
+					profile: profile,
+					access:  access.Options{Now: c.now},
+					vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+						if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") {
+							return false
+						}
+						var asked struct {
+							StartsAt time.Time `json:"starts_at"`
+						}
+						body, err := io.ReadAll(r.Body)
+						if err != nil || json.Unmarshal(body, &asked) != nil {
+							t.Errorf("it is asked %s (%v)", r.URL, err)
+						}
+						r.Body = io.NopCloser(bytes.NewReader(body))
+						if written.Add(1); asked.StartsAt.Before(c.now().Add(-time.Minute)) {
+							late.Add(1)
+						}
+						c.ahead.Add(int64(5 * time.Minute)) // so long the write takes
+						return false
+					},
+				},
+			)
 			b.stopEngine() // all are seen in one look
 			var codes []access.Code
 			for _, pin := range []string{"2580", "1470", "3690"} {

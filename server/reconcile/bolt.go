@@ -17,7 +17,8 @@ func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 	}
 	locker, ok := p.adapter.(adapter.Locker)
 	if !ok {
-		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported", "The adapter of this device cannot lock or unlock it.")
+		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported",
+			"The adapter of this device cannot lock or unlock it.")
 	}
 	if still, err := p.access.RecordBoltStarted(ctx, p.lease, p.device.ID, w); err != nil || !still {
 		return err
@@ -46,7 +47,8 @@ const delayTolerance = time.Millisecond
 func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	if w.Started {
 		d, err := p.adapter.Device(ctx, p.ref)
-		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled || (w.Enabled && (d.AutoLock.Delay-adapter.Seconds(w.Delay)).Abs() > delayTolerance) {
+		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled ||
+			(w.Enabled && (d.AutoLock.Delay-adapter.Seconds(w.Delay)).Abs() > delayTolerance) {
 			return err
 		}
 		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
@@ -54,12 +56,14 @@ func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	attempt := access.BoltWork{Attempt: w.Attempt}
 	locker, ok := p.adapter.(adapter.AutoLocker)
 	if !ok {
-		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported", "The adapter of this device cannot configure auto-lock.")
+		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported",
+			"The adapter of this device cannot configure auto-lock.")
 	}
 	if still, err := p.access.RecordBoltStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
 		return err
 	}
-	state, err := locker.ConfigureAutoLock(ctx, p.ref, adapter.AutoLock{Enabled: w.Enabled, Delay: adapter.Seconds(w.Delay)})
+	state, err := locker.ConfigureAutoLock(ctx, p.ref,
+		adapter.AutoLock{Enabled: w.Enabled, Delay: adapter.Seconds(w.Delay)})
 	switch {
 	case err == nil && state == adapter.Confirmed:
 		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
@@ -89,7 +93,8 @@ func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) er
 	case adapter.Offline:
 		failed = fail("device_offline", "The device is offline. Try again when it is back.")
 	case adapter.AuthRevoked:
-		failed = fail("account_disconnected", "The vendor refuses the account's credentials. Connect the account again.")
+		failed = fail("account_disconnected",
+			"The vendor refuses the account's credentials. Connect the account again.")
 	case adapter.NotFound:
 		failed = fail("device_removed", "The device was removed from its vendor account.")
 	case adapter.NotSupported:

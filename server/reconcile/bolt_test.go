@@ -50,7 +50,10 @@ func (b *bed) locked() *bool {
 }
 
 // commands counts what is sent to a lock, and lets answer decide about each.
-func commands(n *atomic.Int32, answer func(w http.ResponseWriter, nth int32) bool) func(http.ResponseWriter, *http.Request) bool {
+func commands(
+	n *atomic.Int32,
+	answer func(w http.ResponseWriter, nth int32) bool,
+) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/actions") {
 			return false
@@ -83,16 +86,23 @@ func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
 				}
 			}
 			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // whatever is still to be told is told before
-			events := b.tales("lock.locked", "lock.unlocked", "action_attempt.lock_door.succeeded", "action_attempt.unlock_door.succeeded")
+			events := b.tales("lock.locked", "lock.unlocked", "action_attempt.lock_door.succeeded",
+				"action_attempt.unlock_door.succeeded")
 			var types []string
 			for _, e := range events {
 				types = append(types, e.Type)
 				fields := b.fields(e)
-				if strings.HasPrefix(e.Type, "lock.") && (fields["method"] != "remote" || fields["action_attempt_id"] == nil) {
+				if strings.HasPrefix(e.Type, "lock.") &&
+					(fields["method"] != "remote" || fields["action_attempt_id"] == nil) {
 					t.Errorf("%s: %s", e.Type, e.Fields)
 				}
 			}
-			want := []string{"action_attempt.unlock_door.succeeded", "lock.unlocked", "action_attempt.lock_door.succeeded", "lock.locked"}
+			want := []string{
+				"action_attempt.unlock_door.succeeded",
+				"lock.unlocked",
+				"action_attempt.lock_door.succeeded",
+				"lock.locked",
+			}
 			if !slices.Equal(types, want) {
 				t.Errorf("events %v", types)
 			}
@@ -139,7 +149,8 @@ func TestCommandGoesAheadOfCodes(t *testing.T) {
 	a := b.door(false)
 	close(asked)
 	b.succeeded(a)
-	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+	b.until("the codes are on the lock",
+		func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
 	var order []string
 	for len(sent) > 0 {
 		order = append(order, <-sent)
@@ -171,7 +182,11 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 			b.must(err)
 			return false
 		}
-		return tooMany(b.access.MoveBolt(ctx, b.p, b.device, true)), tooMany(b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay))
+		return tooMany(
+				b.access.MoveBolt(ctx, b.p, b.device, true),
+			), tooMany(
+				b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay),
+			)
 	}
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error { // whoever is refused waits for nobody, and has nobody wait
 		if _, err := tx.LockWorkspaceDevice(t.Context(), store.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
@@ -185,7 +200,9 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 	other, err := b.access.CreateWorkspace(t.Context(), "other", "c", true)
 	b.must(err)
 	var e *access.Error
-	if _, err := b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true); !errors.As(err, &e) || e.Kind != access.NotFound {
+	if _, err := b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true); !errors.As(
+		err, &e) ||
+		e.Kind != access.NotFound {
 		t.Errorf("another workspace is told that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have their own turns
@@ -352,7 +369,8 @@ func TestEventsHoldNoPINAtRest(t *testing.T) {
 	b := start(t, options{profile: "yale"})
 	c, a := b.create("74628351")
 	b.succeeded(a)
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "74628352", EvenIfOffline: true})
+	a, err := b.access.UpdateCode(t.Context(), b.p,
+		access.CodeChange{ID: c.ID.String(), PIN: "74628352", EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": "74628352"})
@@ -371,8 +389,10 @@ func TestEventsHoldNoPINAtRest(t *testing.T) {
 	if from["code"] != "74628351" || to["code"] != "74628352" {
 		t.Error("the change does not carry both PINs")
 	}
-	if used := b.tales("lock.unlocked")[0]; b.fields(used)["code"] != "74628352" || b.fields(used)["access_code_id"] != c.ID.String() ||
-		b.fields(used)["method"] != "keycode" || b.fields(used)["access_code_is_managed"] != true {
+	if used := b.tales("lock.unlocked")[0]; b.fields(used)["code"] != "74628352" ||
+		b.fields(used)["access_code_id"] != c.ID.String() ||
+		b.fields(used)["method"] != "keycode" ||
+		b.fields(used)["access_code_is_managed"] != true {
 		t.Errorf("the use lacks something; it has %d fields", len(b.fields(used)))
 	}
 }

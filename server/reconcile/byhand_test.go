@@ -30,7 +30,10 @@ func hand(t *testing.T, o options) byHand {
 	t.Cleanup(func() { b.must(cloud.Close()) })
 	devices, err := cloud.Devices(t.Context())
 	b.must(err)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{reconcile.Describe(devices[0], true)}))
+	b.must(
+		b.access.RecordDevices(t.Context(), holder{}, b.account,
+			[]access.FoundDevice{reconcile.Describe(devices[0], true)}),
+	)
 	known, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
@@ -106,7 +109,8 @@ func (b byHand) deleteCode(c access.Code) access.Attempt {
 
 func (b byHand) managed() []access.Code {
 	b.Helper()
-	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true},
+		access.Page{Limit: 100})
 	b.must(err)
 	return cs
 }

@@ -19,7 +19,8 @@ type clock struct{ ahead atomic.Int64 }
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func readsCodes(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/locks/") && strings.HasSuffix(r.URL.Path, "/access_codes")
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/locks/") &&
+		strings.HasSuffix(r.URL.Path, "/access_codes")
 }
 
 // The time of one code runs out while another is being written, which is refused: nothing else wakes the device.
@@ -27,16 +28,29 @@ func TestCodeWhoseTimeEndsDuringAWriteLeavesAllTheSame(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var refuse atomic.Bool
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") || !refuse.Load() {
-			return false
-		}
-		c.ahead.Store(int64(2 * time.Hour))
-		http.Error(w, `{"error_code":"INVALID_PIN","message":"no"}`, http.StatusUnprocessableEntity)
-		return true
-	}})
-	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, NativeScheduling: true,
-		StartsAt: time.Now().Add(-time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(time.Hour).Format(time.RFC3339)})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") || !refuse.Load() {
+					return false
+				}
+				c.ahead.Store(int64(2 * time.Hour))
+				http.Error(w, `{"error_code":"INVALID_PIN","message":"no"}`, http.StatusUnprocessableEntity)
+				return true
+			},
+		},
+	)
+	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              "2580",
+		EvenIfOffline:    true,
+		NativeScheduling: true,
+		StartsAt:         time.Now().Add(-time.Hour).Format(time.RFC3339),
+		EndsAt:           time.Now().Add(time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
 	refuse.Store(true)
@@ -49,12 +63,19 @@ func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
 	var c clock
 	c.ahead.Store(int64(-20 * time.Second))
 	var reads atomic.Int32
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
-		if readsCodes(r) {
-			reads.Add(1)
-		}
-		return false
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now},
+			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+				if readsCodes(r) {
+					reads.Add(1)
+				}
+				return false
+			},
+		},
+	)
 	b.faults(map[string]any{"latency_ms": map[string]int{"min": 1500, "max": 1500}})
 	reads.Store(0)
 	b.set()
@@ -69,7 +90,8 @@ func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
 	var steal atomic.Bool
 	b = start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 		if readsCodes(r) && steal.CompareAndSwap(true, false) {
-			_, err := b.db.Pool.Exec(r.Context(), "update leases set fence = fence + 1, held_until = now() where key like 'device:%'")
+			_, err := b.db.Pool.Exec(r.Context(),
+				"update leases set fence = fence + 1, held_until = now() where key like 'device:%'")
 			if err != nil {
 				b.Errorf("steal the lease: %v", err)
 			}
@@ -84,8 +106,11 @@ func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
 // hurry ends the pauses after several failures in a row: they are longer than a test waits.
 func (b *bed) hurry() {
 	b.Helper()
-	_, err := b.db.Pool.Exec(b.Context(), `with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
-		update devices set due_at = now() where device_id in (select device_id from c)`)
+	_, err := b.db.Pool.Exec(
+		b.Context(),
+		`with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
+		update devices set due_at = now() where device_id in (select device_id from c)`,
+	)
 	b.must(err)
 }
 
@@ -96,13 +121,29 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 	for profile, length := range map[string]int{"august": 6, "smartthings": 6, "nuki": 6, "ttlock": 6, "schlage": 4} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: profile, access: access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond}})
+			b := start(
+				t,
+				options{
+					profile: profile,
+					access:  access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond},
+				},
+			)
 			one := b.stopEngine
 			b.startEngine()
 			defer one()
 			others := b.memory()
-			b.faults(map[string]any{"failure_rate": map[string]float64{"transient": 0.05, "unconfirmed": 0.1, "failed": 0.1, "busy": 0.05},
-				"lost_webhook": 0.2, "eventual_consistency_window_ms": 50})
+			b.faults(
+				map[string]any{
+					"failure_rate": map[string]float64{
+						"transient":   0.05,
+						"unconfirmed": 0.1,
+						"failed":      0.1,
+						"busy":        0.05,
+					},
+					"lost_webhook":                   0.2,
+					"eventual_consistency_window_ms": 50,
+				},
+			)
 			rng := rand.New(rand.NewPCG(1, 2))
 			pin := func() string { // that all of them take
 				digits := []byte{'3' + byte(rng.IntN(4))}
@@ -113,14 +154,21 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 			}
 			var attempts []access.Attempt
 			for range 60 {
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				var a access.Attempt
 				switch n := rng.IntN(3); {
 				case len(cs) < 4 || n == 0 && len(cs) < 12:
-					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin(), NativeScheduling: true, EvenIfOffline: true})
+					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{
+						DeviceID:         b.device,
+						PIN:              pin(),
+						NativeScheduling: true,
+						EvenIfOffline:    true,
+					})
 				case n == 1:
-					a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
+					a, err = b.access.UpdateCode(t.Context(), b.p,
+						access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
 				default:
 					a, err = b.access.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
 				}
@@ -136,11 +184,13 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 			}
 			b.faults(map[string]any{})
 			for _, a := range attempts {
-				b.until("attempt "+a.Type+" ends", func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
+				b.until("attempt "+a.Type+" ends",
+					func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
 			}
 			b.until("all codes are set", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				return !slices.ContainsFunc(cs, func(c access.Code) bool { return c.Status != access.StatusSet })
 			})
@@ -149,7 +199,8 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 			b.must(b.access.Resync(t.Context(), b.account))
 			b.until("the lock has what it should", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				var want, got []string
 				for _, c := range cs {

@@ -14,7 +14,13 @@ func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"behind": -10 * time.Minute, "ahead": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return time.Now().Add(off) }}})
+			b := hand(
+				t,
+				options{
+					profile: "august",
+					access:  access.Options{Now: func() time.Time { return time.Now().Add(off) }},
+				},
+			)
 			a := b.door(false)
 			w := b.look()
 			if w.Bolt == nil {
@@ -23,7 +29,9 @@ func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
 			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
 				t.Errorf("the device is looked at again in %s", until)
 			}
-			_, err := b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1", a.ID)
+			_, err := b.db.Pool.Exec(t.Context(),
+				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
+				a.ID)
 			b.must(err)
 			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
 			b.must(err)

@@ -33,10 +33,19 @@ func closing(b *bed) (r *reconcile.Adapters, accounts [2]access.Account, begun <
 	begins, mayClose := make(chan struct{}, 10), make(chan struct{})
 	r = reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
-			return slow{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), begins, mayClose}, nil
+			return slow{
+				devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
+				begins,
+				mayClose,
+			}, nil
 		},
 	}, slog.New(slog.DiscardHandler))
-	other, err := b.access.ConnectAccount(b.Context(), access.NewAccount{WorkspaceID: b.p.WorkspaceID, Adapter: access.SandboxAdapter, DisplayName: "others", Config: json.RawMessage(`{"token":"t"}`)})
+	other, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+		WorkspaceID: b.p.WorkspaceID,
+		Adapter:     access.SandboxAdapter,
+		DisplayName: "others",
+		Config:      json.RawMessage(`{"token":"t"}`),
+	})
 	b.must(err)
 	accounts[0].ID, accounts[1].ID = b.account, other
 	for _, a := range accounts {
@@ -61,7 +70,10 @@ func TestAnAdapterThatIsSlowToCloseKeepsNobodyElseWaiting(t *testing.T) {
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
 	r, accounts, begun, may := closing(b)
-	b.must(b.access.ChangeAccount(t.Context(), accounts[0].ID, access.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}))
+	b.must(
+		b.access.ChangeAccount(t.Context(), accounts[0].ID,
+			access.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
+	)
 	changed, others := make(chan struct{}), make(chan struct{})
 	get := func(a access.Account, got chan<- struct{}) {
 		defer close(got)

@@ -18,16 +18,25 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 		jsonb_build_object('device_id', $1::text, 'vendor_ref', 'other', 'name', 'other'))).* from devices d`, other)
 	b.must(err)
 	ofKey := func(device, pin string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: device, PIN: pin, CommonCodeKey: "k", NativeScheduling: true, EvenIfOffline: true})
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+			DeviceID:         device,
+			PIN:              pin,
+			CommonCodeKey:    "k",
+			NativeScheduling: true,
+			EvenIfOffline:    true,
+		})
 		return c, err
 	}
 	first, err := ofKey(other.String(), "746283")
 	b.must(err)
 	// The next one meets a deadlock, as soon as the test lets it.
 	const gate = 7
-	_, err = b.db.Pool.Exec(t.Context(), `create sequence tries; create function meet_a_deadlock() returns trigger language plpgsql as $$ begin
+	_, err = b.db.Pool.Exec(
+		t.Context(),
+		`create sequence tries; create function meet_a_deadlock() returns trigger language plpgsql as $$ begin
 		if nextval('tries') = 1 then perform pg_advisory_xact_lock(7); raise exception 'deadlock' using errcode = '40P01'; end if; return new; end $$;
-		create trigger meet_a_deadlock before insert on access_codes for each row execute function meet_a_deadlock()`)
+		create trigger meet_a_deadlock before insert on access_codes for each row execute function meet_a_deadlock()`,
+	)
 	b.must(err)
 	keeper, err := b.db.Pool.Acquire(t.Context())
 	b.must(err)
@@ -45,8 +54,11 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 		created <- c
 	}()
 	b.until("the first try has begun", func() (waits bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), `select exists (select 1 from pg_locks where locktype = 'advisory' and not granted
-			and objid = $1 and database = (select oid from pg_database where datname = current_database()))`, gate).Scan(&waits))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), `select exists (select 1 from pg_locks where locktype = 'advisory' and not granted
+			and objid = $1 and database = (select oid from pg_database where datname = current_database()))`, gate).
+				Scan(&waits),
+		)
 		return waits
 	})
 	_, err = b.access.DeleteCode(t.Context(), b.p, first.ID.String(), "")
@@ -63,7 +75,8 @@ func TestKeyHasAsManyCodesAsCanBeChangedTogether(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale"})
 	ofKey := func(device string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: device, CommonCodeKey: "k", EvenIfOffline: true})
+		c, _, err := b.access.CreateCode(t.Context(), b.p,
+			access.NewCode{DeviceID: device, CommonCodeKey: "k", EvenIfOffline: true})
 		return c, err
 	}
 	const most = 500
@@ -71,7 +84,10 @@ func TestKeyHasAsManyCodesAsCanBeChangedTogether(t *testing.T) {
 		jsonb_build_object('device_id', gen_random_uuid(), 'vendor_ref', 'other ' || n, 'name', 'other'))).* from devices d, generate_series(1, $1::integer) n`, most)
 	b.must(err)
 	var other string
-	b.must(b.db.Pool.QueryRow(t.Context(), "select device_id::text from devices where name = 'other' limit 1").Scan(&other))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select device_id::text from devices where name = 'other' limit 1").
+			Scan(&other),
+	)
 	first, err := ofKey(other)
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), `insert into access_codes select (jsonb_populate_record(c,

@@ -15,7 +15,12 @@ func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
 		t.Helper()
 		w := b.work(c)
 		b.begin(w)
-		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref}})
+		b.end(
+			w,
+			access.PutOutcome{
+				Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref},
+			},
+		)
 	}
 	tells := func(c access.Code, other *access.Code) {
 		t.Helper()
@@ -28,7 +33,8 @@ func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
 			case other == nil && p.Other != [16]byte{}:
 				t.Errorf("it tells of %s, which is not there", p.Other)
 			case other != nil && (p.Other != other.ID || p.Managed != other.Managed):
-				t.Errorf("it tells of %s, managed %t, and not of %s, managed %t", p.Other, p.Managed, other.ID, other.Managed)
+				t.Errorf("it tells of %s, managed %t, and not of %s, managed %t", p.Other, p.Managed, other.ID,
+					other.Managed)
 			}
 		}
 	}
@@ -70,7 +76,8 @@ func TestWhatWasDoneAtTheDeviceIsTold(t *testing.T) {
 			clock.pass(time.Minute) // and than an empty one is not believed
 			b.read(found...)
 			got := b.code(c.ID)
-			if all := append(got.Errors, got.Warnings...); len(all) != 1 || all[0].Code != name || all[0].Change != change {
+			if all := append(got.Errors, got.Warnings...); len(all) != 1 || all[0].Code != name ||
+				all[0].Change != change {
 				t.Errorf("allowed %t: it shows %v, want %s of %s", allowed, all, name, change)
 			}
 		}

@@ -31,7 +31,8 @@ func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
 			b.must(err)
 			b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
 			b.read(c.found)
-			if got := b.code(code.ID); (got.Status == access.StatusSet) != c.ours || (len(b.unmanaged()) == 0) != c.ours {
+			if got := b.code(code.ID); (got.Status == access.StatusSet) != c.ours ||
+				(len(b.unmanaged()) == 0) != c.ours {
 				t.Errorf("it is %s, beside %d unmanaged codes", got.Status, len(b.unmanaged()))
 			}
 		})
@@ -52,7 +53,8 @@ func TestWriteThatIsToldAsAChangeIsNoDrift(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
 			code := b.on("2580", "7")
-			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set applied_at = now() - interval '1 hour', write_at = null")
+			_, err := b.db.Pool.Exec(t.Context(),
+				"update access_codes set applied_at = now() - interval '1 hour', write_at = null")
 			b.must(err)
 			b.read(changedAt("7", time.Now().Add(c.after-time.Hour)))
 			if got := b.code(code.ID); got.Status != c.want {

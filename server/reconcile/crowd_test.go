@@ -22,7 +22,8 @@ func TestOnlySoManyChangesOfACodeWait(t *testing.T) {
 		return !d.Online
 	})
 	update := func(i int) error {
-		_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: fmt.Sprint(500000 + i), EvenIfOffline: true})
+		_, err := b.access.UpdateCode(t.Context(), b.p,
+			access.CodeChange{ID: c.ID.String(), PIN: fmt.Sprint(500000 + i), EvenIfOffline: true})
 		return err
 	}
 	convert := func(int) error { _, err := b.access.ConvertCode(t.Context(), b.p, found, nil); return err }

@@ -38,8 +38,11 @@ func TestWhatThereIsNoRoomForIsReadAgain(t *testing.T) {
 			c := &crowding{path: test.path}
 			b := start(t, options{profile: "august", http: &http.Client{Transport: c}})
 			b.until("all is at rest", func() (rests bool) {
-				b.must(b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
-					and not exists (select from connected_accounts where due_at <= now())`).Scan(&rests))
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
+					and not exists (select from connected_accounts where due_at <= now())`).
+						Scan(&rests),
+				)
 				return rests
 			})
 			c.on.Store(true)

@@ -112,7 +112,8 @@ func TestNextDelayIsToldToo(t *testing.T) {
 				t.Errorf("it is looked at again at %v to tell that it is late", w.Deadline)
 			}
 			b.failing(c, clock)
-			if got := len(b.told(delayTold)); got != told+1 || !slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
+			if got := len(b.told(delayTold)); got != told+1 ||
+				!slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
 				t.Errorf("the delay after that is told %d times", got-told)
 			}
 		})
@@ -128,7 +129,13 @@ func TestCodeThatIsMovedAheadShowsNoErrorOfBefore(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
 	from := clock.now().Add(100 * time.Hour)
-	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: from.Add(time.Hour).Format(time.RFC3339)})
+	b.update(
+		access.CodeChange{
+			ID:       c.ID.String(),
+			StartsAt: from.Format(time.RFC3339),
+			EndsAt:   from.Add(time.Hour).Format(time.RFC3339),
+		},
+	)
 	if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) > 0 {
 		t.Errorf("it is %s with %v", got.Status, got.Errors)
 	}

@@ -53,8 +53,14 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
-		gap: w.Device.Capabilities.WriteGap}
+	p := &pass{
+		Reconciler: r,
+		lease:      lease,
+		adapter:    a,
+		device:     w.Device,
+		ref:        adapter.DeviceRef(w.Device.Ref),
+		gap:        w.Device.Capabilities.WriteGap,
+	}
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
@@ -132,12 +138,29 @@ func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
 func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
 	issuer, ok := p.adapter.(adapter.OfflineIssuer)
 	if !ok {
-		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: &access.Failure{Class: access.FailedUnsupported, Message: "The way to this device has no offline codes."}})
+		return p.access.RecordIssued(
+			ctx,
+			p.lease,
+			p.device.ID,
+			c,
+			access.PutOutcome{
+				Failure: &access.Failure{
+					Class:   access.FailedUnsupported,
+					Message: "The adapter of this device cannot issue offline codes.",
+				},
+			},
+		)
 	}
-	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{Key: c.ID.String(), Kind: adapter.OfflineKind(c.Kind), StartsAt: c.StartsAt, EndsAt: c.EndsAt})
+	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{
+		Key:      c.ID.String(),
+		Kind:     adapter.OfflineKind(c.Kind),
+		StartsAt: c.StartsAt,
+		EndsAt:   c.EndsAt,
+	})
 	switch {
 	case err == nil:
-		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
+		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c,
+			access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
@@ -178,7 +201,8 @@ func ready(w access.DeviceWork) bool {
 
 // hasUrgentWork reports whether some work precedes the codes.
 func urgent(w access.DeviceWork) bool {
-	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) || len(w.Issues) > 0
+	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
+		len(w.Issues) > 0
 }
 
 func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
@@ -221,8 +245,19 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	}
 	found := make([]access.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
-		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, KeyGuessed: c.KeyGuessed, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing, ChangedAt: c.ChangedAt, Disabled: c.Disabled}
+		found[i] = access.Found{
+			Ref:        string(c.Ref),
+			Key:        c.Key,
+			KeyGuessed: c.KeyGuessed,
+			PIN:        c.PIN,
+			Name:       c.Name,
+			StartsAt:   c.StartsAt,
+			EndsAt:     c.EndsAt,
+			Confirmed:  c.State == adapter.Confirmed,
+			Removing:   c.Removing,
+			ChangedAt:  c.ChangedAt,
+			Disabled:   c.Disabled,
+		}
 		if c.Failed != nil {
 			found[i].Failure = fail(c.Failed)
 		}
@@ -296,10 +331,12 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	p.wrote()
 	switch {
 	case err == nil:
-		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+		return p.access.RecordPut(ctx, p.lease, p.device.ID, c,
+			access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
 	// The vendor stored the code, but differently from the specification.
 	case c.Ref == "" && res.Ref != "":
-		if recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}); recorded != nil || !unreachable(err) {
+		if recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}); recorded != nil ||
+			!unreachable(err) {
 			return recorded
 		}
 		return err
@@ -324,7 +361,14 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 }
 
 func (p *pass) spec(c access.CodeWork) adapter.CodeSpec {
-	return adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name, StartsAt: c.StartAt(p.access.Now()), EndsAt: c.EndsAt}
+	return adapter.CodeSpec{
+		Ref:      adapter.CodeRef(c.Ref),
+		Key:      c.ID.String(),
+		PIN:      c.PIN,
+		Name:     c.Name,
+		StartsAt: c.StartAt(p.access.Now()),
+		EndsAt:   c.EndsAt,
+	}
 }
 
 func (p *pass) wrote() {
@@ -413,7 +457,8 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 		pause = p.opt.OfflineEvery
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
-	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures, "pause", pause)
+	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures,
+		"pause", pause)
 	due := p.access.Now().Add(pause)
 	// A client waits for this deadline.
 	if w.Deadline != nil && w.Deadline.Before(due) {

@@ -69,11 +69,13 @@ func TestPlaceThatWasEmptiedForAnotherPINIsOurs(t *testing.T) {
 func TestPlaceThatWasEmptiedIsOursAlsoOnceItWasTriedAgain(t *testing.T) {
 	t.Parallel()
 	b, clock, c, w := hides(t)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}})
+	b.end(w,
+		access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}})
 	b.read() // nothing at all: that is doubted
 	clock.pass(2 * time.Second)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "slot 1 of the lock is empty"}})
+	b.end(w,
+		access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "slot 1 of the lock is empty"}})
 	clock.pass(time.Minute)
 	b.read()
 	clock.pass(time.Minute)
@@ -90,7 +92,8 @@ func TestPlaceThatWasEmptiedIsOursAlsoOnceItWasTriedAgain(t *testing.T) {
 func TestPlaceThatWasEmptiedAndTakenByAnotherIsOurs(t *testing.T) {
 	t.Parallel()
 	b, clock, c, w := hides(t)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}})
+	b.end(w,
+		access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}})
 	other, _ := b.create("8642")
 	next := b.work(other)
 	b.begin(next)

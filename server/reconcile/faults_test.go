@@ -47,7 +47,13 @@ func TestCodeGetsThereInSpiteOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second}})
+			b := start(
+				t,
+				options{
+					profile: "august",
+					access:  access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second},
+				},
+			)
 			others := len(b.memory())
 			b.faults(fault)
 			c := b.set()
@@ -77,7 +83,8 @@ func TestDeviceThatIsOfflineIsWaitedFor(t *testing.T) {
 	b.until("that is told", func() bool { return len(b.told("device.disconnected")) == 1 })
 	c, a := b.create("2580")
 	b.until("the code says why it waits", func() bool {
-		return slices.ContainsFunc(b.code(c.ID).Errors, func(p access.Problem) bool { return p.Code == "device_offline" })
+		return slices.ContainsFunc(b.code(c.ID).Errors,
+			func(p access.Problem) bool { return p.Code == "device_offline" })
 	})
 	if got := b.attempt(a); got.Status != access.Pending {
 		t.Fatalf("the attempt is %s", got.Status)
@@ -85,7 +92,8 @@ func TestDeviceThatIsOfflineIsWaitedFor(t *testing.T) {
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	b.succeeded(a)
 	b.onlyOnce("2580")
-	if got, want := b.told("device.connected", "device.disconnected"), []string{"device.connected", "device.disconnected", "device.connected"}; !slices.Equal(got, want) {
+	if got, want := b.told("device.connected", "device.disconnected"), []string{"device.connected", "device.disconnected", "device.connected"}; !slices.Equal(
+		got, want) {
 		t.Errorf("events %v: transitions are told once each", got)
 	}
 }
@@ -131,8 +139,10 @@ func TestDuplicatesAreRefused(t *testing.T) {
 	u := b.unmanaged()[0]
 	c := b.set()
 	for name, pin := range map[string]string{"of an unmanaged code": *u.PIN, "of a managed code": "2580"} {
-		_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
-		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict || e.Type != "duplicate_access_code" {
+		_, _, err := b.access.CreateCode(t.Context(), b.p,
+			access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
+		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict ||
+			e.Type != "duplicate_access_code" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -190,7 +200,12 @@ func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
 		return clock.now().Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
 	}
 	between := func(from, until string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, StartsAt: from, EndsAt: until, EvenIfOffline: true})
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+			DeviceID:      b.device,
+			StartsAt:      from,
+			EndsAt:        until,
+			EvenIfOffline: true,
+		})
 		return c, err
 	}
 	refused := func(what string, err error) {
@@ -214,11 +229,17 @@ func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
 	}
 	_, err = between(at(115), at(200))
 	refused("one stay more than there are places", err)
-	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: last.ID.String(), StartsAt: at(110), EndsAt: at(200), EvenIfOffline: true})
+	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+		ID:            last.ID.String(),
+		StartsAt:      at(110),
+		EndsAt:        at(200),
+		EvenIfOffline: true,
+	})
 	refused("a stay that is moved there", err)
 
 	for i := range holds - len(b.memory()) {
-		b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "by hand", "code": fmt.Sprintf("%04d", 2000+i*7)})
+		b.control(http.MethodPost, "keypad/codes",
+			map[string]string{"name": "by hand", "code": fmt.Sprintf("%04d", 2000+i*7)})
 	}
 	b.until("what was typed in is read", func() bool { return len(b.unmanaged()) == holds-1 })
 	clock.to(clock.now().Add(99*time.Hour + time.Minute))
@@ -254,7 +275,8 @@ func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 				}
 			}
 			b.until("it is put right", func() bool {
-				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") && b.code(code.ID).Status == access.StatusSet
+				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") &&
+					b.code(code.ID).Status == access.StatusSet
 			})
 			b.onlyOnce("2580")
 			if b.onLock("9988") {
@@ -270,7 +292,12 @@ func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 func TestAllowedModificationStands(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, ExternalModificationAllowed: true})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID:                    b.device,
+		PIN:                         "2580",
+		EvenIfOffline:               true,
+		ExternalModificationAllowed: true,
+	})
 	b.must(err)
 	b.succeeded(a)
 	for _, on := range b.memory() {
@@ -310,7 +337,8 @@ func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
 	b.until("it is missed", func() bool {
 		return !slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
 	})
-	if got, want := b.events(found.ID), []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}; !slices.Equal(got, want) {
+	if got, want := b.events(found.ID), []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}; !slices.Equal(
+		got, want) {
 		t.Errorf("events %v", got)
 	}
 	b.code(c.ID)
@@ -323,7 +351,8 @@ func TestRemovedDeviceLosesNothingAndComesBack(t *testing.T) {
 	b.must(b.rec.RemoveDevice(t.Context(), b.p, b.device))
 	b.until("the code says that its device is gone", func() bool {
 		got := b.code(c.ID)
-		return got.Status == access.StatusUnknown && slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
+		return got.Status == access.StatusUnknown &&
+			slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
 	})
 	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
@@ -364,7 +393,14 @@ func TestTimeBoundCodes(t *testing.T) {
 			b := start(t, options{profile: profile, access: access.Options{Now: c.now}})
 			far := time.Now().Add(100 * time.Hour).UTC().Format(time.RFC3339)
 			further := time.Now().Add(101 * time.Hour).UTC().Format(time.RFC3339)
-			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", StartsAt: far, EndsAt: further, NativeScheduling: true, EvenIfOffline: true})
+			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+				DeviceID:         b.device,
+				PIN:              "2580",
+				StartsAt:         far,
+				EndsAt:           further,
+				NativeScheduling: true,
+				EvenIfOffline:    true,
+			})
 			b.must(err)
 			b.succeeded(a) // there is nothing to wait for
 			if got := b.code(code.ID); got.Status != access.StatusUnset || b.onLock("2580") {
@@ -372,7 +408,12 @@ func TestTimeBoundCodes(t *testing.T) {
 			}
 			begun := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 			soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), StartsAt: begun, EndsAt: soon, EvenIfOffline: true})
+			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+				ID:            code.ID.String(),
+				StartsAt:      begun,
+				EndsAt:        soon,
+				EvenIfOffline: true,
+			})
 			b.must(err)
 			b.succeeded(a)
 			if got := b.code(code.ID); got.Status != access.StatusSet || !b.onLock("2580") {

@@ -12,7 +12,8 @@ import (
 func flapping(t *testing.T) (byHand, *testClock) {
 	t.Helper()
 	clock := &testClock{at: time.Now().Truncate(time.Second)}
-	return hand(t, options{profile: "august", access: access.Options{Now: clock.now, OfflineDebounce: 24 * time.Hour}}), clock
+	return hand(t,
+		options{profile: "august", access: access.Options{Now: clock.now, OfflineDebounce: 24 * time.Hour}}), clock
 }
 
 func (b byHand) goes(online bool) {
@@ -59,18 +60,22 @@ func TestConnectionThatIsLostAgainAndAgainIsToldOnceAndItsEndToo(t *testing.T) {
 		t.Fatalf("after two losses it is told %v", got)
 	}
 	b.loses(clock, 7, time.Minute)
-	if got := b.flaky(); !slices.Equal(got, []string{"device.connection_became_flaky"}) || !slices.Equal(b.warnings(), []string{"device_has_flaky_connection"}) {
+	if got := b.flaky(); !slices.Equal(got, []string{"device.connection_became_flaky"}) ||
+		!slices.Equal(b.warnings(), []string{"device_has_flaky_connection"}) {
 		t.Fatalf("after nine it is told %v, it warns of %v", got, b.warnings())
 	}
 	clock.pass(8 * time.Minute)
 	w := b.look()
-	if got := b.flaky(); len(got) != 1 || w.Due == nil || !w.Due.After(clock.now()) || w.Due.After(clock.now().Add(10*time.Minute)) {
+	if got := b.flaky(); len(got) != 1 || w.Due == nil || !w.Due.After(clock.now()) ||
+		w.Due.After(clock.now().Add(10*time.Minute)) {
 		t.Fatalf("after nine minutes it is told %v, and due at %v", got, w.Due)
 	}
 	clock.to(*w.Due)
 	b.look()
 	b.look()
-	if got := b.flaky(); !slices.Equal(got, []string{"device.connection_became_flaky", "device.connection_stabilized"}) || b.warnings() != nil {
+	if got := b.flaky(); !slices.Equal(got,
+		[]string{"device.connection_became_flaky", "device.connection_stabilized"}) ||
+		b.warnings() != nil {
 		t.Fatalf("after ten it is told %v, it warns of %v", got, b.warnings())
 	}
 	b.loses(clock, 2, time.Minute)
@@ -126,8 +131,13 @@ func TestDeviceThatWasRemovedBeginsAnew(t *testing.T) {
 	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
 	b.look()
 	clock.pass(time.Hour)
-	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{{Ref: b.lock, Name: "Door", Type: "august_lock", Online: true,
-		Capabilities: access.Capabilities{OnlineCodes: true, ListCodes: true}}}))
+	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{{
+		Ref:          b.lock,
+		Name:         "Door",
+		Type:         "august_lock",
+		Online:       true,
+		Capabilities: access.Capabilities{OnlineCodes: true, ListCodes: true},
+	}}))
 	b.look()
 	b.loses(clock, 2, time.Minute)
 	if got := b.flaky(); slices.Contains(got, "device.connection_stabilized") || b.warnings() != nil {
@@ -144,7 +154,11 @@ func TestEventsCarryTheMetadataOfTheirDevice(t *testing.T) {
 	b.must(err)
 	clock.pass(time.Hour)
 	b.look()
-	before, after := b.fields(b.tales("device.connection_became_flaky")[0]), b.fields(b.tales("device.connection_stabilized")[0])
+	before, after := b.fields(
+		b.tales("device.connection_became_flaky")[0],
+	), b.fields(
+		b.tales("device.connection_stabilized")[0],
+	)
 	if got, ok := before["device_custom_metadata"].(map[string]any); !ok || len(got) > 0 {
 		t.Errorf("without any: %v", before["device_custom_metadata"])
 	}

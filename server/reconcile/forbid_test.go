@@ -48,8 +48,10 @@ func TestCodeIsPutRightOnceModificationIsForbiddenAgain(t *testing.T) {
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 			b.read(found("k1", "2580"))
-			if got := b.code(code.ID); got.Status != access.StatusSet || len(got.Warnings)+len(got.Errors) > 0 || b.attempt(a).Status != access.Succeeded {
-				t.Errorf("it is %s with %v and %v, the attempt %s", got.Status, got.Errors, got.Warnings, b.attempt(a).Status)
+			if got := b.code(code.ID); got.Status != access.StatusSet || len(got.Warnings)+len(got.Errors) > 0 ||
+				b.attempt(a).Status != access.Succeeded {
+				t.Errorf("it is %s with %v and %v, the attempt %s", got.Status, got.Errors, got.Warnings,
+					b.attempt(a).Status)
 			}
 		})
 	}
@@ -101,6 +103,7 @@ func TestCodeThatHasComeBackIsPutRightWhenItIsDeletedAgain(t *testing.T) {
 	}
 	b.read(found("k0", "1111"))
 	if w := b.work(code); w.Action != access.Put {
-		t.Errorf("deleted once more it is %s with %v, and there is %q to do", b.code(code.ID).Status, b.code(code.ID).Errors, w.Action)
+		t.Errorf("deleted once more it is %s with %v, and there is %q to do", b.code(code.ID).Status,
+			b.code(code.ID).Errors, w.Action)
 	}
 }

@@ -76,7 +76,10 @@ func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T
 	late := deletedInDoubt(b, clock)
 	b.read(found("k9", "9999"), late)
 	for _, w := range b.look().Codes {
-		b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedUnsupported, Message: "no"}))
+		b.must(
+			b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false,
+				&access.Failure{Class: access.FailedUnsupported, Message: "no"}),
+		)
 	}
 	b.read(found("k9", "9999"), late)
 	if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {

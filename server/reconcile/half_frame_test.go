@@ -61,7 +61,8 @@ func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
 			}
 			b.must(err)
 			w := b.work(code)
-			if a.Status != access.Pending || w.Action != access.Put || (w.StartsAt != nil) != c.whole || (w.EndsAt != nil) != c.whole {
+			if a.Status != access.Pending || w.Action != access.Put || (w.StartsAt != nil) != c.whole ||
+				(w.EndsAt != nil) != c.whole {
 				t.Fatalf("there is %q to do, from %v to %v", w.Action, w.StartsAt, w.EndsAt)
 			}
 			if c.whole && (!w.StartsAt.Equal(from) || !w.EndsAt.Equal(to)) {

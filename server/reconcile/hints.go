@@ -44,8 +44,14 @@ type hints struct {
 }
 
 func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
-	h := &hints{Adapters: r, account: account, pace: rate.NewLimiter(rate.Every(hintsEvery), hintsFirst), lists: rate.NewLimiter(rate.Every(listEvery), listsFirst),
-		doings: rate.NewLimiter(operated, operatedOnce), hurried: rate.Sometimes{Interval: time.Hour}}
+	h := &hints{
+		Adapters: r,
+		account:  account,
+		pace:     rate.NewLimiter(rate.Every(hintsEvery), hintsFirst),
+		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
+		doings:   rate.NewLimiter(operated, operatedOnce),
+		hurried:  rate.Sometimes{Interval: time.Hour},
+	}
 	for {
 		select {
 		case e, open := <-events:
@@ -100,7 +106,8 @@ func (h *hints) take(batch []adapter.Event) {
 		switch {
 		case operation && !h.doings.Allow():
 			h.hurried.Do(func() {
-				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped", "account", h.account)
+				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped",
+					"account", h.account)
 			})
 			// List the account to learn the lock states.
 			h.owe(false)
@@ -110,7 +117,10 @@ func (h *hints) take(batch []adapter.Event) {
 			h.left(e)
 		case e.Kind == adapter.Resync:
 			h.owe(true)
-		case e.Kind == adapter.DeviceListed, e.Kind == adapter.AccountRevoked, e.Kind == adapter.StatusChanged, e.Device == "":
+		case e.Kind == adapter.DeviceListed,
+			e.Kind == adapter.AccountRevoked,
+			e.Kind == adapter.StatusChanged,
+			e.Device == "":
 			// The device list shows the change.
 			h.owe(false)
 		default:
@@ -135,8 +145,14 @@ func (h *hints) take(batch []adapter.Event) {
 func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
 	known := true
 	err := h.do(func(ctx context.Context) (err error) {
-		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
-			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
+		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{
+			Kind:    kind,
+			ID:      e.Operation.ID,
+			Locked:  e.Operation.Locked,
+			Method:  string(e.Operation.Method),
+			CodeRef: string(e.Code),
+			At:      e.Operation.At,
+		})
 		return err
 	})
 	if err != nil || !known {
@@ -178,7 +194,8 @@ func (h *hints) do(what func(context.Context) error) error {
 	defer cancel()
 	err := what(ctx)
 	if err != nil {
-		h.log.Warn("failed to handle a vendor event; the server lists the account again", "account", h.account, "error", err)
+		h.log.Warn("failed to handle a vendor event; the server lists the account again", "account", h.account,
+			"error", err)
 	}
 	return err
 }

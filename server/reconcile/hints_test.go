@@ -61,10 +61,20 @@ func TestLooksAtEverythingArePaidFor(t *testing.T) {
 func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	h := &hints{Adapters: &Adapters{log: slog.New(slog.NewTextHandler(&log, nil))}, lists: rate.NewLimiter(rate.Every(listEvery), listsFirst),
-		doings: rate.NewLimiter(operated, 0), hurried: rate.Sometimes{Interval: time.Hour}} // with room for none: recording one would fail
+	h := &hints{
+		Adapters: &Adapters{log: slog.New(slog.NewTextHandler(&log, nil))},
+		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
+		doings:   rate.NewLimiter(operated, 0),
+		hurried:  rate.Sometimes{Interval: time.Hour},
+	} // with room for none: recording one would fail
 	for range 3 {
-		h.take([]adapter.Event{{Kind: adapter.LockOperated, Device: "l1"}, {Kind: adapter.AccessDenied, Device: "l1"}, {Kind: adapter.Jammed, Device: "l1"}})
+		h.take(
+			[]adapter.Event{
+				{Kind: adapter.LockOperated, Device: "l1"},
+				{Kind: adapter.AccessDenied, Device: "l1"},
+				{Kind: adapter.Jammed, Device: "l1"},
+			},
+		)
 	}
 	if h.owed == nil || h.resync {
 		t.Error("nobody looks where the bolts are")

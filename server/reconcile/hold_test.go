@@ -34,8 +34,11 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				return true
 			}})
 			b.until("all is at rest", func() (rests bool) {
-				b.must(b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
-					and not exists (select from connected_accounts where due_at <= now())`).Scan(&rests))
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
+					and not exists (select from connected_accounts where due_at <= now())`).
+						Scan(&rests),
+				)
 				return rests
 			})
 			tx, err := b.db.Pool.Begin(t.Context())
@@ -47,7 +50,10 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 			_, err = b.db.Pool.Exec(t.Context(), test.wake)
 			b.must(err)
 			b.until("it is about to be written down", func() (waits bool) {
-				b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").
+						Scan(&waits),
+				)
 				return waits && served.Load()
 			})
 			if !adaptertest.LargeAnswerWaits(t) {

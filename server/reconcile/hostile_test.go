@@ -50,7 +50,8 @@ func TestAllowedModificationToThePINOfAnotherManagedCodeBlocksNothing(t *testing
 	}
 	w := b.work(two)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
+	b.end(w,
+		access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
 	if got := b.code(two.ID); got.Status != access.StatusUnset || got.Errors[0].Other != one.ID {
 		t.Errorf("the other one is %s with %v", got.Status, got.Errors)
 	}
@@ -67,7 +68,12 @@ func TestDeletionDuringAWriteOfUnknownOutcomeWaitsUntilThatShows(t *testing.T) {
 	if len(b.managed()) != 1 || b.attempt(a).Status != access.Pending {
 		t.Fatal("the code counts as gone, though it may arrive any moment")
 	}
-	b.read(access.Found{Ref: "r1", Key: c.ID.String(), PIN: "2580", Confirmed: true})
+	b.read(access.Found{
+		Ref:       "r1",
+		Key:       c.ID.String(),
+		PIN:       "2580",
+		Confirmed: true,
+	})
 	if w := b.work(c); w.Action != access.Delete || w.Ref != "r1" {
 		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
 	}
@@ -131,7 +137,12 @@ func TestWriteThatFailedOnTheLockIsTriedAgain(t *testing.T) {
 	w := b.work(c)
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "r1"})
-	given := access.Found{Ref: "r1", Key: c.ID.String(), PIN: "2580", Failure: &access.Failure{Class: access.FailedForNow, Message: "it jammed"}}
+	given := access.Found{
+		Ref:     "r1",
+		Key:     c.ID.String(),
+		PIN:     "2580",
+		Failure: &access.Failure{Class: access.FailedForNow, Message: "it jammed"},
+	}
 	b.read(given)
 	now = now.Add(2 * time.Second)
 	b.read(given)
@@ -219,7 +230,12 @@ func TestCodeTakesOverThePINThatAnotherGivesUp(t *testing.T) {
 	w := b.work(two)
 	if w.Action == access.Put {
 		b.begin(w)
-		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
+		b.end(
+			w,
+			access.PutOutcome{
+				Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"},
+			},
+		)
 	}
 	w = b.work(one)
 	b.begin(w)
@@ -254,7 +270,13 @@ func TestCodeWhoseTimeFrameIsPutOffLeavesTheLockThatKeepsNone(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "smartthings"})
 	c := b.on("2580", "r1")
-	a := b.update(access.CodeChange{ID: c.ID.String(), StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(101 * time.Hour).Format(time.RFC3339)})
+	a := b.update(
+		access.CodeChange{
+			ID:       c.ID.String(),
+			StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339),
+			EndsAt:   time.Now().Add(101 * time.Hour).Format(time.RFC3339),
+		},
+	)
 	w := b.work(c)
 	if w.Action != access.Delete {
 		t.Fatalf("there is %q to do", w.Action)
@@ -263,7 +285,8 @@ func TestCodeWhoseTimeFrameIsPutOffLeavesTheLockThatKeepsNone(t *testing.T) {
 	b.read(found("r1", ""))
 	b.read()
 	b.look()
-	if got := b.code(c.ID); got.Status != access.StatusUnset || got.OnDevice || b.attempt(a).Status != access.Succeeded {
+	if got := b.code(c.ID); got.Status != access.StatusUnset || got.OnDevice ||
+		b.attempt(a).Status != access.Succeeded {
 		t.Errorf("it is %s, on the device: %v, the attempt %s", got.Status, got.OnDevice, b.attempt(a).Status)
 	}
 	if slices.Contains(b.events(c.ID), "access_code.deleted_external_to_seam") {
@@ -281,7 +304,13 @@ func TestCodeWhoseTimeFrameIsPutOffDuringAWriteDoesNotOpenMeanwhile(t *testing.T
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(101 * time.Hour).Format(time.RFC3339)})
+			b.update(
+				access.CodeChange{
+					ID:       c.ID.String(),
+					StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339),
+					EndsAt:   time.Now().Add(101 * time.Hour).Format(time.RFC3339),
+				},
+			)
 			b.end(w, access.PutOutcome{Ref: "r1"})
 			want := map[string]access.Action{"august": access.Put, "smartthings": access.Delete}[profile]
 			if w := b.work(c); w.Action != want {
@@ -340,5 +369,8 @@ func TestNameThatPostgresCannotStoreHoldsNothingUp(t *testing.T) {
 	f := found("k1", "2580")
 	f.Name = "a\x00b"
 	b.read(f)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{Ref: "x", Name: "Side\x00door"}}))
+	b.must(
+		b.access.RecordDevices(t.Context(), holder{}, b.account,
+			[]access.FoundDevice{{Ref: "x", Name: "Side\x00door"}}),
+	)
 }

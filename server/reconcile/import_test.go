@@ -26,7 +26,8 @@ func TestCodesOfOthersAreAllKept(t *testing.T) {
 	pins := map[string]bool{}
 	for _, c := range b.unmanaged() {
 		pins[*c.PIN] = true
-		if disabled := len(c.Errors) == 1 && c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") || len(c.Errors) > 1 {
+		if disabled := len(c.Errors) == 1 && c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") ||
+			len(c.Errors) > 1 {
 			t.Errorf("%s has %v", *c.PIN, c.Errors)
 		}
 	}
@@ -57,17 +58,22 @@ func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
 		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: i > 0})
 	}
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
-	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many || connected != many-1 {
+	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many ||
+		connected != many-1 {
 		t.Errorf("%d were told of as added, %d as connected", added, connected)
 	}
-	due, err := b.access.DueDevices(t.Context(), 2*many, worker.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
+	due, err := b.access.DueDevices(t.Context(), 2*many,
+		worker.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
 	b.must(err)
 	if len(due) < many {
 		t.Errorf("%d are to be read", len(due))
 	}
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks[:1]))
 	var woken int
-	b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from devices where vendor_ref like 'x%' and wake_seq > (select wake_seq from devices where vendor_ref = 'x0')").Scan(&woken))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select count(*) from devices where vendor_ref like 'x%' and wake_seq > (select wake_seq from devices where vendor_ref = 'x0')").
+			Scan(&woken),
+	)
 	if woken != many-1 {
 		t.Errorf("%d that were not listed are looked at", woken)
 	}
@@ -85,16 +91,27 @@ func TestDevicesOfAnAccountHaveABound(t *testing.T) {
 		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
 	}
 	var kept string
-	b.must(b.db.Pool.QueryRow(t.Context(), "select string_agg(vendor_ref, '' order by vendor_ref) from devices where length(vendor_ref) = 1").Scan(&kept))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select string_agg(vendor_ref, '' order by vendor_ref) from devices where length(vendor_ref) = 1").
+			Scan(&kept),
+	)
 	if kept != "xyz" {
 		t.Errorf("%s are kept", kept)
 	}
-	exchanged := access.FoundDevice{Ref: "x", Name: "A door", Online: true, SerialNumber: "one"}
+	exchanged := access.FoundDevice{
+		Ref:          "x",
+		Name:         "A door",
+		Online:       true,
+		SerialNumber: "one",
+	}
 	for _, serial := range []string{"one", "two"} {
 		exchanged.SerialNumber = serial
 		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{exchanged}))
 	}
-	b.must(b.db.Pool.QueryRow(t.Context(), "select serial_number from devices where vendor_ref = 'x' and removed_at is null").Scan(&kept))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select serial_number from devices where vendor_ref = 'x' and removed_at is null").
+			Scan(&kept),
+	)
 	if kept != "two" {
 		t.Errorf("the lock in the place of another one is not taken: there is %q", kept)
 	}

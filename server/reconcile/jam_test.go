@@ -20,12 +20,16 @@ func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
 			return err
 		}
 		go func() {
-			_, err := b.access.RecordOperation(t.Context(), b.account, b.lock, access.Operation{Kind: access.BoltJammed, ID: "e1"})
+			_, err := b.access.RecordOperation(t.Context(), b.account, b.lock,
+				access.Operation{Kind: access.BoltJammed, ID: "e1"})
 			told <- err
 		}()
 		b.until("the account is waited for", func() bool {
 			waiting := 0
-			b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0").Scan(&waiting))
+			b.must(
+				b.db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0").
+					Scan(&waiting),
+			)
 			return waiting > 0
 		})
 		own, err := tx.Begun(t.Context())
@@ -44,7 +48,10 @@ func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
 	}
 	b.must(err)
 	var due bool
-	b.must(b.db.Pool.QueryRow(t.Context(), "select due_at <= now() from connected_accounts where connected_account_id = $1", b.account).Scan(&due))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select due_at <= now() from connected_accounts where connected_account_id = $1", b.account).
+			Scan(&due),
+	)
 	if !due {
 		t.Error("the account's list, which shows the bolt, is not looked at")
 	}

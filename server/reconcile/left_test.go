@@ -41,24 +41,40 @@ func TestCodeOfADeviceThatHasLeftEnds(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var away atomic.Bool
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now, ListLag: time.Nanosecond}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		switch {
-		case !away.Load() || !strings.HasPrefix(r.URL.Path, "/locks"):
-			return false
-		case r.URL.Path == "/locks":
-			_, _ = io.WriteString(w, `{"locks":[]}`)
-		default:
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = io.WriteString(w, `{"error":{"code":"NOT_FOUND","message":"There is no such lock."}}`)
-		}
-		return true
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now, ListLag: time.Nanosecond},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				switch {
+				case !away.Load() || !strings.HasPrefix(r.URL.Path, "/locks"):
+					return false
+				case r.URL.Path == "/locks":
+					_, _ = io.WriteString(w, `{"locks":[]}`)
+				default:
+					w.WriteHeader(http.StatusNotFound)
+					_, _ = io.WriteString(w, `{"error":{"code":"NOT_FOUND","message":"There is no such lock."}}`)
+				}
+				return true
+			},
+		},
+	)
 	soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	on, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EndsAt: soon, StartsAt: time.Now().UTC().Format(time.RFC3339)})
+	on, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		PIN:      "2580",
+		EndsAt:   soon,
+		StartsAt: time.Now().UTC().Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
-	later, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2581", StartsAt: time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339),
-		EndsAt: time.Now().Add(100 * time.Minute).UTC().Format(time.RFC3339)})
+	later, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		PIN:      "2581",
+		StartsAt: time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339),
+		EndsAt:   time.Now().Add(100 * time.Minute).UTC().Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
 	away.Store(true)

@@ -37,7 +37,8 @@ func (l *lost) isGivenUp(b *bed, a access.Attempt) {
 	if got := b.attempt(a); got.Status != access.Pending {
 		b.Errorf("%s before its time: %s", got.Status, got.ErrorType)
 	}
-	_, err := b.db.Pool.Exec(b.Context(), "update action_attempts set deadline_at = now() - interval '1 s' where action_attempt_id = $1", a.ID)
+	_, err := b.db.Pool.Exec(b.Context(),
+		"update action_attempts set deadline_at = now() - interval '1 s' where action_attempt_id = $1", a.ID)
 	b.must(err)
 	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "action_attempt_expired" || l.sent.Load() != 1 {
 		b.Errorf("%s %s after %d commands", a.Status, a.ErrorType, l.sent.Load())
@@ -69,7 +70,8 @@ func TestCommandOfAServerThatHasDiedIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			t.Parallel()
 			var l lost
-			b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
+			b := start(t,
+				options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
 			if lock && !b.opens(b.memory()[0].Code) {
 				t.Fatal("the door does not open by hand")
 			}
@@ -97,7 +99,8 @@ func TestSimulationThatIsCutOffIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
 		a := b.ended(begun)
 		_, err = b.access.EndSimulation(t.Context(), uuid.MustParse(b.device), begun, "")
 		b.must(err)
-		if got := b.ends(a); a.ErrorType != "action_attempt_expired" || b.attempt(a) != a || !slices.Equal(got, []string{event}) {
+		if got := b.ends(a); a.ErrorType != "action_attempt_expired" || b.attempt(a) != a ||
+			!slices.Equal(got, []string{event}) {
 			t.Errorf("%s: %s, then %s; told %q", action, a.ErrorType, b.attempt(a).Status, got)
 		}
 	}

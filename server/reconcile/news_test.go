@@ -113,7 +113,8 @@ func TestWhatIsOursNeitherWaitsForRoomNorTakesIt(t *testing.T) {
 	}
 	_, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, codes[0].ID.String())
 	b.must(err)
-	_, err = b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where status = 'pending'")
+	_, err = b.db.Pool.Exec(t.Context(),
+		"update action_attempts set deadline_at = now() - interval '1 minute' where status = 'pending'")
 	b.must(err)
 	b.look() // nobody waits for that any more
 	b.read()
@@ -138,12 +139,19 @@ func TestAccountsThatOweAreNotListed(t *testing.T) {
 	t.Parallel()
 	c := &halted{at: time.Now()}
 	var lists atomic.Int32
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 30}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && r.URL.Path == "/locks" {
-			lists.Add(1)
-		}
-		return false
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 30},
+			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodGet && r.URL.Path == "/locks" {
+					lists.Add(1)
+				}
+				return false
+			},
+		},
+	)
 	if owing := b.access.Owing(b.account); owing > 0 {
 		t.Errorf("it owes %s", owing)
 	}
@@ -162,13 +170,17 @@ func TestAccountsThatOweAreNotListed(t *testing.T) {
 	before := lists.Load()
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("it is put off", func() (off bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).Scan(&off))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).
+				Scan(&off),
+		)
 		return off
 	})
 	if n := lists.Load() - before; n > 0 {
 		t.Errorf("it was listed %d times", n)
 	}
-	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_code = 'account_disconnected', error_message = '', error_at = now()")
+	_, err := b.db.Pool.Exec(t.Context(),
+		"update connected_accounts set error_code = 'account_disconnected', error_message = '', error_at = now()")
 	b.must(err)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("whether it works again is looked at all the same", func() bool { return lists.Load() > before })

@@ -24,8 +24,12 @@ func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
 		return false
 	}})
 	b.control(http.MethodPut, "faults", map[string]any{"failure_rate": map[string]any{"unconfirmed": 1}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, Offline: true,
-		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		Offline:  true,
+		StartsAt: time.Now().Format(time.RFC3339),
+		EndsAt:   time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	b.until("an answer is lost, and it is asked again", func() bool { return asked.Load() >= 2 })
 	b.control(http.MethodPut, "faults", map[string]any{})
@@ -52,15 +56,20 @@ func TestIssuedCodeOfADeviceThatIsBackCannotBeDeleted(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, Offline: true,
-		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		Offline:  true,
+		StartsAt: time.Now().Format(time.RFC3339),
+		EndsAt:   time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
 	failing.Store(true)
 	b.must(b.access.RecordRemoved(t.Context(), holder{}, uuid.MustParse(b.device), false))
 	b.until("its codes are seen to", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("the device is back", func() bool { _, err := b.access.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })
+	b.until("the device is back",
+		func() bool { _, err := b.access.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })
 	if _, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), ""); err == nil {
 		t.Error("a code that opens is deleted")
 	}

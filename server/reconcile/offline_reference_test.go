@@ -11,8 +11,12 @@ import (
 // offlineCode asks for a code of the next five hours.
 func (b byHand) offlineCode() access.Code {
 	b.Helper()
-	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, Offline: true,
-		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		Offline:  true,
+		StartsAt: time.Now().Format(time.RFC3339),
+		EndsAt:   time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	return c
 }
@@ -37,7 +41,8 @@ func TestOfflineCodeThatIsListedIsNoOthers(t *testing.T) {
 	b.read(found("k1", "123456"), found("k2", "2580"))
 	b.issued(c, "k1", "123456")
 	others := func() int { return len(b.unmanaged()) }
-	if got := b.code(c.ID); got.Status != access.StatusSet && got.Status != access.StatusUnset || len(got.Errors) > 0 || others() != 1 {
+	if got := b.code(c.ID); got.Status != access.StatusSet && got.Status != access.StatusUnset || len(got.Errors) > 0 ||
+		others() != 1 {
 		t.Fatalf("it is %s with %v, beside %d codes of others", got.Status, got.Errors, others())
 	}
 	clock.pass(time.Minute)
@@ -62,7 +67,8 @@ func TestOfflineCodeThatIsAnothersFailsByItself(t *testing.T) {
 	b.issued(stranger, "k7", "654321") // what is listed so opens with another PIN
 	for _, c := range []access.Code{second, stranger} {
 		got := b.code(c.ID)
-		if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_issue" || !strings.Contains(got.Errors[0].Message, "another code") {
+		if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_issue" ||
+			!strings.Contains(got.Errors[0].Message, "another code") {
 			t.Errorf("it is %s with %v", got.Status, got.Errors)
 		}
 	}

@@ -29,7 +29,8 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 	first := make(chan string, 1)
 	go func() {
 		answer, _, err := b.access.Once(t.Context(), p, r, func(ctx context.Context) ([]byte, error) {
-			_, a, err := b.access.CreateCode(ctx, b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true})
+			_, a, err := b.access.CreateCode(ctx, b.p,
+				access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true})
 			if err == nil {
 				err = b.access.Checkpoint(ctx, a)
 			}
@@ -41,7 +42,8 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 	}()
 	<-waits
 	other := access.New(b.db, b.keys, b.waker, access.Options{})
-	second, _, err := other.Once(t.Context(), p, r, nil, func(context.Context, access.Attempt) ([]byte, error) { return []byte("success"), nil })
+	second, _, err := other.Once(t.Context(), p, r, nil,
+		func(context.Context, access.Attempt) ([]byte, error) { return []byte("success"), nil })
 	b.must(err)
 	close(goOn)
 	third, _, err := other.Once(t.Context(), p, r, nil, nil)
@@ -74,10 +76,16 @@ func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = s.Once(ctx, access.Principal{WorkspaceID: w.ID}, access.KeyedRequest{Operation: "/x", Key: "k"}, func(ctx context.Context) ([]byte, error) {
-		_, err := s.ServerKey(ctx, "connect_webviews")
-		return nil, err
-	}, nil)
+	_, _, err = s.Once(
+		ctx,
+		access.Principal{WorkspaceID: w.ID},
+		access.KeyedRequest{Operation: "/x", Key: "k"},
+		func(ctx context.Context) ([]byte, error) {
+			_, err := s.ServerKey(ctx, "connect_webviews")
+			return nil, err
+		},
+		nil,
+	)
 	if err != nil {
 		t.Error(err)
 	}
@@ -99,13 +107,19 @@ func TestCodeThatIsTypedInByARequestThatComesAgainHasOneEntry(t *testing.T) {
 			}
 		}()
 		ctx := access.Acting(t.Context(), access.Act{Principal: p, RequestID: uuid.New(), Operation: "/x"})
-		answer, _, err := b.access.Once(ctx, p, access.KeyedRequest{Operation: "/x", Key: key, Content: []byte(pin)}, func(ctx context.Context) ([]byte, error) {
-			c, err := b.rec.AddUnmanagedCode(ctx, p, b.device, "Found", pin)
-			if dies {
-				panic(cut{})
-			}
-			return []byte(c.ID.String()), err
-		}, nil)
+		answer, _, err := b.access.Once(
+			ctx,
+			p,
+			access.KeyedRequest{Operation: "/x", Key: key, Content: []byte(pin)},
+			func(ctx context.Context) ([]byte, error) {
+				c, err := b.rec.AddUnmanagedCode(ctx, p, b.device, "Found", pin)
+				if dies {
+					panic(cut{})
+				}
+				return []byte(c.ID.String()), err
+			},
+			nil,
+		)
 		b.must(err)
 		return string(answer)
 	}

@@ -19,7 +19,12 @@ import (
 func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: b.p.WorkspaceID, Adapter: "slow", DisplayName: "Slow", Config: []byte(`{}`)})
+	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: b.p.WorkspaceID,
+		Adapter:     "slow",
+		DisplayName: "Slow",
+		Config:      []byte(`{}`),
+	})
 	b.must(err)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	var opened atomic.Int32

@@ -32,7 +32,8 @@ func TestAPINThatIsRefusedForTheCodeItselfIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, clock := timeBound(t, "august")
-			_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = (capabilities - 'pin_visible') || $1::jsonb`, c.more)
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = (capabilities - 'pin_visible') || $1::jsonb`, c.more)
 			b.must(err)
 			code := b.on("2580", "k1")
 			clock.pass(time.Minute)

@@ -46,7 +46,12 @@ func TestPoolLeavesALockThatComesBackAsAnotherDevice(t *testing.T) {
 		"deleted": func(b *bed) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
 		"its account was disconnected": func(b *bed) {
 			b.must(b.access.DisconnectAccount(b.Context(), b.account))
-			_, err := b.access.ConnectAccount(b.Context(), access.NewAccount{WorkspaceID: b.p.WorkspaceID, Adapter: access.SandboxAdapter, DisplayName: "again", Config: json.RawMessage(`{}`)})
+			_, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+				WorkspaceID: b.p.WorkspaceID,
+				Adapter:     access.SandboxAdapter,
+				DisplayName: "again",
+				Config:      json.RawMessage(`{}`),
+			})
 			b.must(err)
 		},
 	} {

@@ -55,7 +55,13 @@ func TestPINThatTheVendorChoosesAnewIsTold(t *testing.T) {
 		w := b.work(c)
 		b.begin(w)
 		b.end(w, access.PutOutcome{Ref: "r1", PIN: "111111"})
-		b.read(access.Found{Ref: "r1", PIN: "111111", Failure: &access.Failure{Class: access.FailedForNow, Message: "lost"}})
+		b.read(
+			access.Found{
+				Ref:     "r1",
+				PIN:     "111111",
+				Failure: &access.Failure{Class: access.FailedForNow, Message: "lost"},
+			},
+		)
 		_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null")
 		b.must(err)
 		b.invents(c, "222222", "r2")

@@ -23,7 +23,8 @@ func TestLongerStayWithAPulledCodeNeedsRoomForBoth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, clock := timeBound(t, "smartthings")
-			_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"max_codes": 3}'`)
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = capabilities || '{"max_codes": 3}'`)
 			b.must(err)
 			ends := clock.now().Add(5 * time.Hour)
 			guest := b.filled(clock.now(), ends)
@@ -33,7 +34,8 @@ func TestLongerStayWithAPulledCodeNeedsRoomForBoth(t *testing.T) {
 				b.between(pin, clock.now().Add(24*time.Hour), clock.now().Add(48*time.Hour))
 			}
 			later := clock.now().Add(30 * time.Hour)
-			_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: guest.ID.String(), EndsAt: later.Format(time.RFC3339), EvenIfOffline: true})
+			_, err = b.access.UpdateCode(t.Context(), b.p,
+				access.CodeChange{ID: guest.ID.String(), EndsAt: later.Format(time.RFC3339), EvenIfOffline: true})
 			want := ends
 			if c.room {
 				b.must(err)

@@ -86,15 +86,24 @@ func TestACodeIsChangedWhereTheVendorChangesNoneInPlace(t *testing.T) {
 				if b.onLock(pins[i]) {
 					t.Errorf("the PIN before is still on the lock")
 				}
-				if got := b.code(code.ID); got.Status != access.StatusSet || *got.PIN != pin || len(got.Errors)+len(got.Mutations)+len(got.Warnings) > 0 {
+				if got := b.code(code.ID); got.Status != access.StatusSet || *got.PIN != pin ||
+					len(got.Errors)+len(got.Mutations)+len(got.Warnings) > 0 {
 					t.Errorf("it is %s with %v, %v and %v", got.Status, got.Errors, got.Warnings, got.Mutations)
 				}
 			}
 			if n := len(b.memory()); n != others+1 {
 				t.Errorf("there are %d codes on the lock, want %d", n, others+1)
 			}
-			once := []string{"access_code.mutations_requested", "access_code.changed", "access_code.removed_from_device", "access_code.code_changed", "access_code.set_on_device"}
-			want := append([]string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device"}, append(once, once...)...)
+			once := []string{
+				"access_code.mutations_requested",
+				"access_code.changed",
+				"access_code.removed_from_device",
+				"access_code.code_changed",
+				"access_code.set_on_device",
+			}
+			want := append(
+				[]string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device"},
+				append(once, once...)...)
 			if got := b.events(code.ID); !slices.Equal(sorted(got), sorted(want)) {
 				t.Errorf("told is %v", got)
 			}
@@ -126,7 +135,8 @@ func TestACodeThatIsPutAnewHasThePINThatTheVendorChooses(t *testing.T) {
 	b.must(err)
 	b.succeeded(a)
 	got := b.code(code.ID)
-	if got.Status != access.StatusSet || got.PIN == nil || *got.PIN == before || *got.Name != name || len(got.Errors) > 0 {
+	if got.Status != access.StatusSet || got.PIN == nil || *got.PIN == before || *got.Name != name ||
+		len(got.Errors) > 0 {
 		t.Fatalf("it is %s with %v", got.Status, got.Errors)
 	}
 	b.onlyOnce(*got.PIN)
@@ -146,7 +156,8 @@ func TestPINsAreExchangedWhereTheVendorChangesNoCodeInPlace(t *testing.T) {
 		b.onlyOnce(pins[i])
 	}
 	for i, c := range codes {
-		if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != pins[(i+1)%len(pins)] || len(got.Errors) > 0 {
+		if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != pins[(i+1)%len(pins)] ||
+			len(got.Errors) > 0 {
 			t.Errorf("code %d is %s with %v", i, got.Status, got.Errors)
 		}
 	}
@@ -184,8 +195,14 @@ func TestACodeThatIsPutAnewSurvivesACrash(t *testing.T) {
 	if w := b.work(c); w.Action != access.Await {
 		t.Fatalf("there is %q to do about a code on its way", w.Action)
 	}
-	b.read(access.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591", Confirmed: true})
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || b.work(c).Action != access.Nothing {
+	b.read(access.Found{
+		Ref:       "k2",
+		Key:       c.ID.String(),
+		PIN:       "2591",
+		Confirmed: true,
+	})
+	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
+		b.work(c).Action != access.Nothing {
 		t.Errorf("it is %s with %v", got.Status, got.Errors)
 	}
 }

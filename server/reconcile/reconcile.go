@@ -135,6 +135,11 @@ func fail(err error) *access.Failure {
 	if !ok {
 		class = access.FailedForNow
 	}
-	return &access.Failure{Class: class, Message: e.Message, RetryAfter: e.RetryAfter, ConflictRef: string(e.Conflict),
-		Unsure: e.Class == adapter.Unconfirmed}
+	return &access.Failure{
+		Class:       class,
+		Message:     e.Message,
+		RetryAfter:  e.RetryAfter,
+		ConflictRef: string(e.Conflict),
+		Unsure:      e.Class == adapter.Unconfirmed,
+	}
 }

@@ -20,7 +20,8 @@ func TestCodeIsSetChangedAndRemovedOnTheLock(t *testing.T) {
 	if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
 		t.Fatalf("status %s, lock has %v", got.Status, b.memory())
 	}
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
+	a, err := b.access.UpdateCode(t.Context(), b.p,
+		access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if b.onLock("2580") || !b.onLock("2581") {
@@ -101,7 +102,8 @@ func TestVendorInventsThePINAndKeepsItWhenTheNameChanges(t *testing.T) {
 		t.Fatalf("set it has a PIN: %v", set.PIN != nil)
 	}
 	name := "Renamed"
-	a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+	a, err = b.access.UpdateCode(t.Context(), b.p,
+		access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if got := b.code(c.ID); *got.PIN != *set.PIN || !b.onLock(*set.PIN) {
@@ -117,8 +119,14 @@ func TestChangesThatWaitAreShown(t *testing.T) {
 	b.succeeded(a)
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	name, starts, ends := "Friend", time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, PIN: "74628352",
-		StartsAt: starts.Format(time.RFC3339), EndsAt: ends.Format(time.RFC3339), EvenIfOffline: true})
+	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+		ID:            c.ID.String(),
+		Name:          &name,
+		PIN:           "74628352",
+		StartsAt:      starts.Format(time.RFC3339),
+		EndsAt:        ends.Format(time.RFC3339),
+		EvenIfOffline: true,
+	})
 	b.must(err)
 	got := map[string]access.Mutation{}
 	for _, m := range b.code(c.ID).Mutations {
@@ -136,7 +144,8 @@ func TestChangesThatWaitAreShown(t *testing.T) {
 	// A change that is taken back on its way still waits for the device to say so.
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	for _, name := range []string{"Foe", "Friend"} {
-		_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+		_, err := b.access.UpdateCode(t.Context(), b.p,
+			access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 		b.must(err)
 	}
 	back := b.code(c.ID).Mutations

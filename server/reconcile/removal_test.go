@@ -28,7 +28,15 @@ func TestReferenceOfADeviceThatHasLeftIsAnothers(t *testing.T) {
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "device_removed" {
 		t.Errorf("its code shows %v", got.Errors)
 	}
-	found := access.FoundDevice{Ref: device.Ref, Name: "Door", Type: device.Type, Provider: device.Provider, Online: true, SerialNumber: "one", Capabilities: device.Capabilities}
+	found := access.FoundDevice{
+		Ref:          device.Ref,
+		Name:         "Door",
+		Type:         device.Type,
+		Provider:     device.Provider,
+		Online:       true,
+		SerialNumber: "one",
+		Capabilities: device.Capabilities,
+	}
 	list := func() string {
 		t.Helper()
 		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{found}))
@@ -91,12 +99,18 @@ func TestNothingIsRecordedOfADeviceThatHasLeft(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	before := len(b.tales("access_code.unmanaged.created"))
 	b.must(b.access.DeleteDevice(t.Context(), b.p, b.device))
-	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}))
+	b.must(
+		b.access.RecordRead(t.Context(), holder{}, b.id(), 0,
+			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
+	)
 	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
 		t.Errorf("%d codes of it are told", n)
 	}
 	// One that was erased with its workspace is not there at all.
-	b.must(b.access.RecordRead(t.Context(), holder{}, uuid.New(), 0, []access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}))
+	b.must(
+		b.access.RecordRead(t.Context(), holder{}, uuid.New(), 0,
+			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
+	)
 }
 
 // Where PINs are hidden, a code is known again by its place: by the one it was written to last, and by nobody else's.
@@ -112,7 +126,10 @@ func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
 		}
 		b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
 		if c.ID == first.ID { // the lock does not take it
-			b.must(b.access.RecordPut(t.Context(), holder{}, b.id(), w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no"}}))
+			b.must(
+				b.access.RecordPut(t.Context(), holder{}, b.id(), w,
+					access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no"}}),
+			)
 		}
 	}
 	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "3", Confirmed: true}}))
@@ -152,7 +169,8 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 				if a.Status != access.Succeeded || left != 0 {
 					t.Errorf("the removal is %s, and %d codes are left", a.Status, left)
 				}
-				if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got, []string{"access_code.deleted"}) { // it opens still
+				if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
+					[]string{"access_code.deleted"}) { // it opens still
 					t.Errorf("told is %v", got)
 				}
 				return
@@ -161,7 +179,14 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 				t.Errorf("the removal is %s (%s)", a.Status, a.ErrorType)
 			}
 			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{
-				{Ref: device.Ref, Name: "Door", Type: device.Type, Provider: device.Provider, Online: true, Capabilities: device.Capabilities}}))
+				{
+					Ref:          device.Ref,
+					Name:         "Door",
+					Type:         device.Type,
+					Provider:     device.Provider,
+					Online:       true,
+					Capabilities: device.Capabilities,
+				}}))
 			b.read(found("k1", "2580"))
 			w := b.work(c)
 			if w.Action != access.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
@@ -202,7 +227,8 @@ func TestCodeOfADeviceThatHasLeftIsNotToldAsRemovedFromIt(t *testing.T) {
 				b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
 				b.look()
 			})
-			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got, []string{"access_code.deleted"}) {
+			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
+				[]string{"access_code.deleted"}) {
 				t.Errorf("told is %v", got)
 			}
 		})
@@ -216,8 +242,15 @@ func TestDeviceOfWhichLittleIsKnownForNowIsWhatItWas(t *testing.T) {
 	c := b.on("2580", "r1")
 	before, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{Ref: before.Ref, Name: "Back door", Type: before.Type, Provider: before.Provider,
-		Online: true, Capabilities: access.Capabilities{Lock: true}, CapabilitiesUnknown: true}}))
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+		Ref:                 before.Ref,
+		Name:                "Back door",
+		Type:                before.Type,
+		Provider:            before.Provider,
+		Online:              true,
+		Capabilities:        access.Capabilities{Lock: true},
+		CapabilitiesUnknown: true,
+	}}))
 	b.look()
 	after, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)

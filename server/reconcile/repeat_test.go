@@ -93,7 +93,8 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 					t.Fatalf("there is %q to do", w.Action)
 				}
 				b.begin(w)
-				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+				b.end(w,
+					access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
 				clock.pass(time.Minute)
 			}
 			refuse()
@@ -111,7 +112,8 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 			w := b.work(c)
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-			if got := b.code(c.ID); b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet || len(got.Errors) > 0 {
+			if got := b.code(c.ID); b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet ||
+				len(got.Errors) > 0 {
 				t.Errorf("taken after all it is %s with %v", got.Status, got.Errors)
 			}
 			if got := len(b.told("access_code.changed")); got != told {
@@ -158,7 +160,9 @@ func TestChangeThatChangesNothingSucceedsAtOnce(t *testing.T) {
 			if w := b.work(c); w.Action != access.Nothing {
 				t.Errorf("there is %q to do", w.Action)
 			}
-			if got := b.code(c.ID); got.Status != before.Status || !slices.EqualFunc(got.Errors, before.Errors, func(a, b access.Problem) bool { return a.Code == b.Code }) {
+			if got := b.code(c.ID); got.Status != before.Status ||
+				!slices.EqualFunc(got.Errors, before.Errors,
+					func(a, b access.Problem) bool { return a.Code == b.Code }) {
 				t.Errorf("it was %s with %v, and is %s with %v", before.Status, before.Errors, got.Status, got.Errors)
 			}
 		})

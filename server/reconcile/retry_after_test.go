@@ -35,11 +35,17 @@ func TestListIsAskedForWhenItsVendorSaysSo(t *testing.T) {
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("it is asked for later", func() bool {
 		var later bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).Scan(&later))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).
+				Scan(&later),
+		)
 		return later && refused.Load() > 0
 	})
 	var wait float64
-	b.must(b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now())::float8 from connected_accounts where connected_account_id = $1", b.account).Scan(&wait))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now())::float8 from connected_accounts where connected_account_id = $1", b.account).
+			Scan(&wait),
+	)
 	if wait < 3500 || wait > 3700 {
 		t.Errorf("it is asked again after %.0f s", wait)
 	}
@@ -103,7 +109,8 @@ func TestCodesArePutAfterTheirVendorWasLeftAlone(t *testing.T) {
 	}
 	began := time.Now()
 	b.startEngine()
-	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+	b.until("the codes are on the lock",
+		func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
 	if took := time.Since(began); took < time.Second || vendor.made.Load() != 4 {
 		t.Errorf("after %s, and %d requests", took, vendor.made.Load())
 	}
@@ -115,9 +122,16 @@ func TestBoltIsLookedAtWhileItsVendorTakesNoCodes(t *testing.T) {
 	var l lost
 	var v puts
 	bolt, codes := l.at("/actions"), v.vendor("3600")
-	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		return bolt(w, r) || codes(w, r)
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{BoltPatience: time.Hour},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				return bolt(w, r) || codes(w, r)
+			},
+		},
+	)
 	b.stopEngine()
 	b.create("2580")
 	b.create("2581")

@@ -15,7 +15,14 @@ func (b byHand) away() {
 	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
 	b.look()
 	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{
-		{Ref: device.Ref, Name: "Door", Type: device.Type, Provider: device.Provider, Online: true, Capabilities: device.Capabilities}}))
+		{
+			Ref:          device.Ref,
+			Name:         "Door",
+			Type:         device.Type,
+			Provider:     device.Provider,
+			Online:       true,
+			Capabilities: device.Capabilities,
+		}}))
 }
 
 // refuse has the next write of a code be refused for good.
@@ -85,7 +92,8 @@ func TestCodeThatMayBeDisabledStaysSoOnALockThatIsBack(t *testing.T) {
 	b.read(off)
 	b.away()
 	b.read(off)
-	if w, got := b.work(c), b.code(c.ID); w.Action != access.Nothing || got.Status != access.StatusSet || len(got.Warnings) != 1 {
+	if w, got := b.work(c), b.code(c.ID); w.Action != access.Nothing || got.Status != access.StatusSet ||
+		len(got.Warnings) != 1 {
 		t.Errorf("there is %q to do, and it is %s with %v", w.Action, got.Status, got.Warnings)
 	}
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})

@@ -29,8 +29,12 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 		return err
 	}
 	if online && d.HubDisconnected {
-		return &access.Error{Kind: access.Invalid, Type: "hub_disconnected", Field: "device_id",
-			Message: "The device's hub is disconnected. Connect the hub first with /devices/simulate/connect_to_hub."}
+		return &access.Error{
+			Kind:    access.Invalid,
+			Type:    "hub_disconnected",
+			Field:   "device_id",
+			Message: "The device's hub is disconnected. Connect the hub first with /devices/simulate/connect_to_hub.",
+		}
 	}
 	if err := sim.SetOnline(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
 		return simulation(err)
@@ -84,7 +88,12 @@ func simulates(can bool, flag string) error {
 	if can {
 		return nil
 	}
-	return &access.Error{Kind: access.Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "The device does not support this simulation: its " + flag + " is false."}
+	return &access.Error{
+		Kind:    access.Invalid,
+		Type:    "device_type_not_supported",
+		Field:   "device_id",
+		Message: "The device does not support this simulation: its " + flag + " is false.",
+	}
 }
 
 // RemoveDevice removes a simulated device from its account, and returns once the server has
@@ -114,8 +123,12 @@ func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, 
 		return err
 	}
 	if account.Adapter != access.SandboxAdapter && account.Adapter != access.SandboxAccessAdapter {
-		return &access.Error{Kind: access.Invalid, Type: "workspace_not_sandbox", Message: "Simulations work only on sandbox accounts. This account is real.",
-			Data: map[string]any{"connected_account_id": accountID}}
+		return &access.Error{
+			Kind:    access.Invalid,
+			Type:    "workspace_not_sandbox",
+			Message: "Simulations work only on sandbox accounts. This account is real.",
+			Data:    map[string]any{"connected_account_id": accountID},
+		}
 	}
 	disconnect := r.disconnect
 	if r.elsewhere(account.Adapter) {
@@ -145,7 +158,11 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 // AddUnmanagedCode enters a code at the keypad of a simulated device, and returns the code once the
 // server has read it. It fails like SetOnline, and with Invalid or Conflict if the device is
 // unmanaged or refuses the code.
-func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
+func (r *Reconciler) AddUnmanagedCode(
+	ctx context.Context,
+	p access.Principal,
+	deviceID, name, pin string,
+) (c access.Code, err error) {
 	// Other transactions observe the effects of the rest.
 	if err := r.access.Checkpoint(ctx, access.Attempt{}); err != nil {
 		return c, err
@@ -158,8 +175,12 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 		return c, err
 	}
 	if !d.Online {
-		return c, &access.Error{Kind: access.Invalid, Type: "device_offline", Field: "device_id",
-			Message: "The device is offline, so the server cannot observe a new code. Connect it first with /devices/simulate/connect."}
+		return c, &access.Error{
+			Kind:    access.Invalid,
+			Type:    "device_offline",
+			Field:   "device_id",
+			Message: "The device is offline, so the server cannot observe a new code. Connect it first with /devices/simulate/connect.",
+		}
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
 	if err != nil {
@@ -177,22 +198,39 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 // EnterCode enters a PIN at a simulated device. An event reports whether the door opened, as for a
 // real device. It fails like SetOnline.
 func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error) {
-	return r.attempted(ctx, p, deviceID, access.SimulateKeypadCodeEntry, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
-		_, err := sim.EnterCode(ctx, d, pin)
-		return err
-	})
+	return r.attempted(
+		ctx,
+		p,
+		deviceID,
+		access.SimulateKeypadCodeEntry,
+		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+			_, err := sim.EnterCode(ctx, d, pin)
+			return err
+		},
+	)
 }
 
 // LockByHand locks a simulated device with the button of its keypad. It fails like SetOnline.
 func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error) {
-	return r.attempted(ctx, p, deviceID, access.SimulateManualLock, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
-		return sim.LockByHand(ctx, d)
-	})
+	return r.attempted(
+		ctx,
+		p,
+		deviceID,
+		access.SimulateManualLock,
+		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+			return sim.LockByHand(ctx, d)
+		},
+	)
 }
 
 // runAttempt runs the simulation as an action attempt. If the server stops in the middle, the
 // attempt expires.
-func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
+func (r *Reconciler) attempted(
+	ctx context.Context,
+	p access.Principal,
+	deviceID, action string,
+	do func(context.Context, adapter.Simulator, adapter.DeviceRef) error,
+) (a access.Attempt, err error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err == nil {
 		err = d.CheckManaged()
@@ -219,7 +257,11 @@ func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID
 	return r.access.EndSimulation(ctx, d.ID, a, message)
 }
 
-func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
+func (r *Reconciler) simulated(
+	ctx context.Context,
+	p access.Principal,
+	deviceID string,
+) (access.Device, adapter.Simulator, error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err != nil {
 		return d, nil, err
@@ -242,18 +284,31 @@ func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.
 
 // connectedSimulator is like simulated, but fails with Invalid while the vendor account is
 // disconnected.
-func (r *Reconciler) noticed(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
+func (r *Reconciler) noticed(
+	ctx context.Context,
+	p access.Principal,
+	deviceID string,
+) (access.Device, adapter.Simulator, error) {
 	d, sim, err := r.simulated(ctx, p, deviceID)
 	if err == nil && len(d.AccountErrors) > 0 {
-		err = &access.Error{Kind: access.Invalid, Type: "account_disconnected", Field: "device_id",
-			Message: "The device's account is disconnected, so the server cannot observe a simulation. Log in again with a connect webview."}
+		err = &access.Error{
+			Kind:    access.Invalid,
+			Type:    "account_disconnected",
+			Field:   "device_id",
+			Message: "The device's account is disconnected, so the server cannot observe a simulation. Log in again with a connect webview.",
+		}
 	}
 	return d, sim, err
 }
 
 // awaitObserved requests a look at the device (or its account, if ref is empty), and waits until
 // shows reports true.
-func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, shows func(context.Context) (bool, error)) error {
+func (r *Reconciler) seen(
+	ctx context.Context,
+	d access.Device,
+	ref string,
+	shows func(context.Context) (bool, error),
+) error {
 	if err := r.access.Hint(ctx, d.AccountID, ref); err != nil {
 		return err
 	}
@@ -292,11 +347,20 @@ func simulation(err error) error {
 	}
 	// The account was disconnected after the device was found.
 	if e == errDisconnected {
-		return &access.Error{Kind: access.NotFound, Type: "connected_account_not_found", Message: "The account was disconnected during the simulation."}
+		return &access.Error{
+			Kind:    access.NotFound,
+			Type:    "connected_account_not_found",
+			Message: "The account was disconnected during the simulation.",
+		}
 	}
 	switch e.Class {
 	case adapter.Duplicate:
-		return &access.Error{Kind: access.Conflict, Type: "duplicate_access_code", Field: "code", Message: "The device already has this code. Choose another."}
+		return &access.Error{
+			Kind:    access.Conflict,
+			Type:    "duplicate_access_code",
+			Field:   "code",
+			Message: "The device already has this code. Choose another.",
+		}
 	case adapter.Full, adapter.Invalid, adapter.NotSupported:
 		return &access.Error{Kind: access.Invalid, Type: "device_refused", Message: e.Message}
 	default:

@@ -93,7 +93,13 @@ func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
 				b.begin(w)
 				b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 				clock.pass(time.Hour)
-				b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed, StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
+				b.update(
+					access.CodeChange{
+						ID:                          c.ID.String(),
+						ExternalModificationAllowed: &allowed,
+						StartsAt:                    clock.now().Add(100 * time.Hour).Format(time.RFC3339),
+					},
+				)
 				w = b.work(c)
 				if w.Action != access.Delete {
 					t.Fatalf("there is %q to do", w.Action)
@@ -226,7 +232,8 @@ func TestCodeIsWhatItsDeviceHasConfirmedLast(t *testing.T) {
 		t.Fatalf("told is %v", b.events(c.ID))
 	}
 	change, opens := b.fields(told[0]), b.fields(told[1])
-	if change["from"].(map[string]any)["code"] != "2580" || change["to"].(map[string]any)["code"] != "2581" || opens["code"] != "2581" {
+	if change["from"].(map[string]any)["code"] != "2580" || change["to"].(map[string]any)["code"] != "2581" ||
+		opens["code"] != "2581" {
 		t.Error("told is another PIN than the device has")
 	}
 }

@@ -19,7 +19,8 @@ func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.A
 	}
 	b.must(b.rec.SetOnline(b.Context(), b.p, b.device, false))
 	update := func(c access.Code, pin string) access.Attempt {
-		a, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: pin, EvenIfOffline: true})
+		a, err := b.access.UpdateCode(b.Context(), b.p,
+			access.CodeChange{ID: c.ID.String(), PIN: pin, EvenIfOffline: true})
 		b.must(err)
 		return a
 	}
@@ -50,7 +51,8 @@ func TestPINsAreExchangedBetweenCodes(t *testing.T) {
 				if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != want || len(got.Errors) > 0 {
 					t.Errorf("code %d is %s with %v", i, got.Status, got.Errors)
 				}
-				if got := b.events(c.ID); slices.Contains(got, "access_code.deleted_external_to_seam") || slices.Contains(got, "access_code.failed_to_set_on_device") {
+				if got := b.events(c.ID); slices.Contains(got, "access_code.deleted_external_to_seam") ||
+					slices.Contains(got, "access_code.failed_to_set_on_device") {
 					t.Errorf("code %d: events %v", i, got)
 				}
 			}
@@ -154,7 +156,12 @@ func TestPINsThatWereExchangedAtTheLockArePutRight(t *testing.T) {
 	lock := func(w access.CodeWork) {
 		for ref, pin := range on {
 			if pin == w.PIN && ref != w.Ref {
-				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref}})
+				b.end(
+					w,
+					access.PutOutcome{
+						Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref},
+					},
+				)
 				return
 			}
 		}

@@ -14,8 +14,14 @@ import (
 // between creates a code that is to open from one time to another.
 func (b byHand) between(pin string, from, to time.Time) access.Code {
 	b.Helper()
-	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true,
-		StartsAt: from.Format(time.RFC3339Nano), EndsAt: to.Format(time.RFC3339Nano)})
+	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              pin,
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+		StartsAt:         from.Format(time.RFC3339Nano),
+		EndsAt:           to.Format(time.RFC3339Nano),
+	})
 	b.must(err)
 	return c
 }
@@ -53,7 +59,8 @@ func TestTimeBoundCodeIsProgrammedAheadOfItsStart(t *testing.T) {
 			if got := b.code(c.ID); got.Status != access.StatusSet {
 				t.Errorf("in its time it is %s", got.Status)
 			}
-			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") || !slices.Contains(got, "access_code.set_on_device") {
+			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") ||
+				!slices.Contains(got, "access_code.set_on_device") {
 				t.Errorf("events %v", got)
 			}
 		})
@@ -109,16 +116,28 @@ func TestCodeThatIsOverIsTheFirstThingThatIsDoneOnALockThatIsBack(t *testing.T) 
 	var c clock
 	var mu sync.Mutex
 	var writes []string
-	b := start(t, options{profile: "smartthings", access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "access_codes") {
-			mu.Lock()
-			defer mu.Unlock()
-			writes = append(writes, r.Method)
-		}
-		return false
-	}})
-	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true,
-		StartsAt: time.Now().Add(-time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(time.Hour).Format(time.RFC3339)})
+	b := start(
+		t,
+		options{
+			profile: "smartthings",
+			access:  access.Options{Now: c.now},
+			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "access_codes") {
+					mu.Lock()
+					defer mu.Unlock()
+					writes = append(writes, r.Method)
+				}
+				return false
+			},
+		},
+	)
+	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID:      b.device,
+		PIN:           "2580",
+		EvenIfOffline: true,
+		StartsAt:      time.Now().Add(-time.Hour).Format(time.RFC3339),
+		EndsAt:        time.Now().Add(time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
@@ -153,14 +172,18 @@ func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
 		if w.Action != access.Delete {
 			t.Fatalf("there is %q to do", w.Action)
 		}
-		b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "the lock jammed."}))
+		b.must(
+			b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false,
+				&access.Failure{Class: access.FailedForNow, Message: "the lock jammed."}),
+		)
 		tries++
 		clock.pass(time.Hour)
 	}
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_expire" {
 		t.Errorf("after %d tries it says %v", tries, got.Errors)
 	}
-	if got := b.told("access_code.failed_to_expire", "access_code.failed_to_remove_from_device"); !slices.Equal(got, []string{"access_code.failed_to_expire"}) {
+	if got := b.told("access_code.failed_to_expire", "access_code.failed_to_remove_from_device"); !slices.Equal(got,
+		[]string{"access_code.failed_to_expire"}) {
 		t.Errorf("told %v", got)
 	}
 }
@@ -191,7 +214,8 @@ func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
 			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
 				t.Errorf("it says %v", got.Errors)
 			}
-			if got := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device"); !slices.Equal(got, []string{"access_code.failed_to_update"}) {
+			if got := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device"); !slices.Equal(
+				got, []string{"access_code.failed_to_update"}) {
 				t.Errorf("told %v", got)
 			}
 			if c.failure.Class != access.FailedForNow {
@@ -218,7 +242,10 @@ func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
 	due := func(what string, want time.Duration) {
 		t.Helper()
 		var hours float64
-		b.must(b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now()) / 3600 from devices where device_id = $1", b.id()).Scan(&hours))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now()) / 3600 from devices where device_id = $1", b.id()).
+				Scan(&hours),
+		)
 		if hours < want.Hours()-0.1 || hours > want.Hours()+0.1 {
 			t.Errorf("%s: the lock is looked at in %.1f h, want %s", what, hours, want)
 		}

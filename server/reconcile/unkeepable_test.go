@@ -10,7 +10,12 @@ import (
 )
 
 // unkeepable are references that no database takes, or that no index does.
-var unkeepable = map[string]string{"empty": "", "with a NUL": "k\x001", "no UTF-8": "k\xff", "of 5 kB": strings.Repeat("k", 5000)}
+var unkeepable = map[string]string{
+	"empty":      "",
+	"with a NUL": "k\x001",
+	"no UTF-8":   "k\xff",
+	"of 5 kB":    strings.Repeat("k", 5000),
+}
 
 // A code that cannot be kept by its reference can be neither changed nor removed: it is nothing to us, and holds up none
 // of the others.
@@ -71,8 +76,13 @@ func TestOperationsWhoseIdentifiersCannotBeKeptAreTold(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
 			for range 2 {
-				known, err := b.access.RecordOperation(t.Context(), b.account, b.lock, access.Operation{Kind: access.BoltMoved, ID: ref, CodeRef: ref, Method: "keycode",
-					At: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
+				known, err := b.access.RecordOperation(t.Context(), b.account, b.lock, access.Operation{
+					Kind:    access.BoltMoved,
+					ID:      ref,
+					CodeRef: ref,
+					Method:  "keycode",
+					At:      time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC),
+				})
 				b.must(err)
 				if !known {
 					t.Error("the lock is not known")

@@ -21,8 +21,12 @@ func TestCodeThatALockWasOfflineForIsNotThereWhereNobodyCanLook(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b *bed, c access.Code){
 		"its time is far ahead": func(b *bed, c access.Code) {
-			_, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{ID: c.ID.String(), EvenIfOffline: true,
-				StartsAt: time.Now().Add(720 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(721 * time.Hour).Format(time.RFC3339)})
+			_, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{
+				ID:            c.ID.String(),
+				EvenIfOffline: true,
+				StartsAt:      time.Now().Add(720 * time.Hour).Format(time.RFC3339),
+				EndsAt:        time.Now().Add(721 * time.Hour).Format(time.RFC3339),
+			})
 			b.must(err)
 		},
 		"deleted": func(b *bed, c access.Code) {
@@ -113,7 +117,8 @@ func TestCreationInDoubtThatIsToLeaveIsFoundWhereNobodyCanLook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, s := startShut(t, options{profile: "smartthings", access: access.Options{ConfirmTimeout: 3 * time.Second}})
+			b, s := startShut(t,
+				options{profile: "smartthings", access: access.Options{ConfirmTimeout: 3 * time.Second}})
 			var made atomic.Int32
 			s.loses(&made, false)
 			c, _ := b.create("2580")
@@ -156,10 +161,14 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 						waits = waits || one.Leaving
 						if one.Action == access.Find {
 							asked++
-							if still, err := b.access.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil || !still {
+							if still, err := b.access.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
+								!still {
 								t.Fatal("it is not to leave any more", err)
 							}
-							b.must(b.access.RecordFound(t.Context(), holder{}, b.id(), one, access.PutOutcome{Failure: &access.Failure{Class: class, Message: "no"}}))
+							b.must(
+								b.access.RecordFound(t.Context(), holder{}, b.id(), one,
+									access.PutOutcome{Failure: &access.Failure{Class: class, Message: "no"}}),
+							)
 						}
 					}
 					if asked == 0 {
@@ -168,7 +177,9 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 					if waits = waits || b.mayBeThere(c); waits {
 						clock.pass(5 * time.Second)
 					}
-					if clock.now().Sub(began) > map[string]time.Duration{"refused": 3 * time.Minute, "failing": 20 * time.Minute}[name] {
+					if clock.now().
+						Sub(began) >
+						map[string]time.Duration{"refused": 3 * time.Minute, "failing": 20 * time.Minute}[name] {
 						t.Fatalf("after %d questions it is still waited for: %v", asked, w.Codes)
 					}
 				}
@@ -186,7 +197,8 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 // mayBeThere says whether a code is still to leave, or in doubt.
 func (b byHand) mayBeThere(c access.Code) (is bool) {
 	b.Helper()
-	err := b.db.Pool.QueryRow(b.Context(), "select count(*) > 0 from access_codes where access_code_id = $1 and (write_gen > 0 or vendor_ref is not null)", c.ID).Scan(&is)
+	err := b.db.Pool.QueryRow(b.Context(), "select count(*) > 0 from access_codes where access_code_id = $1 and (write_gen > 0 or vendor_ref is not null)", c.ID).
+		Scan(&is)
 	b.must(err)
 	return is
 }

@@ -11,7 +11,8 @@ import (
 func unlisted(t *testing.T, more string) (byHand, *testClock) {
 	t.Helper()
 	b, clock := timeBound(t, "august")
-	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities - 'list_codes' || $1::jsonb`, more)
+	_, err := b.db.Pool.Exec(t.Context(),
+		`update devices set capabilities = capabilities - 'list_codes' || $1::jsonb`, more)
 	b.must(err)
 	return b, clock
 }
@@ -84,7 +85,9 @@ func TestACodeThatIsNeverConfirmedWhereNobodyCanLookIsToldAsThat(t *testing.T) {
 				}
 				b.rests(clock)
 				got := b.code(code.ID)
-				if got.Status != access.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != access.Failed {
+				if got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+					got.Errors[0].Code != "failed_to_set_on_device" ||
+					b.attempt(a).Status != access.Failed {
 					t.Errorf("it is %s with %v, its attempt %s", got.Status, got.Errors, b.attempt(a).Status)
 				}
 				if n := countOf(b.events(code.ID), "access_code.failed_to_set_on_device"); n != 1 {
@@ -114,7 +117,8 @@ func TestARefusedCodeIsNotAwaitedWhereNobodyCanLook(t *testing.T) {
 				t.Errorf("just refused, there is %q to do", w.Action)
 			}
 			b.rests(clock)
-			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Code != says {
+			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+				got.Errors[0].Code != says {
 				t.Errorf("it is %s with %v", got.Status, got.Errors)
 			}
 			other := b.on("4711", "k2")

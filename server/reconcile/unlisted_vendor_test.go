@@ -38,7 +38,8 @@ func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
 		text = strings.ReplaceAll(text, `"modify_codes":true`, `"modify_codes":false`)
 	}
 	if r.Method != http.MethodGet {
-		text = strings.ReplaceAll(strings.ReplaceAll(text, `"status":"pending"`, `"status":"active"`), `"status":"deleting"`, `"status":"deleted"`)
+		text = strings.ReplaceAll(strings.ReplaceAll(text, `"status":"pending"`, `"status":"active"`),
+			`"status":"deleting"`, `"status":"deleted"`)
 	}
 	answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 	answer.Header.Del("Content-Length")
@@ -50,8 +51,16 @@ func (s *shut) meets(f func(r *http.Request) (*http.Response, error)) { s.meet.S
 
 // says is an answer of a cloud.
 func says(r *http.Request, status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}
+	return &http.Response{
+		StatusCode:    status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}
 }
 
 // startShut is a bed at such a cloud, from when on nobody can look.

@@ -106,7 +106,10 @@ func TestCodeThatIsNotShownAndCannotBeTakenAwayIsGone(t *testing.T) {
 			for n := 0; len(b.managed()) > 0; n++ {
 				b.read(found("k9", "9999"))
 				if w := b.work(code); w.Action == access.Delete {
-					b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "no such code"}))
+					b.must(
+						b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false,
+							&access.Failure{Class: access.FailedForNow, Message: "no such code"}),
+					)
 				}
 				if clock.pass(10 * time.Second); n > 60 {
 					t.Fatal("it is still there")
@@ -135,7 +138,10 @@ func TestPlaceOfACodeThatHasLeftIsAnothers(t *testing.T) {
 	c := b.on("2580", "5")
 	clock.pass(time.Minute)
 	b.deleteCode(c)
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), false, &access.Failure{Class: access.FailedForNow, Message: "busy"}))
+	b.must(
+		b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), false,
+			&access.Failure{Class: access.FailedForNow, Message: "busy"}),
+	)
 	b.read(found("9", "9999"))
 	next, _ := b.create("4711")
 	w := b.work(next)

@@ -23,7 +23,8 @@ func TestOldEntriesOfTheAuditLogAreRemoved(t *testing.T) {
 		}
 	}
 	b.look()
-	if old, all := b.count("audit_log where at < now() - interval '400 d'"), b.count("audit_log"); old != 0 || all != 4 {
+	if old, all := b.count("audit_log where at < now() - interval '400 d'"), b.count("audit_log"); old != 0 ||
+		all != 4 {
 		t.Errorf("%d old entries are left, %d in all", old, all)
 	}
 }

@@ -34,7 +34,11 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // quick has a schedule of as many steps as the real one.
 func quick() webhook.Options {
-	return webhook.Options{AllowPrefixes: loopback, Schedule: slices.Repeat([]time.Duration{time.Millisecond}, 7), ProbePause: time.Millisecond}
+	return webhook.Options{
+		AllowPrefixes: loopback,
+		Schedule:      slices.Repeat([]time.Duration{time.Millisecond}, 7),
+		ProbePause:    time.Millisecond,
+	}
 }
 
 // bed is a deliverer at work.
@@ -128,7 +132,12 @@ func (b *bed) until(what string, ok func() bool) {
 func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())
-	arg := store.InsertEventParams{EventID: id, WorkspaceID: p.WorkspaceID, EventType: eventType, Payload: []byte(`{"device_id":"d","n":1.5}`)}
+	arg := store.InsertEventParams{
+		EventID:     id,
+		WorkspaceID: p.WorkspaceID,
+		EventType:   eventType,
+		Payload:     []byte(`{"device_id":"d","n":1.5}`),
+	}
 	if pin != "" {
 		arg.PinSealed = b.keys.Seal("events.pin/"+id.String(), []byte(pin))
 	}
@@ -213,7 +222,8 @@ func (m message) eventType(t testing.TB) string {
 func (m message) verify(t testing.TB, secret string) {
 	t.Helper()
 	if !m.verifies(secret) {
-		t.Errorf("the signatures %q and %q are not those of the secret", m.header.Get("webhook-signature"), m.header.Get("svix-signature"))
+		t.Errorf("the signatures %q and %q are not those of the secret", m.header.Get("webhook-signature"),
+			m.header.Get("svix-signature"))
 	}
 }
 

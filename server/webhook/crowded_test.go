@@ -44,7 +44,9 @@ func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 		defer cancel()
-		return b.access.RecordDeliveries(ctx, holder{}, w.ID, []access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}}, access.Health{Recovered: true, Prompt: true})
+		return b.access.RecordDeliveries(ctx, holder{}, w.ID,
+			[]access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}},
+			access.Health{Recovered: true, Prompt: true})
 	}))
 }
 
@@ -67,14 +69,20 @@ func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
 	b.until("all are held, and nothing is due", func() bool {
 		var held int
 		var due bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries where state = 'held'), due_at is not null from webhooks").Scan(&held, &due))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries where state = 'held'), due_at is not null from webhooks").
+				Scan(&held, &due),
+		)
 		return held == many && !due
 	})
 	if n := len(s.messages()); n > 2 {
 		t.Errorf("%d requests", n)
 	}
 	var most int
-	b.must(b.db.Pool.QueryRow(t.Context(), "select max(n) from (select count(*) as n from deliveries group by finished_at) t").Scan(&most))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select max(n) from (select count(*) as n from deliveries group by finished_at) t").
+			Scan(&most),
+	)
 	if most > many/2 {
 		t.Errorf("%d were held in one transaction", most)
 	}
@@ -87,7 +95,8 @@ func TestLargeEventsWaitForRoom(t *testing.T) {
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	const size, many, room = 400_000, 40, 6
 	large := func() {
-		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
+		_, err := b.db.Pool.Exec(t.Context(),
+			`insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
 			b.p.WorkspaceID, strings.Repeat("x", size))
 		b.must(err)
 	}
@@ -145,7 +154,8 @@ func TestLargeEventsThatAreReadLeaveRoom(t *testing.T) {
 	for range many {
 		b.hook(hanging.URL, "device.connected")
 	}
-	_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
+	_, err := b.db.Pool.Exec(t.Context(),
+		`insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
 		b.p.WorkspaceID, strings.Repeat("x", 400_000))
 	b.must(err)
 	b.until("all have it", hanging.got(many))
@@ -223,7 +233,8 @@ func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 	got, err := b.db.CountPending(t.Context(), 10)
 	b.must(err)
 	if got.Failing != 10 || got.Healthy != 5 {
-		t.Errorf("%d wait for one that fails, and %d for one that works, want 10 (of 20, counted to 10) and 5", got.Failing, got.Healthy)
+		t.Errorf("%d wait for one that fails, and %d for one that works, want 10 (of 20, counted to 10) and 5",
+			got.Failing, got.Healthy)
 	}
 }
 
@@ -281,10 +292,16 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 				}
 				if c.prompt {
 					b.until("nobody is at work there", func() (free bool) {
-						b.must(b.db.Pool.QueryRow(t.Context(), "select not exists (select from leases where key = $1 and held_until > now())", "endpoint:"+hooks[n].ID.String()).Scan(&free))
+						b.must(
+							b.db.Pool.QueryRow(t.Context(), "select not exists (select from leases where key = $1 and held_until > now())", "endpoint:"+hooks[n].ID.String()).
+								Scan(&free),
+						)
 						return free
 					})
-					b.must(b.access.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil, access.Health{Recovered: true, Prompt: !c.otherwise}))
+					b.must(
+						b.access.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil,
+							access.Health{Recovered: true, Prompt: !c.otherwise}),
+					)
 				}
 			}
 			hang.Store(true)

@@ -53,12 +53,16 @@ func TestFailureIsTriedAgainWithTheSameIdentifierAndBytes(t *testing.T) {
 	got := s.messages()
 	for _, m := range got {
 		m.verify(t, w.Secret)
-		if m.id() != id.String() || !bytes.Equal(m.body, got[0].body) || !bytes.Contains(m.body, []byte(`"code":"1234"`)) {
+		if m.id() != id.String() || !bytes.Equal(m.body, got[0].body) ||
+			!bytes.Contains(m.body, []byte(`"code":"1234"`)) {
 			t.Errorf("%s %s", m.id(), m.body)
 		}
 	}
 	attempts := b.attempts(w, id)
-	if len(got) != 4 || len(attempts) != 4 || attempts[0].Status != 500 || attempts[0].Error == "" || attempts[3].Status != 200 || attempts[3].Error != "" || attempts[3].Latency <= 0 {
+	if len(got) != 4 || len(attempts) != 4 || attempts[0].Status != 500 || attempts[0].Error == "" ||
+		attempts[3].Status != 200 ||
+		attempts[3].Error != "" ||
+		attempts[3].Latency <= 0 {
 		t.Errorf("%d messages, attempts %+v", len(got), attempts)
 	}
 }
@@ -165,7 +169,8 @@ func TestExcerptSaysNoPINThatIsDeepInAnEvent(t *testing.T) {
 	b := start(t, quick())
 	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) { io.WriteString(w, "73519284 and 84629173") })
 	w := b.hook(s.URL)
-	id := b.emit(b.p, "access_code.changed", `{"changed_properties":[{"property":"code","from":"73519284","to":"84629173"}]}`)
+	id := b.emit(b.p, "access_code.changed",
+		`{"changed_properties":[{"property":"code","from":"73519284","to":"84629173"}]}`)
 	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
 	if a := b.attempts(w, id)[0]; a.Excerpt != "*** and ***" {
 		t.Errorf("%q", a.Excerpt)
@@ -183,7 +188,10 @@ func TestDeletedWebhookReceivesNothingMore(t *testing.T) {
 	kept := b.hook(other.URL)
 	b.until("what is in the air has landed", func() bool {
 		var held bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select 1 from leases where key = $1 and held_until > now())", "endpoint:"+w.ID.String()).Scan(&held))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select exists (select 1 from leases where key = $1 and held_until > now())", "endpoint:"+w.ID.String()).
+				Scan(&held),
+		)
 		return !held
 	})
 	before := len(s.messages())
@@ -210,7 +218,8 @@ func TestWhatWasSentButNotRecordedIsSentAgainUnderTheSameIdentifier(t *testing.T
 	id := b.emit(b.p, "device.connected", "")
 	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
 	got := s.messages()
-	if len(got) != 2 || got[0].id() != id.String() || got[1].id() != id.String() || !bytes.Equal(got[0].body, got[1].body) {
+	if len(got) != 2 || got[0].id() != id.String() || got[1].id() != id.String() ||
+		!bytes.Equal(got[0].body, got[1].body) {
 		t.Errorf("%d messages", len(got))
 	}
 	if n := len(b.attempts(w, id)); n != 1 {
@@ -274,8 +283,12 @@ func TestManyEventsAtOnceAllArriveOnce(t *testing.T) {
 func TestManyWebhooksAreHandedFewEventsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	_, err := b.db.Pool.Exec(t.Context(), `insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, disabled_at)
-		select gen_random_uuid(), $1, 'https://example.com', '{device.added}', '', now() from generate_series(1, 2100)`, b.p.WorkspaceID)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, disabled_at)
+		select gen_random_uuid(), $1, 'https://example.com', '{device.added}', '', now() from generate_series(1, 2100)`,
+		b.p.WorkspaceID,
+	)
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload)
 		select gen_random_uuid(), $1, 'device.added', '{}' from generate_series(1, 12)`, b.p.WorkspaceID)

@@ -73,9 +73,23 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *worker.Lease, id u
 	if !d.judged(ctx, id, endpoint.Prompt) {
 		return 0, nil
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), prompt: endpoint.Prompt, flying: map[uuid.UUID]flight{},
-		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
-		window: firstWidth, own: ownOf(endpoint), begun: time.Now()}
+	p := &pass{
+		Deliverer: d,
+		lease:     lease,
+		endpoint:  endpoint,
+		since:     time.Now(),
+		read:      time.Now(),
+		prompt:    endpoint.Prompt,
+		flying:    map[uuid.UUID]flight{},
+		landed:    make(chan answer, healthyWidth),
+		records:   make(chan record, 1),
+		news:      make(chan struct{}, 1),
+		stopped:   holds(endpoint),
+		disabled:  endpoint.Disabled,
+		window:    firstWidth,
+		own:       ownOf(endpoint),
+		begun:     time.Now(),
+	}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {

@@ -12,7 +12,8 @@ import (
 func TestWhatWaitsForAnEndpointThatIsLeftAloneIsLate(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, ProbePause: time.Hour})
-	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusInternalServerError) })
+	s := newSink(t,
+		func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusInternalServerError) })
 	b.hook(s.URL, "device.connected")
 	for n := range 5 {
 		b.emit(b.p, "device.connected", "")

@@ -20,8 +20,14 @@ func (alone) Check(context.Context, store.Tx) error { return nil }
 func (b *bed) happen(n int, accounts ...*uuid.UUID) {
 	b.Helper()
 	for _, account := range accounts {
-		_, err := b.db.Pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, connected_account_id, payload)
-			select gen_random_uuid(), $1, 'device.connected', $2, jsonb_build_object('n', i) from generate_series(1, $3::integer) i`, b.p.WorkspaceID, account, n)
+		_, err := b.db.Pool.Exec(
+			b.Context(),
+			`insert into events (event_id, workspace_id, event_type, connected_account_id, payload)
+			select gen_random_uuid(), $1, 'device.connected', $2, jsonb_build_object('n', i) from generate_series(1, $3::integer) i`,
+			b.p.WorkspaceID,
+			account,
+			n,
+		)
 		b.must(err)
 	}
 }
@@ -63,7 +69,12 @@ func (b *bed) fanOut(events int32) int {
 func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
 	b.Helper()
 	b.must(b.db.InTx(b.Context(), func(tx store.Tx) error {
-		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, After: after, MaxRows: 50, MaxDeliveries: deliveries})
+		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{
+			WorkspaceID:   b.p.WorkspaceID,
+			After:         after,
+			MaxRows:       50,
+			MaxDeliveries: deliveries,
+		})
 		if err == nil {
 			last = taken[0].Last
 		}
@@ -188,8 +199,14 @@ func TestTheOldestEventOfAllIsToldOf(t *testing.T) {
 		workspace uuid.UUID
 		account   *uuid.UUID
 	}{{b.p.WorkspaceID, nil}, {b.p.WorkspaceID, second}, {b.p.WorkspaceID, first}, {theirs.WorkspaceID, nil}} {
-		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, connected_account_id, payload, created_at)
-			values (gen_random_uuid(), $1, 'device.connected', $2, '{}', now() - make_interval(mins => $3))`, of.workspace, of.account, minutes+1)
+		_, err := b.db.Pool.Exec(
+			t.Context(),
+			`insert into events (event_id, workspace_id, event_type, connected_account_id, payload, created_at)
+			values (gen_random_uuid(), $1, 'device.connected', $2, '{}', now() - make_interval(mins => $3))`,
+			of.workspace,
+			of.account,
+			minutes+1,
+		)
 		b.must(err)
 		backlog, err := b.access.Backlog(t.Context())
 		b.must(err)

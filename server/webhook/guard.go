@@ -44,7 +44,12 @@ func (o Options) Refuses(address netip.Addr) bool {
 // would be unsafe, because it may resolve differently later. A nil resolver means the system's
 // resolver.
 func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
-	dialer := &net.Dialer{Resolver: resolver, Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: newGuard(allow).Safe}
+	dialer := &net.Dialer{
+		Resolver:  resolver,
+		Timeout:   10 * time.Second,
+		KeepAlive: 30 * time.Second,
+		Control:   newGuard(allow).Safe,
+	}
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // a proxy would dial in place of the guard

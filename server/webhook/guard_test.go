@@ -47,7 +47,8 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		"0.1.2.3": false, "192.0.0.1": false, "192.88.99.1": false,
 		"8.8.8.8": true, "2606:4700:4700::1111": true, "10.1.2.3": true, "fd12::1": true,
 	} {
-		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public && address != "::ffff:10.1.0.1" { // dialled as 10.1.0.1
+		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public &&
+			address != "::ffff:10.1.0.1" { // dialled as 10.1.0.1
 			t.Errorf("%s: before it is dialled it is told to pass: %v", address, told)
 		}
 		network := "tcp4"
@@ -76,14 +77,16 @@ func TestNameOfAPrivateAddressIsNotDialled(t *testing.T) {
 			t.Errorf("%s answers %s", host, res.Status)
 			continue
 		}
-		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric && !errors.Is(err, ssrf.ErrProhibitedIP) {
+		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric &&
+			!errors.Is(err, ssrf.ErrProhibitedIP) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
 	if reached > 0 {
 		t.Errorf("reached %d times", reached)
 	}
-	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Get(s.URL); err != nil || res.StatusCode != http.StatusOK {
+	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Get(s.URL); err != nil ||
+		res.StatusCode != http.StatusOK {
 		t.Errorf("an address that is allowed: %v", err)
 	}
 }
@@ -128,7 +131,9 @@ func resolver(t *testing.T, addresses ...string) *net.Resolver {
 func TestNameThatPointsElsewhereAfterItWasLookedAtIsNotDialled(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })) // at 127.0.0.1
+	s := httptest.NewServer(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }),
+	) // at 127.0.0.1
 	defer s.Close()
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	public := netip.MustParsePrefix("127.0.0.2/32")
@@ -149,7 +154,8 @@ func TestNameThatPointsElsewhereAfterItWasLookedAtIsNotDialled(t *testing.T) {
 		t.Fatalf("at first: %v", err)
 	}
 	res.Body.Close()
-	if _, err = client.Get("http://hooks.example.test" + port); !errors.Is(err, ssrf.ErrProhibitedIP) || reached.Load() > 0 {
+	if _, err = client.Get("http://hooks.example.test" + port); !errors.Is(err, ssrf.ErrProhibitedIP) ||
+		reached.Load() > 0 {
 		t.Errorf("after the name was changed: %v, reached %d times", err, reached.Load())
 	}
 }
@@ -166,7 +172,8 @@ func TestProxyIsIgnored(t *testing.T) {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "DEVICEACCESS_TEST_PROXIED"} {
 			cmd.Env = append(cmd.Env, name+"="+proxy.URL)
 		}
-		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestProxyIsIgnored")) {
+		if out, err := cmd.CombinedOutput(); err != nil ||
+			!bytes.Contains(out, []byte("--- PASS: TestProxyIsIgnored")) {
 			t.Errorf("%v\n%s", err, out)
 		}
 		if proxied.Load() != 1 {
@@ -210,11 +217,16 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 				}
 			}
 		}, ok: true, begins: strings.Repeat("x", excerptSize)},
-		"slow body": {answer: func(w http.ResponseWriter, r *http.Request) {
-			io.WriteString(w, "begun")
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}, ok: true, begins: "begun", hangs: true},
+		"slow body": {
+			answer: func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "begun")
+				http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			},
+			ok:     true,
+			begins: "begun",
+			hangs:  true,
+		},
 		"no answer": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, says: "within 2s", hangs: true},
 		"header bomb": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 200 {
@@ -244,7 +256,9 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 		if c.hangs {
 			d = impatient
 		}
-		a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+		a := d.send(t.Context(),
+			access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
+			access.Event{Type: "device.connected"})
 		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency >= long {
 			t.Errorf("%s: %q after %s", name, a.problem, a.latency)
 		}
@@ -267,7 +281,11 @@ func TestProblemHasNoControlCharacters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"\x1b[2Jwiped"}, NotAfter: time.Now().Add(time.Hour)}
+	shape := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"\x1b[2Jwiped"},
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	certificate, err := x509.CreateCertificate(rand.Reader, shape, shape, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +297,16 @@ func TestProblemHasNoControlCharacters(t *testing.T) {
 	defer s.Close()
 	d := New(nil, Options{})
 	d.client = newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
-	a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1), Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+	a := d.send(
+		t.Context(),
+		access.Endpoint{
+			Webhook: access.Webhook{
+				URL:    strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1),
+				Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+			},
+		},
+		access.Event{Type: "device.connected"},
+	)
 	if !strings.Contains(a.problem, "?[2Jwiped") {
 		t.Errorf("%q", a.problem)
 	}

@@ -59,7 +59,8 @@ func TestGuideVerifiesDeliveriesOfBothSecrets(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if verify(b.hook(s.URL).Secret, m.header, m.body) == nil || verify(old.Secret, m.header, append(m.body, ' ')) == nil {
+	if verify(b.hook(s.URL).Secret, m.header, m.body) == nil ||
+		verify(old.Secret, m.header, append(m.body, ' ')) == nil {
 		t.Error("a wrong secret or a changed body passes")
 	}
 }

@@ -107,7 +107,8 @@ func TestGoneDisablesAndKeepsEvents(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	repaired.Store(true)
-	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil || !strings.Contains(err.Error(), "410 Gone") {
+	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil ||
+		!strings.Contains(err.Error(), "410 Gone") {
 		t.Errorf("replayed to a disabled webhook: %v", err)
 	}
 	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
@@ -320,7 +321,9 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 			t.Parallel()
 			log := &lines{}
 			o := quick()
-			o.DisableAfter, o.Log = time.Nanosecond, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			o.DisableAfter, o.Log = time.Nanosecond, slog.New(
+				slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}),
+			)
 			b := start(t, o)
 			s := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 				w.WriteHeader(c.status)
@@ -338,7 +341,9 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 					continue
 				}
 				told++
-				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) || !strings.Contains(entry.Msg, "disabled") || !strings.Contains(entry.Msg, "replayed") {
+				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) ||
+					!strings.Contains(entry.Msg, "disabled") ||
+					!strings.Contains(entry.Msg, "replayed") {
 					t.Errorf("it says %s", line)
 				}
 			}

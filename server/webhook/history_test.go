@@ -27,10 +27,14 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		b.p.WorkspaceID, w.ID, many)
 	b.must(err)
 	left := func() (deliveries, attempts int) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries), (select count(*) from delivery_attempts)").Scan(&deliveries, &attempts))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries), (select count(*) from delivery_attempts)").
+				Scan(&deliveries, &attempts),
+		)
 		return deliveries, attempts
 	}
-	acting := access.Acting(t.Context(), access.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
+	acting := access.Acting(t.Context(),
+		access.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
 	told := func() (entries []access.AuditEntry) {
 		for e, err := range b.access.Audit(t.Context(), access.AuditFilter{Operation: "/webhooks/delete"}) {
 			b.must(err)
@@ -47,7 +51,8 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
 		own, err := tx.Begun(t.Context())
 		if err == nil { // the last one is in somebody's hands
-			_, err = own.Exec(t.Context(), "select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update")
+			_, err = own.Exec(t.Context(),
+				"select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update")
 		}
 		if err != nil {
 			return err
@@ -82,7 +87,8 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 	if err := b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()); err == nil {
 		t.Error("it is deleted twice")
 	}
-	if all, err := b.access.ListWebhooks(t.Context(), access.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil || len(all) != 0 {
+	if all, err := b.access.ListWebhooks(t.Context(), access.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil ||
+		len(all) != 0 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
 }

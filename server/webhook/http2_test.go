@@ -44,7 +44,8 @@ func speak(t *testing.T, serve func(net.Conn)) {
 	s.EnableHTTP2 = true
 	s.StartTLS() // for its certificate
 	defer s.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: s.TLS.Certificates, NextProtos: []string{"h2"}})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: s.TLS.Certificates, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func TestHTTP2IsGivenLittleMemory(t *testing.T) {
 			}
 		}
 		if told[settingFrame] > 16<<10 || told[settingWindow] > 16<<10 || window > 64<<10 {
-			t.Errorf("frames of %d bytes are taken, %d of a response and %d of all", told[settingFrame], told[settingWindow], window)
+			t.Errorf("frames of %d bytes are taken, %d of a response and %d of all", told[settingFrame],
+				told[settingWindow], window)
 		}
 		// One that is announced to be larger is not made room for.
 		if _, err := conn.Write([]byte{1 << 4, 0, 0, 0, 0, 0, 0, 0, 1}); err != nil {

@@ -79,7 +79,9 @@ func TestLateFailureNeitherEndsNorPostponesAReplayedDelivery(t *testing.T) {
 			if all := b.attempts(w, event); len(all) != 2 || all[0].Error == "" || all[1].Error != "" {
 				t.Errorf("the log of its attempts is %+v", all)
 			}
-			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 || e.Disabled || e.Paused {
+			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 ||
+				e.Disabled ||
+				e.Paused {
 				t.Errorf("the endpoint is %+v, %v", e, err)
 			}
 		})
@@ -105,7 +107,9 @@ func TestLateSuccessCountsForAReplayedDelivery(t *testing.T) {
 func TestLateFailureLeavesHeldWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	w, s, event, open := b.late(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	w, s, event, open := b.late(
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+	)
 	open()
 	b.until("the answer is recorded", func() bool { return len(b.attempts(w, event)) == 1 })
 	if !b.is(w, 2, access.DeliveryHeld)() {

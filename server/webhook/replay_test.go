@@ -21,7 +21,10 @@ func (b *bed) emitAt(at time.Time, eventType string) uuid.UUID {
 	}
 	b.until("it is handed to the webhooks", func() bool {
 		var waits bool
-		b.must(b.db.Pool.QueryRow(b.Context(), "select fanned_out_at is null from events where event_id = $1", id).Scan(&waits))
+		b.must(
+			b.db.Pool.QueryRow(b.Context(), "select fanned_out_at is null from events where event_id = $1", id).
+				Scan(&waits),
+		)
 		return !waits
 	})
 	_, err := b.db.Pool.Exec(b.Context(), `
@@ -61,7 +64,8 @@ func TestReplayTakesWhatIsAskedFor(t *testing.T) {
 		counts, err := b.access.CountDeliveries(t.Context(), b.p, w.ID, c.filter, uuid.Nil)
 		b.must(err)
 		if want := len(c.want); len(listed) != want || counts[access.DeliveryFailed] != want {
-			t.Errorf("%s: %d are listed and %d counted, want %d", name, len(listed), counts[access.DeliveryFailed], want)
+			t.Errorf("%s: %d are listed and %d counted, want %d", name, len(listed), counts[access.DeliveryFailed],
+				want)
 		}
 		for _, d := range listed {
 			if !slices.Contains(c.want, d.EventID) || d.EventType == "" || d.OccurredAt.IsZero() {
@@ -76,7 +80,8 @@ func TestReplayTakesWhatIsAskedFor(t *testing.T) {
 	if got := ids(s.messages()); slices.Contains(got, old) || slices.Contains(got, other) {
 		t.Error("more is delivered than was asked for")
 	}
-	if all, err := b.access.ListDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, 100); err != nil || len(all) > 0 {
+	if all, err := b.access.ListDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, 100); err != nil ||
+		len(all) > 0 {
 		t.Errorf("a stranger sees %d, %v", len(all), err)
 	}
 }

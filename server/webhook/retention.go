@@ -66,7 +66,8 @@ func (l retentionLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 			sessions, more = sessions+n, left
 		}
 		if events+deliveries+sessions > 0 {
-			l.opt.Log.Info("removed expired data", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
+			l.opt.Log.Info("removed expired data", "workspace", workspace, "events", events, "deliveries", deliveries,
+				"client_sessions", sessions)
 		}
 	}
 	return 0, l.access.ScheduleRetention(ctx, workspace, pause)

@@ -20,7 +20,8 @@ func (b *bed) look() {
 	_, err := b.db.Pool.Exec(b.Context(), "update workspaces set retention_due_at = now()")
 	b.must(err)
 	b.until("all workspaces are looked through", func() bool {
-		return b.count("workspaces where retention_due_at <= now()") == 0 && b.count("leases where key like 'retention:%' and held_until > now()") == 0
+		return b.count("workspaces where retention_due_at <= now()") == 0 &&
+			b.count("leases where key like 'retention:%' and held_until > now()") == 0
 	})
 }
 
@@ -34,7 +35,8 @@ func TestWhatWasKeptLongEnoughIsRemovedAndNothingElse(t *testing.T) {
 	w := b.hook(newSink(t, nil).URL)
 	old, within := time.Now().Add(-31*24*time.Hour), time.Now().Add(-29*24*time.Hour)
 	gone, kept := b.emitAt(old, "device.connected"), b.emitAt(within, "device.connected")
-	_, err := b.db.Pool.Exec(t.Context(), `insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us) select webhook_id, event_id, 1, now(), 1 from deliveries`)
+	_, err := b.db.Pool.Exec(t.Context(),
+		`insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us) select webhook_id, event_id, 1, now(), 1 from deliveries`)
 	b.must(err)
 	pending, lately, held := b.emitAt(old, "device.added"), b.emitAt(old, "device.added"), b.emitAt(old, "device.added")
 	for id, state := range map[uuid.UUID]string{pending: "state = 'pending', next_attempt_at = now() + interval '1 h', finished_at = null",
@@ -42,12 +44,18 @@ func TestWhatWasKeptLongEnoughIsRemovedAndNothingElse(t *testing.T) {
 		_, err := b.db.Pool.Exec(t.Context(), "update deliveries set "+state+" where event_id = $1", id)
 		b.must(err)
 	}
-	_, err = b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at)
-		select overlay(gen_random_uuid()::text placing '00000000' from 1)::uuid, $1, 'device.added', '{}', $2, now() from generate_series(1, 1200)`, b.p.WorkspaceID, old) // more than two batches, that nobody asked for, of no time that has a partition
+	_, err = b.db.Pool.Exec(
+		t.Context(),
+		`insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at)
+		select overlay(gen_random_uuid()::text placing '00000000' from 1)::uuid, $1, 'device.added', '{}', $2, now() from generate_series(1, 1200)`,
+		b.p.WorkspaceID,
+		old,
+	) // more than two batches, that nobody asked for, of no time that has a partition
 	b.must(err)
 	b.look()
 	for id, want := range map[uuid.UUID]int{gone: 0, kept: 1, pending: 1, lately: 1, held: 0} {
-		if events, deliveries := b.count("events where event_id = $1", id), b.count("deliveries where event_id = $1", id); events != want || deliveries != want {
+		if events, deliveries := b.count("events where event_id = $1", id), b.count("deliveries where event_id = $1", id); events != want ||
+			deliveries != want {
 			t.Errorf("%s: %d events and %d deliveries, want %d", id, events, deliveries, want)
 		}
 	}
@@ -70,12 +78,21 @@ func TestClientSessionsThatEndedLongAgoAreRemovedAndNoOthers(t *testing.T) {
 	b.look() // the next look is when it is asked for
 	for key, ended := range map[string]string{"long over": "now() - interval '31 d', null", "over": "now() - interval '29 d', null", "long revoked": "now() + interval '1 d', now() - interval '31 d'",
 		"revoked": "now() + interval '1 d', now() - interval '29 d'", "good": "now() + interval '1 d', null"} {
-		_, err := b.db.Pool.Exec(t.Context(), `insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, expires_at, revoked_at)
-			select gen_random_uuid(), $1, sha256($2::text::bytea), '', $2, `+ended, b.p.WorkspaceID, key)
+		_, err := b.db.Pool.Exec(
+			t.Context(),
+			`insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, expires_at, revoked_at)
+			select gen_random_uuid(), $1, sha256($2::text::bytea), '', $2, `+ended,
+			b.p.WorkspaceID,
+			key,
+		)
 		b.must(err)
 	}
-	_, err := b.db.Pool.Exec(t.Context(), `insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, expires_at)
-		select gen_random_uuid(), $1, sha256(n::text::bytea), '', now() - interval '31 d' from generate_series(1, 1200) n`, b.p.WorkspaceID) // more than one batch
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, expires_at)
+		select gen_random_uuid(), $1, sha256(n::text::bytea), '', now() - interval '31 d' from generate_series(1, 1200) n`,
+		b.p.WorkspaceID,
+	) // more than one batch
 	b.must(err)
 	b.look()
 	for _, key := range []string{"over", "revoked", "good"} {
@@ -127,7 +144,8 @@ func TestRetentionWaitsForNobody(t *testing.T) {
 		b.look()
 		return nil
 	}))
-	if all := b.deliveries(w); len(all) != 1 || all[0].EventID != busy || b.count("events where event_id = $1", free) != 0 {
+	if all := b.deliveries(w); len(all) != 1 || all[0].EventID != busy ||
+		b.count("events where event_id = $1", free) != 0 {
 		t.Errorf("%+v", all)
 	}
 	b.look()

@@ -11,7 +11,15 @@ import (
 
 // schedule lists the pauses between attempts, each counted from the previous failure
 // (spec/contract.md section 7).
-var schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour}
+var schedule = []time.Duration{
+	5 * time.Second,
+	5 * time.Minute,
+	30 * time.Minute,
+	2 * time.Hour,
+	5 * time.Hour,
+	10 * time.Hour,
+	10 * time.Hour,
+}
 
 const (
 	// healthyWidth is the maximum number of concurrent requests to a healthy endpoint.
@@ -47,7 +55,13 @@ func (o Options) probePause(failures int) time.Duration {
 
 // next returns the attempt to record for a response. step is the number of earlier attempts.
 func (o Options) next(a answer, step int) access.DeliveryAttempt {
-	out := access.DeliveryAttempt{EventID: a.event, Latency: a.latency, Status: a.status, Error: a.problem, Excerpt: a.excerpt}
+	out := access.DeliveryAttempt{
+		EventID: a.event,
+		Latency: a.latency,
+		Status:  a.status,
+		Error:   a.problem,
+		Excerpt: a.excerpt,
+	}
 	switch {
 	case a.ok():
 		out.State = access.DeliveryDelivered

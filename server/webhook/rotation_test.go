@@ -50,7 +50,8 @@ func TestBothSecretsSignUntilTheOverlapEnds(t *testing.T) {
 	}
 	m.with(m.signatures()[0]).verify(t, rotated.Secret)
 	m.with(m.signatures()[1]).verify(t, old.Secret)
-	if read, err := b.access.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil || read.Secret != rotated.Secret {
+	if read, err := b.access.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil ||
+		read.Secret != rotated.Secret {
 		t.Errorf("the API tells another secret, %v", err)
 	}
 	var sealed []byte
@@ -121,7 +122,8 @@ func TestRotationDuringAnOverlapIsRefusedUnlessBothAreToEnd(t *testing.T) {
 	w := b.hook("https://example.com/")
 	b.rotate(w, time.Hour)
 	_, _, err := b.access.RotateSecret(t.Context(), b.p, w.ID.String(), time.Hour)
-	if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Conflict || !strings.Contains(e.Message, "until 20") {
+	if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Conflict ||
+		!strings.Contains(e.Message, "until 20") {
 		t.Errorf("%v", err)
 	}
 	b.rotate(w, 0)

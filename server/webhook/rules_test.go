@@ -15,7 +15,8 @@ import (
 // The vector of spec/contract.md section 7, which the verifier of the receivers accepts.
 func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
-	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`),
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -85,7 +86,9 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 		}
 		last = h.Pause
 	}
-	if h := o.health(access.Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 || h.Pause != 0 || !h.Recovered {
+	if h := o.health(access.Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 ||
+		h.Pause != 0 ||
+		!h.Recovered {
 		t.Errorf("recovered: %+v", h)
 	}
 	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
@@ -100,7 +103,16 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
-	soon, between, late := answer{status: 200, latency: time.Second / 2}, answer{status: 200, latency: 3 * time.Second / 2}, answer{status: 200, latency: 3 * time.Second}
+	soon, between, late := answer{
+		status:  200,
+		latency: time.Second / 2,
+	}, answer{
+		status:  200,
+		latency: 3 * time.Second / 2,
+	}, answer{
+		status:  200,
+		latency: 3 * time.Second,
+	}
 	failed, unopened := answer{status: 500, problem: "no", latency: time.Second}, answer{unopened: true, problem: "no"}
 	for _, test := range []struct {
 		before  bool

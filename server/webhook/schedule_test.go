@@ -16,7 +16,12 @@ func TestAnEarlierLookIsNotPutOff(t *testing.T) {
 	scheduled := make(chan error, 1)
 	soon := time.Now().Add(time.Minute)
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		until, err := tx.RotateWebhookSecret(t.Context(), store.RotateWebhookSecretParams{WebhookID: w.ID, Overlap: time.Minute, OldSecretSealed: []byte("old"), SecretSealed: []byte("new")})
+		until, err := tx.RotateWebhookSecret(t.Context(), store.RotateWebhookSecretParams{
+			WebhookID:       w.ID,
+			Overlap:         time.Minute,
+			OldSecretSealed: []byte("old"),
+			SecretSealed:    []byte("new"),
+		})
 		if err != nil {
 			return err
 		}

@@ -80,8 +80,13 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 // unopened returns the failed attempt for an event that cannot be decrypted. It is retried, because
 // a restore from backup may bring the data key back.
 func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error) answer {
-	d.opt.Log.Error("an event cannot be decrypted and was not sent", "webhook", w.ID, "event", next.Event.ID, "error", err)
-	return answer{event: next.Event.ID, unopened: true, problem: "Nothing was sent, because the event cannot be decrypted. Its encrypted part is damaged or its data key is missing."}
+	d.opt.Log.Error("an event cannot be decrypted and was not sent", "webhook", w.ID, "event", next.Event.ID, "error",
+		err)
+	return answer{
+		event:    next.Event.ID,
+		unopened: true,
+		problem:  "Nothing was sent, because the event cannot be decrypted. Its encrypted part is damaged or its data key is missing.",
+	}
 }
 
 // send makes one attempt.
@@ -127,7 +132,9 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 	defer res.Body.Close()
 	a.status = res.StatusCode
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		a.problem = "The endpoint answered " + strings.TrimSpace(strconv.Itoa(res.StatusCode)+" "+http.StatusText(res.StatusCode)) + "."
+		a.problem = "The endpoint answered " + strings.TrimSpace(
+			strconv.Itoa(res.StatusCode)+" "+http.StatusText(res.StatusCode),
+		) + "."
 		a.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 		a.abort = res.Header.Get("webhook-delivery") == "abort-message"
 	}
@@ -146,7 +153,8 @@ func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 	if !span.On() {
 		return
 	}
-	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost), traces.Status(a.status))
+	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost),
+		traces.Status(a.status))
 	span.Set(traces.At(w.URL)...)
 	switch {
 	case a.ok():
@@ -163,7 +171,12 @@ func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 }
 
 // request creates the request, and returns the secrets in it that must not appear in logs.
-func request(ctx context.Context, w access.Endpoint, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
+func request(
+	ctx context.Context,
+	w access.Endpoint,
+	e access.Event,
+	at time.Time,
+) (_ *http.Request, secrets []string, err error) {
 	// Marshal again for each attempt, because a PIN in the event is stored only encrypted.
 	content, err := json.Marshal(e)
 	if err != nil {

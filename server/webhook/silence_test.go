@@ -22,7 +22,8 @@ func TestFailureOfBeforeALongSilenceDoesNotDisable(t *testing.T) {
 			if !b.is(w, 2, access.DeliveryPending)() {
 				t.Error("it is disabled")
 			}
-			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 || e.FailingFor > time.Hour {
+			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 ||
+				e.FailingFor > time.Hour {
 				t.Errorf("disabled %t, %d failures within %s, %v", e.Disabled, e.Failures, e.FailingFor, err)
 			}
 		})

@@ -19,7 +19,10 @@ func (b *bed) rests(w access.Webhook) func() bool {
 	return func() bool {
 		b.Helper()
 		var rests bool
-		b.must(b.db.Pool.QueryRow(b.Context(), "select due_at is null from webhooks where webhook_id = $1", w.ID).Scan(&rests))
+		b.must(
+			b.db.Pool.QueryRow(b.Context(), "select due_at is null from webhooks where webhook_id = $1", w.ID).
+				Scan(&rests),
+		)
 		return rests
 	}
 }
@@ -84,11 +87,14 @@ func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
 	w := b.hook(newSink(t, nil).URL)
 	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")
 	b.suspend(b.p, true)
-	b.until("nobody is at work on it any more", func() bool { return b.count("leases where key like 'endpoint:%' and held_until > now()") == 0 })
-	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
+	b.until("nobody is at work on it any more",
+		func() bool { return b.count("leases where key like 'endpoint:%' and held_until > now()") == 0 })
+	_, err := b.db.Pool.Exec(t.Context(),
+		"update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
 	b.must(err)
 	b.look()
-	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 || kept != 1 {
+	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 ||
+		kept != 1 {
 		t.Errorf("of what is old %d are left, of what is not %d", gone, kept)
 	}
 	b.suspend(b.p, false)

@@ -38,11 +38,25 @@ type Trial struct {
 // nothing and does not change the endpoint's health.
 func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	now := time.Now().UTC()
-	event := access.Event{ID: uuid.Must(uuid.NewV7()), Type: TestEvent, WorkspaceID: e.WorkspaceID, OccurredAt: now, CreatedAt: now,
-		Fields: json.RawMessage(`{"webhook_id":"` + e.ID.String() + `"}`)}
+	event := access.Event{
+		ID:          uuid.Must(uuid.NewV7()),
+		Type:        TestEvent,
+		WorkspaceID: e.WorkspaceID,
+		OccurredAt:  now,
+		CreatedAt:   now,
+		Fields:      json.RawMessage(`{"webhook_id":"` + e.ID.String() + `"}`),
+	}
 	var sent atomic.Bool
-	a := d.send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), e, event)
-	out := Trial{EventID: event.ID, Sent: sent.Load(), Status: a.status, Latency: a.latency, Excerpt: a.excerpt, Problem: a.problem}
+	a := d.send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), e,
+		event)
+	out := Trial{
+		EventID: event.ID,
+		Sent:    sent.Load(),
+		Status:  a.status,
+		Latency: a.latency,
+		Excerpt: a.excerpt,
+		Problem: a.problem,
+	}
 	if !a.ok() {
 		out.Advice = advice(a.status, a.cause)
 	}
@@ -84,7 +98,9 @@ func prefixFor(cause error) string {
 func adviceOn(cause error) string {
 	switch {
 	case isProhibited(cause):
-		return "Pass the server's --allow-webhook-prefix to this command as well, or start the server with one, such as --allow-webhook-prefix " + prefixFor(cause) + "."
+		return "Pass the server's --allow-webhook-prefix to this command as well, or start the server with one, such as --allow-webhook-prefix " + prefixFor(
+			cause,
+		) + "."
 	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, os.ErrDeadlineExceeded):
 		return "Let the receiver accept the event, answer 200, and process it afterwards. If nothing arrives at the receiver, check for a firewall in between."
 	case errors.Is(cause, syscall.ECONNREFUSED):

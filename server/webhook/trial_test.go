@@ -26,18 +26,18 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 	hanging := newSink(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	for name, c := range map[string]struct{ url, problem, advice string }{
 		"works":            {plain.URL, "", ""},
-		"redirect":         {answering(http.StatusPermanentRedirect), "308", "Redirects are not followed"},
+		"redirect":         {answering(http.StatusPermanentRedirect), "308", "does not follow redirects"},
 		"forbidden":        {answering(http.StatusForbidden), "403", "signatures"},
-		"wrong path":       {answering(http.StatusNotFound), "404", "POST at this path"},
+		"wrong path":       {answering(http.StatusNotFound), "404", "accepts no POST"},
 		"gone":             {answering(http.StatusGone), "410", "disables the webhook"},
 		"too many":         {answering(http.StatusTooManyRequests), "429", "Retry-After"},
-		"broken":           {answering(http.StatusBadGateway), "502", "its own log"},
+		"broken":           {answering(http.StatusBadGateway), "502", "Check its log"},
 		"teapot":           {answering(http.StatusTeapot), "418", "2xx"},
 		"slow":             {hanging.URL, "within 2s", "afterwards"},
-		"nobody there":     {"http://127.0.0.1:1/", "refused", "Nothing listens"},
+		"nobody there":     {"http://127.0.0.1:1/", "refused", "No process listens"},
 		"unknown name":     {"http://nowhere.invalid/", "nowhere.invalid", "name"},
 		"wrong authority":  {tls.URL, "certificate", "SSL_CERT_FILE"},
-		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "no TLS"},
+		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "does not use TLS"},
 		"private":          {"http://10.255.255.1/", "not public", "--allow-webhook-prefix 10.255.255.1/32"},
 		"with its own key": {plain.URL + "?token=hush", "", ""},
 	} {
@@ -49,7 +49,9 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute}) // some resolvers take their time over a name that is none
 		}
 		got := d.Try(t.Context(), e)
-		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) || (got.Problem == "") != (c.problem == "") || got.Latency <= 0 {
+		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) ||
+			(got.Problem == "") != (c.problem == "") ||
+			got.Latency <= 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if unsent := map[string]bool{"nobody there": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
@@ -83,7 +85,8 @@ func TestNothingIsSentByWhoHasLostTheEndpoint(t *testing.T) {
 	e, err := b.access.GetEndpoint(t.Context(), w.ID)
 	b.must(err)
 	d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback})
-	if got := d.Try(worker.Under(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") || len(sink.messages()) != 0 {
+	if got := d.Try(worker.Under(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
+		len(sink.messages()) != 0 {
 		t.Errorf("%+v, and %d messages have come", got, len(sink.messages()))
 	}
 }

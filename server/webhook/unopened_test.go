@@ -27,9 +27,13 @@ func TestEventThatCannotBeOpenedKeepsNoOtherBack(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	small, large := b.emit(b.p, "access_code.set_on_device", "1234"), b.emit(b.p, "access_code.set_on_device", "1234")
-	_, err := b.db.Pool.Exec(t.Context(), "update events set pin_sealed = set_byte(pin_sealed, 20, get_byte(pin_sealed, 20) # 1) where event_id = any($1)", []uuid.UUID{small, large})
+	_, err := b.db.Pool.Exec(t.Context(),
+		"update events set pin_sealed = set_byte(pin_sealed, 20, get_byte(pin_sealed, 20) # 1) where event_id = any($1)",
+		[]uuid.UUID{small, large})
 	b.must(err)
-	_, err = b.db.Pool.Exec(t.Context(), "update events set payload = jsonb_build_object('device_custom_metadata', $2::text) where event_id = $1", large, strings.Repeat("x", 200_000))
+	_, err = b.db.Pool.Exec(t.Context(),
+		"update events set payload = jsonb_build_object('device_custom_metadata', $2::text) where event_id = $1",
+		large, strings.Repeat("x", 200_000))
 	b.must(err)
 	good := b.emit(b.p, "device.connected", "")
 	b.engine(o)
@@ -48,7 +52,8 @@ func TestEventThatCannotBeOpenedKeepsNoOtherBack(t *testing.T) {
 	b.until("these are given up", stands(access.DeliveryFailed, small, large))
 	for _, event := range []uuid.UUID{small, large} {
 		all := b.attempts(w, event)
-		if len(all) != 8 || !strings.Contains(all[0].Error, "cannot be opened") || strings.Contains(all[0].Error, "1234") {
+		if len(all) != 8 || !strings.Contains(all[0].Error, "cannot be decrypted") ||
+			strings.Contains(all[0].Error, "1234") {
 			t.Errorf("its attempts: %+v", all)
 		}
 	}

@@ -43,7 +43,12 @@ func TestWhatHasWaitedForRoomGoesByTheWebhookAsItIs(t *testing.T) {
 	p := access.Principal{WorkspaceID: workspace.ID}
 	event := uuid.Must(uuid.NewV7())
 	if err := db.InTx(t.Context(), func(tx store.Tx) error {
-		_, err := tx.InsertEvent(t.Context(), store.InsertEventParams{EventID: event, WorkspaceID: p.WorkspaceID, EventType: "device.connected", Payload: []byte(`{"device_id":"d"}`)})
+		_, err := tx.InsertEvent(t.Context(), store.InsertEventParams{
+			EventID:     event,
+			WorkspaceID: p.WorkspaceID,
+			EventType:   "device.connected",
+			Payload:     []byte(`{"device_id":"d"}`),
+		})
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -86,7 +91,8 @@ func TestWhatHasWaitedForRoomGoesByTheWebhookAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := New(a, Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Glance: time.Nanosecond})
+			d := New(a,
+				Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Glance: time.Nanosecond})
 			free, err := d.loads.take(t.Context(), p.WorkspaceID, uuid.New(), mostAsked)
 			if err != nil {
 				t.Fatal(err)

@@ -93,7 +93,12 @@ func New(a *access.Service, opt Options) *Deliverer {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes, nil), opt: opt, loads: newLoads()}
+	return &Deliverer{
+		access: a,
+		client: newClient(opt.AllowPrefixes, nil),
+		opt:    opt,
+		loads:  newLoads(),
+	}
 }
 
 // Lanes returns the kinds of work that a worker.Engine runs.
@@ -128,7 +133,7 @@ func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUI
 	return owners, err
 }
 
-// Suspect implements worker.Suspectable.
+// IsSuspect implements worker.Suspectable.
 func (l endpointLane) Doubts(id uuid.UUID) bool { return !l.loads.prompt(id) }
 
 func (l endpointLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {

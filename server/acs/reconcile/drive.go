@@ -89,7 +89,13 @@ func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Optio
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Driver{access: a, acs: s, openers: openers, opt: opt, open: map[uuid.UUID]*opened{}}
+	return &Driver{
+		access:  a,
+		acs:     s,
+		openers: openers,
+		opt:     opt,
+		open:    map[uuid.UUID]*opened{},
+	}
 }
 
 // Handles reports whether this Reconciler handles accounts of that adapter.
@@ -136,7 +142,8 @@ func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.Acc
 	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
 	if !ok {
-		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
+		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
+			account.Adapter)
 	}
 	a, err := open(ctx, account)
 	if err != nil {
@@ -230,7 +237,12 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 		d.silent.Delete(silence{account.ID, false})
 		found := make([]acs.FoundSystem, len(systems))
 		for i, s := range systems {
-			found[i] = acs.FoundSystem{Ref: string(s.Ref), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online}
+			found[i] = acs.FoundSystem{
+				Ref:      string(s.Ref),
+				Name:     s.Name,
+				TimeZone: s.TimeZone,
+				Online:   s.Online,
+			}
 		}
 		if err := d.acs.RecordSystems(ctx, lease, account.ID, found); err != nil {
 			return 0, err
@@ -258,7 +270,8 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 			return 0, err
 		}
 	default:
-		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", account.ID, "error", err)
+		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", account.ID,
+			"error", err)
 	}
 	pause := jittered(d.opt.AccountEvery)
 	if e := adapter.AsError(err); e != nil {

@@ -31,13 +31,16 @@ func TestSystemsOfAnAccountThatOwesAreNotRead(t *testing.T) {
 	b := newBedWith(t, access.Options{NewsPerSecond: 0.1, NewsAtOnce: 10})
 	d := b.start(accesscloud.Config{BaseURL: vendor.URL})
 	apptest.Until(t, "it is put off", func() (put bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '2 hours' from acs_systems").Scan(&put))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '2 hours' from acs_systems").Scan(&put),
+		)
 		return put
 	})
 	account, err := b.access.GetAccount(t.Context(), b.account)
 	b.must(err)
 	before := asked.Load()
-	if wait, err := d.DrainAccount(t.Context(), nil, account); err != nil || wait < 40*time.Second || asked.Load() != before {
+	if wait, err := d.DrainAccount(t.Context(), nil, account); err != nil || wait < 40*time.Second ||
+		asked.Load() != before {
 		t.Errorf("its systems were listed (%d requests), and are again in %s: %v", asked.Load()-before, wait, err)
 	}
 }

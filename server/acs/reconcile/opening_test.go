@@ -73,12 +73,17 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 func TestWhoGivesUpOpeningAnAccountFailsNobodyElse(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 2)
-	d := New(nil, nil, map[string]Opener{"a": func(ctx context.Context, _ access.Account) (adapter.AccessSystems, error) {
-		if begun <- struct{}{}; len(begun) == 1 {
-			<-ctx.Done()
-		}
-		return counted{shut: new(int)}, ctx.Err()
-	}}, Options{})
+	d := New(
+		nil,
+		nil,
+		map[string]Opener{"a": func(ctx context.Context, _ access.Account) (adapter.AccessSystems, error) {
+			if begun <- struct{}{}; len(begun) == 1 {
+				<-ctx.Done()
+			}
+			return counted{shut: new(int)}, ctx.Err()
+		}},
+		Options{},
+	)
 	account := access.Account{ID: uuid.New(), Adapter: "a"}
 	impatient, giveUp := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)

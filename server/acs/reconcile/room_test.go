@@ -61,11 +61,24 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	b.must(err)
 	b.access = a
-	b.account, err = a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "vendor", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
+	b.account, err = a.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: w.ID,
+		Adapter:     "vendor",
+		DisplayName: "A vendor",
+		Takes:       []string{access.AccessControl},
+		Config:      []byte(`{}`),
+	})
 	b.must(err)
 	b.must(s.RecordSystems(t.Context(), alone{}, b.account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
 	b.start = func(c accesscloud.Config) *reconcile.Driver {
-		d := reconcile.New(a, s, map[string]reconcile.Opener{"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil }}, reconcile.Options{DownAfter: time.Nanosecond})
+		d := reconcile.New(
+			a,
+			s,
+			map[string]reconcile.Opener{
+				"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil },
+			},
+			reconcile.Options{DownAfter: time.Nanosecond},
+		)
 		t.Cleanup(d.Close)
 		engine, err := worker.NewEngine(waker, worker.Options{}, d.Lane())
 		b.must(err)
@@ -109,7 +122,10 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 	b.must(err)
 	b.start(accesscloud.Config{BaseURL: vendor.URL})
 	apptest.Until(t, "it is about to be written down", func() (waits bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").
+				Scan(&waits),
+		)
 		return waits && served.Load()
 	})
 	if !adaptertest.LargeAnswerWaits(t) {
@@ -126,7 +142,10 @@ func TestSystemThatThereIsNoRoomForIsReadAgain(t *testing.T) {
 	b.start(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
 	var silent bool
 	apptest.Until(t, "it is put off", func() (put bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select error_message is not null, due_at between now() and now() + interval '5 s' from acs_systems").Scan(&silent, &put))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select error_message is not null, due_at between now() and now() + interval '5 s' from acs_systems").
+				Scan(&silent, &put),
+		)
 		return put
 	})
 	if silent {

@@ -56,7 +56,12 @@ func (d *Driver) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.U
 }
 
 // lookAndDo reads a system, runs the missing writes, and returns the delay until the next look.
-func (d *Driver) lookAndDo(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven) (time.Duration, error) {
+func (d *Driver) lookAndDo(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+) (time.Duration, error) {
 	began := time.Now()
 	held, release := adapter.Hold(ctx)
 	defer release()
@@ -90,7 +95,14 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *worker.Lease, a adapter.A
 
 // write runs the writes in todo until another look is due, and returns the delay until that look:
 // pause if nothing else is due. looked is how long the last look took.
-func (d *Driver) write(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, todo []acs.Write, pause, looked time.Duration) (time.Duration, error) {
+func (d *Driver) write(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	todo []acs.Write,
+	pause, looked time.Duration,
+) (time.Duration, error) {
 	began := time.Now()
 	for i, w := range todo {
 		if over, err := d.over(ctx, system, time.Since(began), looked); over || err != nil {
@@ -143,7 +155,13 @@ type stopped struct {
 func (s *stopped) Error() string { return "the remaining writes must wait" }
 
 // do runs one write and returns the delay until the look at its result; 0 means none.
-func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, w acs.Write) (time.Duration, error) {
+func (d *Driver) do(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	w acs.Write,
+) (time.Duration, error) {
 	if still, err := d.acs.RecordWriteStarted(ctx, lease, system.ID, w); err != nil || !still {
 		return 0, err
 	}
@@ -151,8 +169,17 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 	if w.Delete {
 		err = a.DeleteUser(ctx, adapter.SystemRef(system.Ref), ref)
 	} else {
-		ref, err = a.PutUser(ctx, adapter.SystemRef(system.Ref), adapter.AccessUser{Ref: ref, Key: w.UserID.String(), FullName: w.Profile.FullName, Email: w.Profile.Email,
-			Phone: w.Profile.Phone, StartsAt: w.Profile.StartsAt, EndsAt: w.Profile.EndsAt, Suspended: w.Profile.Suspended, Groups: w.Profile.Groups})
+		ref, err = a.PutUser(ctx, adapter.SystemRef(system.Ref), adapter.AccessUser{
+			Ref:       ref,
+			Key:       w.UserID.String(),
+			FullName:  w.Profile.FullName,
+			Email:     w.Profile.Email,
+			Phone:     w.Profile.Phone,
+			StartsAt:  w.Profile.StartsAt,
+			EndsAt:    w.Profile.EndsAt,
+			Suspended: w.Profile.Suspended,
+			Groups:    w.Profile.Groups,
+		})
 	}
 	e := adapter.AsError(err)
 	switch {
@@ -166,7 +193,8 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	}
-	d.opt.Log.Warn("an access system failed a write; the server handles it", "system", system.ID, "user", w.UserID, "class", e.Class, "reason", e.Message)
+	d.opt.Log.Warn("an access system failed a write; the server handles it", "system", system.ID, "user", w.UserID,
+		"class", e.Class, "reason", e.Message)
 	failure := acs.Failure{Message: e.Message, RetryAfter: e.RetryAfter}
 	switch e.Class {
 	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
@@ -203,7 +231,13 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 
 // unwritable records that a readable system refuses writes, and returns the delay until the next
 // try.
-func (d *Driver) unwritable(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, cause error) (time.Duration, error) {
+func (d *Driver) unwritable(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	cause error,
+) (time.Duration, error) {
 	e := adapter.AsError(cause)
 	switch e.Class {
 	// Find out whether the credentials are refused for the whole account.
@@ -227,7 +261,13 @@ func refused(ctx context.Context, a adapter.AccessSystems) bool {
 }
 
 // failed records that a system could not be read, and returns the delay until the next try.
-func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, err error) (time.Duration, error) {
+func (d *Driver) failed(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	err error,
+) (time.Duration, error) {
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil {
 		return jittered(crowded), nil
@@ -271,8 +311,15 @@ func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.Acce
 // describe converts an adapter's answer to the types of package acs.
 func describe(c adapter.SystemContent) (users []acs.FoundUser, groups []acs.FoundGroup, entrances []acs.FoundEntrance) {
 	for _, u := range c.Users {
-		users = append(users, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{FullName: u.FullName, Email: u.Email, Phone: u.Phone,
-			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: slices.Clone(u.Groups)}})
+		users = append(users, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{
+			FullName:  u.FullName,
+			Email:     u.Email,
+			Phone:     u.Phone,
+			StartsAt:  u.StartsAt,
+			EndsAt:    u.EndsAt,
+			Suspended: u.Suspended,
+			Groups:    slices.Clone(u.Groups),
+		}})
 	}
 	for _, g := range c.Groups {
 		groups = append(groups, acs.FoundGroup{Ref: g.Ref, Name: g.Name, Entrances: g.Entrances})

@@ -26,7 +26,14 @@ func TestAdaptersThatNobodyAsksForAreShut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shut := 0
-		d := New(nil, nil, map[string]Opener{"a": func(context.Context, access.Account) (adapter.AccessSystems, error) { return counted{shut: &shut}, nil }}, Options{})
+		d := New(
+			nil,
+			nil,
+			map[string]Opener{
+				"a": func(context.Context, access.Account) (adapter.AccessSystems, error) { return counted{shut: &shut}, nil },
+			},
+			Options{},
+		)
 		account := access.Account{ID: uuid.New(), Adapter: "a"}
 		for range 3 {
 			if _, err := d.get(t.Context(), account); err != nil {
