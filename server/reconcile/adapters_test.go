@@ -18,9 +18,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// An instance that has nothing to do for an account is told by nobody that its credentials are others now, or that it
-// was disconnected. It lets go of it all the same, within half a minute.
-func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
+// An instance without work for an account is not notified when another instance changes its
+// credentials or disconnects it. It still closes the adapter within half a minute.
+func TestAdapterCloses_ChangedByAnotherInstance(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bed) error{
 		"other credentials": func(b *bed) error {
@@ -46,13 +46,13 @@ func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
 			select {
 			case <-a.(watched).closed:
 			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-				t.Fatal("it holds on to it")
+				t.Fatal("the adapter is still open")
 			}
 		})
 	}
 }
 
-// watched is an adapter that tells when it was closed.
+// watched is an adapter that signals when it was closed.
 type watched struct {
 	adapter.Adapter
 	closed chan struct{}
@@ -63,9 +63,9 @@ func (w watched) Close() error {
 	return w.Adapter.Close()
 }
 
-// A vendor that never stops telling of devices that there are not has its account listed now and then, and not for each;
-// what it tells of those that there are is heard all the same.
-func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
+// A vendor that keeps reporting unknown devices causes a listing now and then, not for each event.
+// Events about known devices still count.
+func TestHints_EndlessEventsAreBatched(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -83,16 +83,16 @@ func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
 	events <- adapter.Event{Kind: adapter.CodesChanged, Device: adapter.DeviceRef(b.lock)}
 	b.until("the device is looked at", func() bool { return woken() > device })
 	if n := b.woken() - before; n < 1 || n > 50 {
-		t.Errorf("the account was to be listed %d times", n)
+		t.Errorf("the account became due %d times", n)
 	}
-	// What came last is not forgotten.
+	// The last event counts as well.
 	before = b.woken()
 	events <- adapter.Event{Kind: adapter.DeviceListed}
-	b.until("the account is to be listed", func() bool { return b.woken() > before })
+	b.until("the account is due", func() bool { return b.woken() > before })
 }
 
-// What is put off is done when the adapter is closed: whoever works for the account from then on has not heard of it.
-func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
+// Delayed work runs when the adapter closes, because the next instance does not know about it.
+func TestHints_DelayedWorkRunsOnClose(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -100,18 +100,18 @@ func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
 	for range 2 {
 		before := b.woken()
 		events <- adapter.Event{Kind: adapter.Resync}
-		b.until("it is done", func() bool { return b.woken() > before })
+		b.until("the account is woken", func() bool { return b.woken() > before })
 	}
 	before := b.woken()
 	events <- adapter.Event{Kind: adapter.Resync}
 	end()
 	if b.woken() == before {
-		t.Error("it is forgotten")
+		t.Error("the account was not woken")
 	}
 }
 
-// What could not be written down is done again.
-func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
+// A hint that could not be recorded is retried.
+func TestHints_SurviveDatabaseErrors(t *testing.T) {
 	t.Parallel()
 	for name, e := range map[string]adapter.Event{
 		"a list":            {Kind: adapter.DeviceListed},
@@ -144,13 +144,13 @@ func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
 			})
 			_, err := b.db.Pool.Exec(t.Context(), "delete from broken")
 			b.must(err)
-			b.until("it is done", func() bool { return b.woken() > before })
+			b.until("the account is woken", func() bool { return b.woken() > before })
 		})
 	}
 }
 
-// A device that no vendor can have spoils nothing for the others.
-func TestHintsOfDevicesThatThereCannotBe(t *testing.T) {
+// An event about an impossible device does not affect the others.
+func TestHints_ImpossibleDevice(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -159,16 +159,16 @@ func TestHintsOfDevicesThatThereCannotBe(t *testing.T) {
 	due, err := b.access.DeviceDue(t.Context(), uuid.MustParse(b.device))
 	b.must(err)
 	if !others || !due {
-		t.Errorf("there are others: %v; the device is looked at: %v", others, due)
+		t.Errorf("others: %v; device due: %v", others, due)
 	}
 	known, err := b.access.RecordOperation(t.Context(), b.account, "\x00", access.Operation{Kind: access.BoltMoved})
 	b.must(err)
 	if known {
-		t.Error("it is known")
+		t.Error("the impossible device is known")
 	}
 }
 
-// telling has an instance look after the account whose adapter tells what the test does, until end.
+// telling starts an instance for the account, whose adapter emits the test's events until end.
 func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 	b.Helper()
 	told := make(chan adapter.Event, 256)
@@ -184,7 +184,7 @@ func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 	return told, end
 }
 
-// woken counts how often somebody wanted the account to be looked at.
+// woken returns how often the account was woken.
 func (b *bed) woken() (n int) {
 	b.Helper()
 	b.must(
@@ -194,7 +194,7 @@ func (b *bed) woken() (n int) {
 	return n
 }
 
-// telling is an adapter that tells what the test does.
+// telling is an adapter that emits the test's events.
 type telling struct {
 	adapter.Adapter
 	events chan adapter.Event

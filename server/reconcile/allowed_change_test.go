@@ -7,15 +7,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A time frame that somebody may change at the lock says from then on whether the code opens.
-func TestCodeWhoseTimeFrameMayBeChangedAtTheLockOpensByIt(t *testing.T) {
+// If changes at the lock are allowed, the time frame on the lock decides whether the code opens.
+func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 	t.Parallel()
-	type frame struct{ from, to time.Duration } // from now on; zero: none
+	type frame struct{ from, to time.Duration } // relative to now; zero: none
 	for name, c := range map[string]struct {
 		was, is frame
 		before  access.Status
 		after   access.Status
-		told    int // that it opens, by the change
+		told    int // number of set events after the change
 	}{
 		"made permanent before its start": {frame{50 * time.Hour, 60 * time.Hour}, frame{}, access.StatusUnset, access.StatusSet, 1},
 		"begun before its start":          {frame{50 * time.Hour, 60 * time.Hour}, frame{-time.Hour, 60 * time.Hour}, access.StatusUnset, access.StatusSet, 1},
@@ -47,7 +47,7 @@ func TestCodeWhoseTimeFrameMayBeChangedAtTheLockOpensByIt(t *testing.T) {
 				}
 				b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(true)})
 				if got := b.code(code.ID); got.Status != c.before {
-					t.Fatalf("before it is %s", got.Status)
+					t.Fatalf("before the change: status %s", got.Status)
 				}
 				before := countOf(b.events(code.ID), "access_code.set_on_device")
 				clock.pass(time.Minute) // the list no longer lags
@@ -56,28 +56,28 @@ func TestCodeWhoseTimeFrameMayBeChangedAtTheLockOpensByIt(t *testing.T) {
 					off.Disabled = true
 					b.read(off)
 					if got := b.code(code.ID); got.Status != c.before {
-						t.Errorf("disabled it is %s", got.Status)
+						t.Errorf("disabled: status %s", got.Status)
 					}
 				}
 				for range 2 {
 					b.read(is)
 				}
 				if got := b.code(code.ID); got.Status != c.after || !got.OnDevice {
-					t.Errorf("afterwards it is %s, want %s", got.Status, c.after)
+					t.Errorf("after the change: status %s, want %s", got.Status, c.after)
 				}
 				if n := countOf(b.events(code.ID), "access_code.set_on_device") - before; n != c.told {
-					t.Errorf("that it opens was told %d times, want %d", n, c.told)
+					t.Errorf("%d set events, want %d", n, c.told)
 				}
 				if is.StartsAt == nil || !is.StartsAt.After(clock.now()) {
 					return
 				}
 				if w := b.look(); w.Due == nil || w.Due.After(*is.StartsAt) {
-					t.Errorf("it is due at %v, want %v", w.Due, is.StartsAt)
+					t.Errorf("due at %v, want %v", w.Due, is.StartsAt)
 				}
 				clock.to(*is.StartsAt)
 				b.look()
 				if got := b.code(code.ID); got.Status != access.StatusSet {
-					t.Errorf("from its start on it is %s", got.Status)
+					t.Errorf("after its start: status %s", got.Status)
 				}
 			})
 		}

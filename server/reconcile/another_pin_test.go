@@ -11,11 +11,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A vendor who knows a creation again answers with the code as it was made first, and where he hides PINs nobody sees which one that has.
-func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *testing.T) {
+// A vendor with idempotent creates answers a repeated create with the first code. If it hides PINs,
+// the answer does not show which PIN the code has.
+func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		more  string // that the lock can do
+		more  string // additional capabilities
 		doubt func(b byHand, c access.Code) access.PutOutcome
 		shown bool
 	}{
@@ -23,16 +24,16 @@ func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *
 			return access.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
 		"accepted": {`{}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1"} }, true},
-		"confirmed, and shown late, by one who changes none": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome {
+		"confirmed and listed late, no in-place changes": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome {
 			return access.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted by one who changes none": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1"} }, true},
-		"once that answer was lost, too": {`{}`, func(b byHand, c access.Code) access.PutOutcome {
+		"accepted, no in-place changes": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1"} }, true},
+		"second answer lost, too": {`{}`, func(b byHand, c access.Code) access.PutOutcome {
 			b.begin(b.work(c))
 			b.read(found("k9", ""))
 			return access.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"where nobody can look": {`{"list_codes": false}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1", Confirmed: true} }, false},
+		"without a code list": {`{"list_codes": false}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1", Confirmed: true} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,13 +42,13 @@ func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *
 				`update devices set capabilities = capabilities || '{"pin_visible": false}' || $1::jsonb`, c.more)
 			b.must(err)
 			code, _ := b.create("2580")
-			b.begin(b.work(code)) // and no answer comes
+			b.begin(b.work(code)) // the answer is lost
 			b.read(found("k9", ""))
 			b.update(access.CodeChange{ID: code.ID.String(), PIN: "1357"})
 			o := c.doubt(b, code)
 			w := b.work(code)
 			if w.Action != access.Put || !w.New {
-				t.Fatalf("there is %q to do", w.Action)
+				t.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
 			b.end(w, o)
@@ -59,30 +60,30 @@ func TestACreationOfAnotherPINThanWasAnsweredIsNotBelievedWherePINsAreHidden(t *
 				}
 			}
 			if got := b.code(code.ID); got.Status != access.StatusSetting {
-				t.Errorf("it is %s", got.Status)
+				t.Errorf("status %s", got.Status)
 			}
 			w = b.work(code)
 			if want := map[bool]access.Action{true: access.Delete, false: access.Put}[c.more == `{"put_anew": true}`]; w.Action != want ||
 				w.Ref != "r1" {
-				t.Fatalf("there is %q of %q to do, want %q", w.Action, w.Ref, want)
+				t.Fatalf("planned action %q of %q, want %q", w.Action, w.Ref, want)
 			}
 			if w.Action == access.Delete {
 				b.taken(w)
-				clock.pass(30 * time.Second) // what has left is not shown for a while
+				clock.pass(30 * time.Second) // a stale list still shows the old code
 				b.read(found("k9", ""))
 				w = b.work(code)
 			}
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "r2", Confirmed: true})
 			if got := b.code(code.ID); w.PIN != "1357" || got.Status != access.StatusSet {
-				t.Errorf("put once more it is %s", got.Status)
+				t.Errorf("after the second put: status %s", got.Status)
 			}
 		})
 	}
 }
 
-// What is shown of it after a second answer was lost, too, may be either.
-func TestWhatIsShownOfTwoCreationsInDoubtIsPutRightWherePINsAreHidden(t *testing.T) {
+// If the second answer is lost as well, the listed code may be either of the two.
+func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]access.Action{`{}`: access.Put, `{"put_anew": true}`: access.Delete} {
 		t.Run(string(want), func(t *testing.T) {
@@ -100,14 +101,14 @@ func TestWhatIsShownOfTwoCreationsInDoubtIsPutRightWherePINsAreHidden(t *testing
 			}
 			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != want ||
 				w.Ref != "r1" {
-				t.Errorf("it is %s, and there is %q of %q to do", got.Status, w.Action, w.Ref)
+				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
 			}
 		})
 	}
 }
 
-// The same PIN sent again is the same code.
-func TestACreationThatIsSentAgainAsItWasIsBelieved(t *testing.T) {
+// Repeating a create with the same PIN yields the same code.
+func TestRepeatedCreate_SamePIN(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"pin_visible": false}'`)
@@ -120,12 +121,12 @@ func TestACreationThatIsSentAgainAsItWasIsBelieved(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "r1", Confirmed: true})
 	if got := b.code(code.ID); got.Status != access.StatusSet {
-		t.Errorf("it is %s", got.Status)
+		t.Errorf("status %s", got.Status)
 	}
 }
 
-// The same with a vendor, whose list lags.
-func TestAPINThatIsChangedWhileItsCreationIsInDoubtIsOnTheLockOnceTheCodeIsSet(t *testing.T) {
+// The same against a simulated vendor with a lagging list.
+func TestRepeatedCreate_PINChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	var b *bed
 	var posts atomic.Int32
@@ -135,7 +136,7 @@ func TestAPINThatIsChangedWhileItsCreationIsInDoubtIsOnTheLockOnceTheCodeIsSet(t
 		ofCodes := strings.HasPrefix(r.URL.Path, "/locks/") && strings.HasSuffix(r.URL.Path, "/access_codes")
 		switch {
 		case !ofCodes || r.Header.Get(passed) != "":
-		case r.Method == http.MethodGet && posts.Load() == 1: // it does not show it yet
+		case r.Method == http.MethodGet && posts.Load() == 1: // the list lags
 			_, _ = io.WriteString(w, `{"access_codes":[]}`)
 			return true
 		case r.Method == http.MethodPost && posts.Add(1) == 1:
@@ -161,6 +162,6 @@ func TestAPINThatIsChangedWhileItsCreationIsInDoubtIsOnTheLockOnceTheCodeIsSet(t
 	close(changed)
 	b.until("it is set", func() bool { return b.code(code.ID).Status == access.StatusSet })
 	if !b.opens("1357") || b.opens("2580") {
-		t.Error("it is told to be set with a PIN that does not open")
+		t.Error("the code is set with a PIN that does not open")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Nobody has told of what was done at a lock while no server ran, and its vendor tells of it no more.
-func TestCodeThatWasDeletedAtItsLockWhileNoServerRanIsNoticed(t *testing.T) {
+// A deletion at the lock while no server ran causes no event, so only a read reveals it.
+func TestDeletedAtLock_WhileNoServerRan(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ListLag: 100 * time.Millisecond}})
 	c := b.set()
@@ -20,19 +20,20 @@ func TestCodeThatWasDeletedAtItsLockWhileNoServerRanIsNoticed(t *testing.T) {
 		}
 	}
 	b.startEngine()
-	b.must(b.access.Hint(t.Context(), b.account, "")) // its locks are listed, as they are every minute
-	b.until("that is told", func() bool { return len(b.told("access_code.deleted_external_to_seam")) == 1 })
+	b.must(b.access.Hint(t.Context(), b.account, "")) // lists its locks, as happens every minute
+	b.until("the deletion is announced", func() bool { return len(b.told("access_code.deleted_external_to_seam")) == 1 })
 	b.until("it is set again", func() bool { return b.onLock(*c.PIN) })
 }
 
-// listed is a bed that lists its lock, and says whether its codes are to be read then. They were read that long ago.
+// listed lists the lock and reports whether its codes became due. They were last read the given
+// time ago.
 func listed(t *testing.T) (b byHand, lists func(ago string, f access.FoundDevice) bool) {
 	t.Helper()
 	b = hand(t, options{profile: "august"})
 	return b, func(ago string, f access.FoundDevice) (read bool) {
 		t.Helper()
 		f.Ref, f.Name, f.Online, f.Capabilities.ListCodes = b.lock, "Door", true, true
-		for range 2 { // the second time it is as it was
+		for range 2 { // the second listing shows no change
 			_, err := b.db.Pool.Exec(t.Context(),
 				"update devices set read_needed = false, due_at = null, last_good_read_at = now() - $1::text::interval where device_id = $2",
 				ago, b.id())
@@ -47,8 +48,8 @@ func listed(t *testing.T) (b byHand, lists func(ago string, f access.FoundDevice
 	}
 }
 
-// A vendor may lose what it has to tell. So the codes of its locks are read now and then, though nobody has told of anything.
-func TestCodesOfALockAtRestAreReadNowAndThen(t *testing.T) {
+// A vendor may lose events, so the codes of idle locks are read periodically.
+func TestIdleLock_IsReadPeriodically(t *testing.T) {
 	t.Parallel()
 	_, lists := listed(t)
 	for _, c := range []struct {
@@ -57,13 +58,13 @@ func TestCodesOfALockAtRestAreReadNowAndThen(t *testing.T) {
 		want  bool
 	}{{"2 h", true, false}, {"7 h", true, true}, {"7 h", false, false}} {
 		if got := lists(c.ago, access.FoundDevice{Lossy: c.lossy}); got != c.want {
-			t.Errorf("%s ago, what is told may get lost %t: read %t", c.ago, c.lossy, got)
+			t.Errorf("last read %s ago, lossy %t: read %t", c.ago, c.lossy, got)
 		}
 	}
 }
 
-// A device that cannot be read is tried as often as others that fail.
-func TestLockThatCouldNotBeReadIsNotReadSoonerForBeingListed(t *testing.T) {
+// A listing does not shorten the backoff of a device that cannot be read.
+func TestListing_KeepsBackoffOfUnreadableLock(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
 	lists("1 h", access.FoundDevice{Lossy: true})
@@ -84,18 +85,19 @@ func TestLockThatCouldNotBeReadIsNotReadSoonerForBeingListed(t *testing.T) {
 			Scan(&woken),
 	)
 	if woken {
-		t.Error("it is due")
+		t.Error("the device is due")
 	}
 }
 
-// While an account was refused nobody has told of its locks, and those that have something to do wait for long.
-func TestLocksOfAnAccountThatWorksAgainAreRead(t *testing.T) {
+// Events are lost while an account is disconnected, and its locks back off.
+func TestAccountRecovery_ReadsItsLocks(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
 	if lists("1 s", access.FoundDevice{}) {
-		t.Fatal("it is read without a reason")
+		t.Fatal("the lock was read without a reason")
 	}
-	for since, want := range map[string]bool{"3 min": true, "1 min": false} { // the latter may be about one lock only, which would have all the others read each time
+	// A short outage may concern one lock. Reading all locks each time would be too much.
+	for since, want := range map[string]bool{"3 min": true, "1 min": false} {
 		b.must(b.access.RecordAccountRefused(t.Context(), holder{}, b.account, "no"))
 		_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_at = now() - $1::text::interval",
 			since)
@@ -120,8 +122,9 @@ func TestLocksOfAnAccountThatWorksAgainAreRead(t *testing.T) {
 	}
 }
 
-// A restored server knows a code under the reference it had before it was put anew. The vendor has kept whose it is.
-func TestCodeThatWasPutAnewSinceADumpIsKnownAgain(t *testing.T) {
+// After a restore, the server knows a recreated code only under its old reference. The vendor has
+// kept the owner.
+func TestRestoredBackup_FindsRecreatedCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
@@ -130,20 +133,21 @@ func TestCodeThatWasPutAnewSinceADumpIsKnownAgain(t *testing.T) {
 	moved.Key = c.ID.String()
 	b.read(moved)
 	if w := b.work(c); w.Action != access.Put || w.Ref != "r2" || len(b.unmanaged()) != 0 {
-		t.Errorf("%+v is to be done, and %d are unmanaged", w.Action, len(b.unmanaged()))
+		t.Errorf("planned action %+v, %d unmanaged codes", w.Action, len(b.unmanaged()))
 	}
-	// While both are listed it is the one that is known.
+	// While both are listed, the known reference counts.
 	b.read(found("r2", "2580"))
 	old := found("r1", "9999")
 	old.Key = c.ID.String()
 	b.read(old, found("r2", "2580"))
 	if got := b.code(c.ID); got.Status != access.StatusSet || len(b.unmanaged()) != 1 {
-		t.Errorf("it is %s, and %d are unmanaged", got.Status, len(b.unmanaged()))
+		t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 	}
 }
 
-// The vendor has answered a creation that was repeated with the code as it was made first: it is put anew, and not told to be set before.
-func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
+// The vendor answered a repeated create with the first code. The code is recreated and not
+// announced as set before.
+func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
 	t.Parallel()
 	var clock clock
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{Now: clock.now}})
@@ -156,22 +160,23 @@ func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
 	first := found("r1", "2580")
 	first.Key = c.ID.String()
 	b.read(first)
-	clock.ahead.Store(int64(2 * time.Second)) // it has failed once
+	clock.ahead.Store(int64(2 * time.Second)) // the backoff has passed
 	if got, w := b.code(c.ID), b.work(c); got.Status != access.StatusSetting || w.Action != access.Delete ||
 		w.Ref != "r1" {
-		t.Errorf("it is %s, and to be done is %q of %s", got.Status, w.Action, w.Ref)
+		t.Errorf("status %s, planned action %q of %s", got.Status, w.Action, w.Ref)
 	}
 }
 
-// What was put anew since a dump, and hides its PIN or never came to be on the lock, is not taken for what the dump says.
-func TestCodeThatWasPutAnewUnseenSinceADumpIsPut(t *testing.T) {
+// A code recreated after the backup, which hides its PIN or failed, does not count as the code in
+// the backup.
+func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		shown access.Found
 		ref   string
 	}{
-		"its PIN is hidden": {access.Found{Ref: "r2", Confirmed: true}, "r2"},
-		"it failed":         {access.Found{Ref: "r2", Failure: &access.Failure{Class: access.FailedForNow, Message: "The lock did not answer."}}, ""},
+		"hidden PIN":   {access.Found{Ref: "r2", Confirmed: true}, "r2"},
+		"failed write": {access.Found{Ref: "r2", Failure: &access.Failure{Class: access.FailedForNow, Message: "The lock did not answer."}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,14 +187,15 @@ func TestCodeThatWasPutAnewUnseenSinceADumpIsPut(t *testing.T) {
 			b.read(c.shown, found("k9", "9999"))
 			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != access.Put ||
 				w.Ref != c.ref {
-				t.Errorf("it is %s, and to be done is %q of %q", got.Status, w.Action, w.Ref)
+				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
 			}
 		})
 	}
 }
 
-// A code that was taken off in the vendor's app is gone, although nothing can be sent to its lock until that is paid for.
-func TestCodeThatHasLeftIsGoneWhileNothingCanBeSent(t *testing.T) {
+// A code removed in the vendor's app is gone, even if an expired subscription prevents writes to
+// its lock.
+func TestDeletedAtVendor_WhileWritesAreImpossible(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
@@ -200,6 +206,6 @@ func TestCodeThatHasLeftIsGoneWhileNothingCanBeSent(t *testing.T) {
 	b.must(err)
 	b.read(found("k9", "9999"))
 	if b.exists(c.ID) {
-		t.Errorf("it is %s", b.code(c.ID).Status)
+		t.Errorf("status %s", b.code(c.ID).Status)
 	}
 }

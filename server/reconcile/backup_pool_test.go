@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// backed creates a code that asks for the backup pool.
+// backed creates a code with a backup pool.
 func (b *bed) backed() access.Code {
 	b.Helper()
 	c, _ := b.backedAttempt("2580")
@@ -33,7 +33,7 @@ func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
 	return c, a
 }
 
-// pool is what there is to do about codes of the pool.
+// pool returns the planned work for pool codes.
 func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
 	b.Helper()
 	for _, w := range b.look().Codes {
@@ -44,21 +44,22 @@ func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
 	return out
 }
 
-// A holder that crashes while it fills the pool leaves rows, which the next one finds: the pool has never more codes than it should.
-func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
+// A holder that crashes while it fills the pool leaves rows that the next holder finds. The pool
+// never exceeds its size.
+func TestBackupPool_CrashWhileFilling(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
 	first := b.pool(guest)
 	if len(first) != 3 || first[0].Action != access.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
-		t.Fatalf("%d codes are to be put", len(first))
+		t.Fatalf("%d puts planned", len(first))
 	}
-	b.begin(first[0]) // and it crashes: whether the code is on the lock nobody knows
+	b.begin(first[0]) // a crash: the outcome is unknown
 	b.begin(first[1])
 	b.read(found("7", first[0].PIN))
 	again := b.pool(guest)
 	if len(b.unmanaged()) != 0 {
-		t.Error("what is on the lock is taken for somebody else's")
+		t.Error("the code on the lock counts as unmanaged")
 	}
 	for _, w := range again {
 		if !slices.ContainsFunc(first, func(f access.CodeWork) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
@@ -66,20 +67,20 @@ func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
 		}
 	}
 	if got := b.code(guest.ID); !got.BackupAvailable {
-		t.Error("the code that has arrived cannot be pulled")
+		t.Error("the late code cannot be pulled")
 	}
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	if *pulled.PIN != first[0].PIN || pulled.ID != first[0].ID {
-		t.Error("what was pulled is not the code on the lock")
+		t.Error("the pulled code is not the one on the lock")
 	}
 	if n := len(b.pool(guest, pulled)); n != 3 {
-		t.Errorf("%d codes are to be put for a full pool", n)
+		t.Errorf("%d puts planned for a full pool", n)
 	}
 }
 
-// A code of the pool that somebody deletes at the lock is put back, and counts for nothing until then.
-func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
+// A pool code that is deleted at the lock is put back and does not count until then.
+func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	guest := b.backed()
@@ -96,10 +97,10 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 	b.read(others[2])
 	again := b.pool(guest)
 	if len(again) != 2 || again[0].PIN != others[0].PIN {
-		t.Fatalf("%d codes are to be put back", len(again))
+		t.Fatalf("%d puts planned", len(again))
 	}
 	if got := b.told("access_code.deleted_external_to_seam"); len(got) != 0 {
-		t.Error("that is told, of codes that nobody knows")
+		t.Error("events about pool codes were sent")
 	}
 	b.read(found("z", "987654"))
 	b.look()
@@ -107,12 +108,12 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 		t.Error("a code that is not on the lock can be pulled")
 	}
 	if _, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err == nil {
-		t.Error("it was pulled")
+		t.Error("the missing code was pulled")
 	}
 }
 
-// What is pulled on a lock that takes no start in the past gets one that it takes.
-func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
+// Some locks reject a start in the past, so the pulled code gets a later one.
+func TestPulledCode_LockRejectsPastStart(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "kwikset"})
 	guest := b.backed()
@@ -123,11 +124,11 @@ func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
 		!got.StartsAt.Equal(*guest.StartsAt) ||
 		!got.EndsAt.Equal(*guest.EndsAt) {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
 
-// filled has a code with a time frame on the lock, and a pool of codes for it.
+// filled returns a time-bound code on the lock and its full pool.
 func (b byHand) filled(from, to time.Time) access.Code {
 	b.Helper()
 	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
@@ -152,16 +153,16 @@ func warned(c access.Code, of string) bool {
 	return slices.ContainsFunc(c.Warnings, func(p access.Problem) bool { return p.Code == of })
 }
 
-// A code of the pool is on the lock without a time frame: until the lock has taken that of the code that it was pulled for,
-// it opens whatever the time is.
-func TestPulledCodeIsNotSetBeforeTheLockHasItsTimeFrame(t *testing.T) {
+// A pool code is on the lock without a time frame. Until the lock has the time frame of the
+// replaced code, the pulled code opens at any time.
+func TestPulledCode_IsSetOnceTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	if pulled.Status != access.StatusSetting || !warned(pulled, "delay_in_setting_on_device") {
-		t.Errorf("it is %s with %v", pulled.Status, pulled.Warnings)
+		t.Errorf("status %s, warnings %v", pulled.Status, pulled.Warnings)
 	}
 	w := b.work(pulled)
 	if w.Action != access.Put || w.EndsAt == nil {
@@ -170,11 +171,11 @@ func TestPulledCodeIsNotSetBeforeTheLockHasItsTimeFrame(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
 	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
-		t.Errorf("with its time frame on the lock it is %s with %v", got.Status, got.Warnings)
+		t.Errorf("with its time frame on the lock: status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
 
-func TestPulledCodeThatEndsBeforeTheLockHasItsTimeFrameSaysThatItOpens(t *testing.T) {
+func TestPulledCode_EndsBeforeTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -183,11 +184,11 @@ func TestPulledCodeThatEndsBeforeTheLockHasItsTimeFrameSaysThatItOpens(t *testin
 	clock.at = clock.now().Add(time.Hour)
 	b.look()
 	if got := b.code(pulled.ID); got.Status != access.StatusRemoving || !warned(got, "delay_in_removing_from_device") {
-		t.Errorf("it is %s with %v", got.Status, got.Warnings)
+		t.Errorf("status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
 
-func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
+func TestBackupPool_PullOutsideTimeFrame(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	start := clock.now()
@@ -195,7 +196,7 @@ func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
 	for at, want := range map[time.Duration]bool{59 * time.Minute: false, time.Hour: true, 2 * time.Hour: false} {
 		clock.at = start.Add(at)
 		if available := b.code(guest.ID).BackupAvailable; available != want {
-			t.Errorf("after %s one can be pulled: %t", at, available)
+			t.Errorf("after %s: pullable %t", at, available)
 		}
 		if want {
 			continue
@@ -211,12 +212,12 @@ func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
 	b.must(err)
 	clock.at = start.Add(2 * time.Hour)
 	if again, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
-		t.Errorf("what was pulled is not told again: %v", err)
+		t.Errorf("repeating the pull failed: %v", err)
 	}
 }
 
-// Nobody stands behind a code any more that is the workspace's own matter again: another may be pulled.
-func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
+// An unmanaged pulled code no longer replaces another, so another one may be pulled.
+func TestPulledCode_BecomesUnmanaged(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -228,11 +229,11 @@ func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
 	b.update(access.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
 	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") ||
 		!got.BackupAvailable {
-		t.Errorf("it uses %s, with %v; another can be pulled: %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
+		t.Errorf("pulled %s, warnings %v, pullable %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
 	}
 }
 
-func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
+func TestUnmanagedCode_UsesNoBackup(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -241,16 +242,16 @@ func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
 	b.update(access.CodeChange{ID: guest.ID.String(), Managed: new(bool)})
 	for _, c := range b.unmanaged() {
 		if c.PulledBackup != uuid.Nil || len(c.Warnings) > 0 {
-			t.Errorf("it uses %s, with %v", c.PulledBackup, c.Warnings)
+			t.Errorf("pulled %s, warnings %v", c.PulledBackup, c.Warnings)
 		}
 	}
 	if got := b.code(pulled.ID); !got.Backup {
-		t.Error("what was pulled is no backup code any more")
+		t.Error("the pulled code is not a backup code")
 	}
 }
 
-// A vendor may have rules that it does not tell: one PIN is refused, another may not be.
-func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
+// A vendor may have undocumented PIN rules. If it refuses one PIN, another may work.
+func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
@@ -260,21 +261,21 @@ func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
 		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "Not that one."}})
 	}
 	b.look()
-	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool") // the pause is over
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool") // skips the backoff
 	b.must(err)
 	again := b.pool(guest)
 	if len(again) != 3 {
-		t.Fatalf("%d codes are tried again", len(again))
+		t.Fatalf("%d codes are retried", len(again))
 	}
 	for i, w := range again {
 		if w.PIN == refused[i].PIN || w.ID != refused[i].ID {
-			t.Error("the PIN that was refused is tried again")
+			t.Error("the refused PIN is retried")
 		}
 	}
 }
 
-// How the pool stands is told where no PIN is free, too.
-func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
+// The pool reports its state even if no PIN is free.
+func TestBackupPool_NoFreePIN(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	guest := b.backed()
@@ -286,12 +287,12 @@ func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
 		t.Fatal("nothing can be pulled")
 	}
 	_, err := b.db.Pool.Exec(t.Context(),
-		`update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // which no PIN has
+		`update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // no PIN has this length
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where in_pool")
 	b.must(err)
 	b.look()
 	if b.code(guest.ID).BackupAvailable {
-		t.Error("a code is said to be there that is not")
+		t.Error("a missing backup code is reported as available")
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// bed is a reconciler at work on a simulated cloud with one lock.
+// bed is a reconciler with a simulated cloud and one lock.
 type bed struct {
 	http *http.Client
 	*testing.T
@@ -44,7 +44,7 @@ type bed struct {
 	device     string
 	account    uuid.UUID
 	stopEngine func()
-	watch      func(worker.Lane) worker.Lane // stands between the engine and each lane; nil: nothing
+	watch      func(worker.Lane) worker.Lane // wraps each lane; nil: no wrapper
 	log        io.Writer
 }
 
@@ -53,12 +53,12 @@ type options struct {
 	speed   float64 // of the simulated cloud; 0: 50
 	access  access.Options
 	http    *http.Client                                                 // of the adapter; nil: its own
-	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
-	log     io.Writer                                                    // nil: the test's
+	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // runs before the cloud; nil: none
+	log     io.Writer                                                    // nil: the test's log
 	db      *store.DB                                                    // nil: database
 }
 
-// start is a bed whose engine has read the lock.
+// start returns a bed whose engine has read the lock.
 func start(t *testing.T, o options) *bed {
 	t.Helper()
 	b := prepare(t, o)
@@ -71,11 +71,11 @@ func start(t *testing.T, o options) *bed {
 		}
 		return len(ds) == 1
 	})
-	b.until("its codes are read", func() bool { return len(b.unmanaged()) == len(b.memory()) })
+	b.until("the codes are read", func() bool { return len(b.unmanaged()) == len(b.memory()) })
 	return b
 }
 
-// prepare is a bed without an engine, whose account has not been listed.
+// prepare returns a bed without an engine. Its account has not been listed.
 func prepare(t *testing.T, o options) *bed {
 	t.Helper()
 	b := &bed{T: t, http: o.http, log: o.log}
@@ -116,10 +116,10 @@ func prepare(t *testing.T, o options) *bed {
 	return b
 }
 
-// startEngine runs a server's worth of workers until the test ends.
+// startEngine runs the workers of a server until the test ends.
 func (b *bed) startEngine() {
 	b.Helper()
-	// Pushes come in at a listener of their own, as the application's would.
+	// Pushes arrive at a separate listener, as in the application.
 	var receive http.HandlerFunc
 	push := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { receive(w, r) }))
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -182,7 +182,7 @@ func (b *bed) until(what string, ok func() bool) {
 	testenv.UntilOr(b, what, ok, b.state)
 }
 
-// gate waits for a channel to be closed, or for the test to end, also where it cannot be ended.
+// gate waits until a channel is closed or the test ends. It may run outside the test's goroutine.
 func (b *bed) gate(c <-chan struct{}) {
 	select {
 	case <-c:
@@ -192,14 +192,14 @@ func (b *bed) gate(c <-chan struct{}) {
 	}
 }
 
-// codeOnLock is a code in the lock's own memory.
+// codeOnLock is a code in the lock's memory.
 type codeOnLock struct {
 	ID   string `json:"access_code_id"`
 	Code string `json:"code"`
 	Name string `json:"name"`
 }
 
-// memory reads what is really on the lock.
+// memory reads the codes in the lock's memory.
 func (b *bed) memory() []codeOnLock {
 	b.Helper()
 	var out struct {
@@ -228,7 +228,7 @@ func (b *bed) opens(pin string) bool {
 	return out.Unlocked
 }
 
-// control turns a knob of the simulated lock.
+// control changes a setting of the simulated lock.
 func (b *bed) control(method, what string, body any) []byte {
 	b.Helper()
 	raw, err := json.Marshal(body)
@@ -282,7 +282,7 @@ func (b *bed) attempt(a access.Attempt) access.Attempt {
 	return got
 }
 
-// state shows the rows of the device, for a test that waits in vain.
+// state logs the rows of the device, for a test that timed out.
 func (b *bed) state() {
 	var rows, device string
 	ctx := context.WithoutCancel(b.Context())
@@ -297,14 +297,14 @@ func (b *bed) state() {
 	b.Logf("managed codes: %s\ndevice: %s (%v)", rows, device, err)
 }
 
-// ended waits for an attempt to end.
+// ended waits until an attempt has finished.
 func (b *bed) ended(a access.Attempt) access.Attempt {
 	b.Helper()
 	b.until("attempt "+a.Type+" ends", func() bool { a = b.attempt(a); return a.Status != access.Pending })
 	return a
 }
 
-// succeeded waits for an attempt to end well.
+// succeeded waits until an attempt has succeeded.
 func (b *bed) succeeded(a access.Attempt) {
 	b.Helper()
 	if a = b.ended(a); a.Status != access.Succeeded {
@@ -312,7 +312,7 @@ func (b *bed) succeeded(a access.Attempt) {
 	}
 }
 
-// told lists the events of some types by their types, oldest first.
+// told lists the events with the given types, oldest first.
 func (b *bed) told(types ...string) (out []string) {
 	b.Helper()
 	for _, e := range b.tales(types...) {
@@ -321,14 +321,14 @@ func (b *bed) told(types ...string) (out []string) {
 	return out
 }
 
-// fields are what an event carries.
+// fields returns the fields of an event.
 func (b *bed) fields(e access.Event) (fields map[string]any) {
 	b.Helper()
 	b.must(json.Unmarshal(e.Fields, &fields))
 	return fields
 }
 
-// tales lists the events of some types, oldest first.
+// tales lists the events with the given types, oldest first.
 func (b *bed) tales(types ...string) []access.Event {
 	b.Helper()
 	es, err := b.access.ListEvents(b.Context(), b.p, access.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000})
@@ -336,7 +336,7 @@ func (b *bed) tales(types ...string) []access.Event {
 	return es
 }
 
-// events lists the types of the events about a code, oldest first.
+// events lists the types of a code's events, oldest first.
 func (b *bed) events(code uuid.UUID) []string {
 	b.Helper()
 	id := []string{code.String()}

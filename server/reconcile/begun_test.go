@@ -13,9 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A lock that takes no start that is past is given the time of the write as that of a code that has begun. A list of codes takes minutes
-// to write: the time when it was looked at is past by then.
-func TestStartThatIsPastIsThatOfTheWrite(t *testing.T) {
+// If a lock rejects a start in the past, a code that has begun gets the time of the write as its
+// start. Writing many codes takes minutes, so the time of the look is in the past by then.
+func TestPastStart_IsTimeOfWrite(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"kwikset", "igloohome"} {
 		t.Run(profile, func(t *testing.T) {
@@ -36,18 +36,18 @@ func TestStartThatIsPastIsThatOfTheWrite(t *testing.T) {
 						}
 						body, err := io.ReadAll(r.Body)
 						if err != nil || json.Unmarshal(body, &asked) != nil {
-							t.Errorf("it is asked %s (%v)", r.URL, err)
+							t.Errorf("request %s (%v)", r.URL, err)
 						}
 						r.Body = io.NopCloser(bytes.NewReader(body))
 						if written.Add(1); asked.StartsAt.Before(c.now().Add(-time.Minute)) {
 							late.Add(1)
 						}
-						c.ahead.Add(int64(5 * time.Minute)) // so long the write takes
+						c.ahead.Add(int64(5 * time.Minute)) // the duration of the write
 						return false
 					},
 				},
 			)
-			b.stopEngine() // all are seen in one look
+			b.stopEngine() // one look sees all codes
 			var codes []access.Code
 			for _, pin := range []string{"2580", "1470", "3690"} {
 				codes = append(codes, byHand{b}.between(pin, c.now().Add(-time.Hour), c.now().Add(24*time.Hour)))
@@ -57,7 +57,7 @@ func TestStartThatIsPastIsThatOfTheWrite(t *testing.T) {
 				b.until("the code is set", func() bool { return b.code(code.ID).Status == access.StatusSet })
 			}
 			if late.Load() > 0 || written.Load() != 3 {
-				t.Errorf("of %d writes %d had a start that was past", written.Load(), late.Load())
+				t.Errorf("%d writes, %d with a start in the past", written.Load(), late.Load())
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// door asks for the door to be locked or unlocked.
+// door requests that the door is locked or unlocked.
 func (b *bed) door(lock bool) access.Attempt {
 	b.Helper()
 	a, err := b.access.MoveBolt(b.Context(), b.p, b.device, lock)
@@ -25,16 +25,17 @@ func (b *bed) door(lock bool) access.Attempt {
 	return a
 }
 
-// knock is door where a test cannot be ended, as in a vendor.
+// knock is door for goroutines that must not end the test, such as a vendor.
 func (b *bed) knock(lock bool) access.Attempt {
 	a, err := b.access.MoveBolt(b.Context(), b.p, b.device, lock)
 	if err != nil && b.Context().Err() == nil {
-		b.Errorf("move the bolt: %v", err)
+		b.Errorf("send the lock command: %v", err)
 	}
 	return a
 }
 
-// opened is succeeded where a test cannot be ended, and as long as somebody waits for that.
+// opened is succeeded for goroutines that must not end the test. It waits for the attempt's
+// timeout.
 func (b *bed) opened(ctx context.Context, a access.Attempt) {
 	a, err := b.access.AwaitAttempt(ctx, b.p, a, time.Minute)
 	if ctx.Err() == nil && (err != nil || a.Status != access.Succeeded) {
@@ -49,7 +50,7 @@ func (b *bed) locked() *bool {
 	return d.Locked
 }
 
-// commands counts what is sent to a lock, and lets answer decide about each.
+// commands counts the commands sent to a lock. answer decides each response.
 func commands(
 	n *atomic.Int32,
 	answer func(w http.ResponseWriter, nth int32) bool,
@@ -62,7 +63,7 @@ func commands(
 	}
 }
 
-// deaf takes the vendor's pushes away: nothing is subscribed to.
+// deaf refuses the subscription to the vendor's pushes.
 func deaf(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path != "/webhooks" {
 		return false
@@ -71,10 +72,10 @@ func deaf(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
+func TestLockCommand_EmitsOneEvent(t *testing.T) {
 	t.Parallel()
 	for name, vendor := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		"a vendor that tells": nil, "a vendor that tells nothing": deaf,
+		"a vendor with pushes": nil, "a vendor without pushes": deaf,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +86,7 @@ func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
 					t.Errorf("the device shows %v, want %v", got, lock)
 				}
 			}
-			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // whatever is still to be told is told before
+			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // flushes pending events
 			events := b.tales("lock.locked", "lock.unlocked", "action_attempt.lock_door.succeeded",
 				"action_attempt.unlock_door.succeeded")
 			var types []string
@@ -110,7 +111,7 @@ func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
 	}
 }
 
-func TestCommandsAreDoneInTheirOrder(t *testing.T) {
+func TestLockCommand_Order(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	attempts := []access.Attempt{b.door(false), b.door(true), b.door(false)}
@@ -122,8 +123,8 @@ func TestCommandsAreDoneInTheirOrder(t *testing.T) {
 	}
 }
 
-// Whoever stands before the door does not wait until all codes are on it.
-func TestCommandGoesAheadOfCodes(t *testing.T) {
+// A person at the door does not wait for pending codes.
+func TestLockCommand_PrecedesCodes(t *testing.T) {
 	t.Parallel()
 	began, asked, sent := make(chan struct{}), make(chan struct{}), make(chan string, 10)
 	var codes atomic.Int32
@@ -160,15 +161,16 @@ func TestCommandGoesAheadOfCodes(t *testing.T) {
 	}
 }
 
-// As many commands wait for a lock as it can do before they are given up; the others are refused and do nothing.
-func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
+// A lock queues as many commands as it can run before they expire. Others are refused and have no
+// effect.
+func TestLockCommand_QueueIsBounded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale"})
 	for range 19 {
 		b.door(false)
 	}
 	delay := 5.0
-	_, err := b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay) // waits like the others
+	_, err := b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay) // queues like the others
 	b.must(err)
 	refused := func() (lock, auto bool) {
 		t.Helper()
@@ -188,7 +190,8 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 				b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay),
 			)
 	}
-	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error { // whoever is refused waits for nobody, and has nobody wait
+	// A refused request neither waits nor makes others wait.
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
 		if _, err := tx.LockWorkspaceDevice(t.Context(), store.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
 			return err
 		}
@@ -203,17 +206,17 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 	if _, err := b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true); !errors.As(
 		err, &e) ||
 		e.Kind != access.NotFound {
-		t.Errorf("another workspace is told that the lock is busy: %v", err)
+		t.Errorf("another workspace learns that the lock is busy: %v", err)
 	}
-	b.create("2580") // codes have their own turns
+	b.create("2580") // codes have a separate queue
 	b.must(b.access.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
 	if lock, auto := refused(); lock || !auto {
 		t.Errorf("after one has ended: refused %v, %v", lock, auto)
 	}
 }
 
-// Whoever has the door locked and unlocked without an end does not keep codes from being set, nor from being removed.
-func TestCommandsWithoutAnEndHoldUpNoCodes(t *testing.T) {
+// Endless lock commands prevent codes neither from being set nor from being removed.
+func TestLockCommand_EndlessCommandsDelayNoCodes(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
 	var ceased atomic.Bool
@@ -227,7 +230,7 @@ func TestCommandsWithoutAnEndHoldUpNoCodes(t *testing.T) {
 				door(n%2 == 0)
 			}
 		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") && sent.Load() > 0 && len(asked) > 1:
-			b.opened(r.Context(), <-asked) // the bolt is quick: whoever is next at the door waits already
+			b.opened(r.Context(), <-asked) // fast enough that the next command already waits
 		}
 		return false
 	}})
@@ -251,13 +254,13 @@ func TestCommandsWithoutAnEndHoldUpNoCodes(t *testing.T) {
 	b.stopEngine()
 }
 
-func TestCommandThatWasUnderWayInACrashIsNotSentAgain(t *testing.T) {
+func TestLockCommand_InterruptedByCrashIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
 	crash := make(chan struct{})
 	b := start(t, options{profile: "august", vendor: commands(&sent, func(w http.ResponseWriter, nth int32) bool {
 		close(crash)
-		return false // it gets through; nobody is there to hear that
+		return false // it arrives, but the confirmation is lost
 	})})
 	a := b.door(false)
 	<-crash
@@ -269,7 +272,7 @@ func TestCommandThatWasUnderWayInACrashIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestCommandThatIsRefusedForNowIsSentAgain(t *testing.T) {
+func TestLockCommand_TransientRefusalIsRetried(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
 	b := start(t, options{profile: "august", vendor: commands(&sent, func(w http.ResponseWriter, nth int32) bool {
@@ -286,7 +289,7 @@ func TestCommandThatIsRefusedForNowIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestCommandsThatComeToNothingSayWhy(t *testing.T) {
+func TestLockCommand_FailureReasons(t *testing.T) {
 	t.Parallel()
 	refuse := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
 		return commands(new(atomic.Int32), func(w http.ResponseWriter, _ int32) bool {
@@ -321,13 +324,13 @@ func TestCommandsThatComeToNothingSayWhy(t *testing.T) {
 				t.Errorf("events %v", got)
 			}
 			if got := b.told("lock.unlocked"); len(got) != 0 {
-				t.Errorf("events %v of a bolt that did not move", got)
+				t.Errorf("events %v without a lock operation", got)
 			}
 		})
 	}
 }
 
-func TestOperationThatIsToldTwiceIsTold(t *testing.T) {
+func TestLockOperation_DuplicateEvent(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	told := func(o access.Operation) {
@@ -348,13 +351,13 @@ func TestOperationThatIsToldTwiceIsTold(t *testing.T) {
 	}
 }
 
-// A bolt that somebody has moved without its vendor telling is told of all the same, once.
-func TestBoltThatNobodyToldOfIsToldOf(t *testing.T) {
+// A lock operation that the vendor did not report still causes one event.
+func TestLockOperation_UnreportedByVendor(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", vendor: deaf, access: access.Options{OperationLag: 50 * time.Millisecond}})
 	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": b.memory()[0].Code})
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("that is told", func() bool { return len(b.told("lock.unlocked")) > 0 })
+	b.until("the operation is announced", func() bool { return len(b.told("lock.unlocked")) > 0 })
 	for range 3 {
 		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	}
@@ -364,7 +367,7 @@ func TestBoltThatNobodyToldOfIsToldOf(t *testing.T) {
 	}
 }
 
-func TestEventsHoldNoPINAtRest(t *testing.T) {
+func TestEvents_StorePINsEncrypted(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "yale"})
 	c, a := b.create("74628351")
@@ -374,7 +377,7 @@ func TestEventsHoldNoPINAtRest(t *testing.T) {
 	b.must(err)
 	b.succeeded(a)
 	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": "74628352"})
-	b.until("the use is told", func() bool { return len(b.told("lock.unlocked")) == 1 })
+	b.until("the use is announced", func() bool { return len(b.told("lock.unlocked")) == 1 })
 	var rows []byte
 	b.must(b.db.Pool.QueryRow(t.Context(), `select jsonb_agg(to_jsonb(e))::text from events e`).Scan(&rows))
 	if bytes.Contains(rows, []byte("7462835")) {
@@ -387,12 +390,12 @@ func TestEventsHoldNoPINAtRest(t *testing.T) {
 	from, _ := b.fields(changed[0])["from"].(map[string]any)
 	to, _ := b.fields(changed[0])["to"].(map[string]any)
 	if from["code"] != "74628351" || to["code"] != "74628352" {
-		t.Error("the change does not carry both PINs")
+		t.Error("the change does not contain both PINs")
 	}
 	if used := b.tales("lock.unlocked")[0]; b.fields(used)["code"] != "74628352" ||
 		b.fields(used)["access_code_id"] != c.ID.String() ||
 		b.fields(used)["method"] != "keycode" ||
 		b.fields(used)["access_code_is_managed"] != true {
-		t.Errorf("the use lacks something; it has %d fields", len(b.fields(used)))
+		t.Errorf("the use lacks fields; it has %d", len(b.fields(used)))
 	}
 }

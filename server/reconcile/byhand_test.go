@@ -13,11 +13,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// byHand is a bed without an engine: the test says what is read from the device and what becomes of
-// writes, in the order that hurts.
+// byHand is a bed without an engine. The test decides what a read of the device returns, what
+// becomes of writes, and in which order.
 type byHand struct{ *bed }
 
-// holder is the lease of a test, which nobody disputes.
+// holder is an undisputed lease.
 type holder struct{}
 
 func (holder) Check(context.Context, store.Tx) error { return nil }
@@ -39,7 +39,7 @@ func hand(t *testing.T, o options) byHand {
 	b.device = known[0].ID.String()
 	_, err = b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
 	b.must(err)
-	h.read() // nothing is on it, and that is believed
+	h.read() // the confirmed empty list
 	return h
 }
 
@@ -62,7 +62,7 @@ func (b byHand) work(c access.Code) access.CodeWork {
 	return access.CodeWork{}
 }
 
-// read tells what a read of the device has found.
+// read records what a read of the device has found.
 func (b byHand) read(found ...access.Found) {
 	b.Helper()
 	b.must(b.access.RecordRead(b.Context(), holder{}, b.id(), b.look().Seq, found))
@@ -73,7 +73,7 @@ func (b byHand) begin(w access.CodeWork) {
 	still, err := b.access.RecordPutStarted(b.Context(), holder{}, b.id(), w)
 	b.must(err)
 	if !still {
-		b.Fatal("the write is no longer wanted")
+		b.Fatal("the write is not wanted")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// clock is the system's, moved by some time.
+// clock is the system clock plus an offset.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -23,8 +23,8 @@ func readsCodes(r *http.Request) bool {
 		strings.HasSuffix(r.URL.Path, "/access_codes")
 }
 
-// The time of one code runs out while another is being written, which is refused: nothing else wakes the device.
-func TestCodeWhoseTimeEndsDuringAWriteLeavesAllTheSame(t *testing.T) {
+// A code expires during a write of another code, which is refused. Nothing else wakes the device.
+func TestExpiry_DuringAnotherWrite(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var refuse atomic.Bool
@@ -55,10 +55,10 @@ func TestCodeWhoseTimeEndsDuringAWriteLeavesAllTheSame(t *testing.T) {
 	b.succeeded(a)
 	refuse.Store(true)
 	b.create("2581")
-	b.until("the code that is over leaves the lock", func() bool { return !b.onLock("2580") })
+	b.until("the expired code leaves the lock", func() bool { return !b.onLock("2580") })
 }
 
-func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
+func TestClock_BehindDatabaseCausesNoBusyReads(t *testing.T) {
 	t.Parallel()
 	var c clock
 	c.ahead.Store(int64(-20 * time.Second))
@@ -84,7 +84,7 @@ func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
 	}
 }
 
-func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
+func TestLostLease_ReadIsRepeated(t *testing.T) {
 	t.Parallel()
 	var b *bed
 	var steal atomic.Bool
@@ -103,7 +103,7 @@ func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
 	b.onlyOnce("2580")
 }
 
-// hurry ends the pauses after several failures in a row: they are longer than a test waits.
+// hurry skips the backoff after repeated failures, which exceeds the test's timeout.
 func (b *bed) hurry() {
 	b.Helper()
 	_, err := b.db.Pool.Exec(
@@ -114,9 +114,9 @@ func (b *bed) hurry() {
 	b.must(err)
 }
 
-// Two instances of the server, a vendor that fails in every way, and clients that change their minds: once
-// that is over, what is on the lock is what should be, and no attempt is left.
-func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
+// Two instances, a vendor with all faults, and clients that change their minds. Afterwards, the
+// lock has the desired codes, and no attempt is pending.
+func TestFaults_LockConverges(t *testing.T) {
 	t.Parallel()
 	for profile, length := range map[string]int{"august": 6, "smartthings": 6, "nuki": 6, "ttlock": 6, "schlage": 4} {
 		t.Run(profile, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				},
 			)
 			rng := rand.New(rand.NewPCG(1, 2))
-			pin := func() string { // that all of them take
+			pin := func() string { // accepted by all locks
 				digits := []byte{'3' + byte(rng.IntN(4))}
 				for len(digits) < length {
 					digits = append(digits, '1'+byte(rng.IntN(6)))
@@ -174,12 +174,12 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				}
 				var refused *access.Error
 				if errors.As(err, &refused) && (refused.Kind == access.Conflict || refused.Kind == access.NotFound) {
-					continue // a code that is being removed, or was, or a PIN that is there
+					continue // a code being removed or a duplicate PIN
 				}
 				b.must(err)
 				attempts = append(attempts, a)
 			}
-			if len(attempts) < 20 { // also when none that is to be removed goes meanwhile
+			if len(attempts) < 20 { // even if no removal succeeds meanwhile
 				t.Fatalf("only %d of 60 were accepted", len(attempts))
 			}
 			b.faults(map[string]any{})
@@ -194,10 +194,10 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				b.must(err)
 				return !slices.ContainsFunc(cs, func(c access.Code) bool { return c.Status != access.StatusSet })
 			})
-			// A write that was given up may have arrived after the one that took its place, and the vendor may have lost
-			// the word of it: that shows when the device is looked at the next time.
+			// An abandoned write may have arrived after its successor, and the vendor may have lost
+			// the event. The next look shows it.
 			b.must(b.access.Resync(t.Context(), b.account))
-			b.until("the lock has what it should", func() bool {
+			b.until("the lock has the desired codes", func() bool {
 				b.hurry()
 				cs, _, err := b.access.ListCodes(t.Context(), b.p,
 					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
@@ -216,13 +216,14 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				slices.Sort(got)
 				return slices.Equal(got, want)
 			})
-			b.until("none of ours is taken for others'", func() bool { return len(b.unmanaged()) == len(others) })
+			b.until("no managed code counts as unmanaged", func() bool { return len(b.unmanaged()) == len(others) })
 		})
 	}
 }
 
-// A list that cannot be read says nothing about what is on the lock: until it can, nothing is written (a complaint).
-func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
+// A failed read says nothing about the codes on the lock. Nothing is written until a read succeeds
+// (a complaint).
+func TestRead_PrecedesAnyWrite(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	var reads, writes atomic.Int32
@@ -240,13 +241,13 @@ func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
 		}
 		return false
 	}})
-	b.stopEngine() // a look that is under way has read the device
+	b.stopEngine() // a look in progress has read the device
 	broken.Store(true)
 	_, a := b.create("2580")
 	b.startEngine()
-	b.until("reading is tried again", func() bool { return reads.Load() >= 2 })
+	b.until("the read is retried", func() bool { return reads.Load() >= 2 })
 	if n := writes.Load(); n > 0 || b.onLock("2580") {
-		t.Errorf("%d times something was written", n)
+		t.Errorf("%d writes", n)
 	}
 	broken.Store(false)
 	b.succeeded(a)

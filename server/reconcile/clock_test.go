@@ -7,9 +7,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// The time of an attempt goes by the database's clock. A server whose own is behind, as that of a machine that was suspended, moves no
-// bolt for which nobody waits any more; one that is ahead gives up none that was asked for just now.
-func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
+// The database's clock decides when an attempt expires. A server whose clock is behind, such as a
+// suspended machine, sends no command that has expired. A server whose clock is ahead does not
+// expire a new one.
+func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -10 * time.Minute, "ahead": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -24,10 +25,10 @@ func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
 			a := b.door(false)
 			w := b.look()
 			if w.Bolt == nil {
-				t.Fatalf("asked for just now: %+v", b.attempt(a))
+				t.Fatalf("a new attempt: %+v", b.attempt(a))
 			}
 			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
-				t.Errorf("the device is looked at again in %s", until)
+				t.Errorf("next look in %s", until)
 			}
 			_, err := b.db.Pool.Exec(t.Context(),
 				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
@@ -36,17 +37,17 @@ func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
 			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
 			b.must(err)
 			if still {
-				t.Error("a minute after its time the bolt is to be moved")
+				t.Error("an expired command is planned")
 			}
 			if b.look(); b.attempt(a).Status != access.Failed {
-				t.Errorf("then: %+v", b.attempt(a))
+				t.Errorf("afterwards: %+v", b.attempt(a))
 			}
 		})
 	}
 }
 
-// A clock that is stepped back has nothing that was written before be waited for that much longer, or be looked at without a pause.
-func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
+// A clock that is set back neither delays pending work by that time nor causes busy looks.
+func TestClockStepsBack_DelaysNothing(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c, _ := b.create("2580")
@@ -58,7 +59,7 @@ func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
 	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
 		due := b.look().Due
 		if due == nil {
-			t.Fatal("it is given up")
+			t.Fatal("the code was given up")
 		}
 		if b.work(c).Action == access.Put {
 			break
@@ -66,11 +67,11 @@ func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
 		clock.to(*due)
 	}
 	if b.work(c).Action != access.Put || looks > 60 {
-		t.Errorf("after %d looks there is %q to do", looks, b.work(c).Action)
+		t.Errorf("after %d looks: planned action %q", looks, b.work(c).Action)
 	}
 }
 
-func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
+func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.door(false)
@@ -78,11 +79,11 @@ func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
 	b.must(err)
 	clock.pass(-6 * time.Hour)
 	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
-		t.Errorf("it is looked for again at %v", due)
+		t.Errorf("next look at %v", due)
 	}
 }
 
-func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
+func TestClockStepsBack_EmptyListCounts(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "k1")
@@ -95,6 +96,6 @@ func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
 		clock.pass(time.Minute)
 	}
 	if w := b.work(c); w.Action != access.Put {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// slow is an adapter that begins to close, and is not closed before it may.
+// slow is an adapter whose Close blocks until it is released.
 type slow struct {
 	adapter.Adapter
 	begun chan<- struct{}
@@ -27,7 +27,7 @@ func (a slow) Close() error {
 	return a.Adapter.Close()
 }
 
-// closing is a registry of adapters that are slow to close, and two accounts that are open there.
+// closing returns a registry of slow adapters with two open accounts.
 func closing(b *bed) (r *reconcile.Adapters, accounts [2]access.Account, begun <-chan struct{}, may chan<- struct{}) {
 	b.Helper()
 	begins, mayClose := make(chan struct{}, 10), make(chan struct{})
@@ -64,8 +64,8 @@ func (b *bed) soon(what string, c <-chan struct{}) {
 	}
 }
 
-// A broker that does not read holds up the end of the connection to it. Others are worked with meanwhile.
-func TestAnAdapterThatIsSlowToCloseKeepsNobodyElseWaiting(t *testing.T) {
+// A broker that does not read delays the end of its connection, but not the work of other accounts.
+func TestClose_SlowAdapterDelaysNoOtherAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -90,7 +90,7 @@ func TestAnAdapterThatIsSlowToCloseKeepsNobodyElseWaiting(t *testing.T) {
 	b.must(r.Close())
 }
 
-func TestAdaptersAreClosedAllAtOnce(t *testing.T) {
+func TestClose_Concurrently(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -108,6 +108,6 @@ func TestAdaptersAreClosedAllAtOnce(t *testing.T) {
 	close(may)
 	b.soon("all are closed", closed)
 	if _, err := r.Get(t.Context(), b.account); err == nil {
-		t.Error("one is opened after that")
+		t.Error("an adapter was opened after Close")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// What a try that came to nothing had found out does not count in the next one.
-func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
+// A retried transaction does not reuse findings of its first try.
+func TestKeyedCode_RetriedTransactionDropsFindings(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale", db: ownDatabase(t)})
 	other := uuid.New()
@@ -29,7 +29,7 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 	}
 	first, err := ofKey(other.String(), "746283")
 	b.must(err)
-	// The next one meets a deadlock, as soon as the test lets it.
+	// The test makes the next one deadlock.
 	const gate = 7
 	_, err = b.db.Pool.Exec(
 		t.Context(),
@@ -70,8 +70,8 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 	}
 }
 
-// Codes of a key are changed together, so there are no more of one than are created together.
-func TestKeyHasAsManyCodesAsCanBeChangedTogether(t *testing.T) {
+// Codes with one key are changed together, so their number is limited.
+func TestKeyedCode_NumberIsBounded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale"})
 	ofKey := func(device string) (access.Code, error) {
@@ -96,9 +96,9 @@ func TestKeyHasAsManyCodesAsCanBeChangedTogether(t *testing.T) {
 	b.must(err)
 	_, err = ofKey(b.device)
 	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Invalid || e.Field != "common_code_key" {
-		t.Errorf("one more is answered %v", err)
+		t.Errorf("one more: %v", err)
 	}
-	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where access_code_id <> $1", first.ID) // their PINs are those of another
+	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where access_code_id <> $1", first.ID) // frees their PINs for others
 	b.must(err)
 	_, err = ofKey(b.device)
 	b.must(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Which code has the PIN is told as long as it is there for whoever is told, and as what it is by then.
-func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
+// An error names the conflicting code as long as the reader may see it, with its current state.
+func TestConflict_NamesOtherCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	taken := func(c access.Code, ref string) {
@@ -27,13 +27,13 @@ func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
 		listed := b.managed()
 		for _, got := range []access.Code{b.code(c.ID), listed[len(listed)-1]} {
 			if len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" {
-				t.Fatalf("it shows %v", got.Errors)
+				t.Fatalf("errors %v", got.Errors)
 			}
 			switch p := got.Errors[0]; {
 			case other == nil && p.Other != [16]byte{}:
-				t.Errorf("it tells of %s, which is not there", p.Other)
+				t.Errorf("the error names %s, which does not exist", p.Other)
 			case other != nil && (p.Other != other.ID || p.Managed != other.Managed):
-				t.Errorf("it tells of %s, managed %t, and not of %s, managed %t", p.Other, p.Managed, other.ID,
+				t.Errorf("the error names %s, managed %t; want %s, managed %t", p.Other, p.Managed, other.ID,
 					other.Managed)
 			}
 		}
@@ -54,11 +54,11 @@ func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
 	tells(c, &ours)
 	_, err = b.db.Pool.Exec(t.Context(), "update access_codes set in_pool = true where access_code_id = $1", ours.ID)
 	b.must(err)
-	tells(c, nil) // those of pools nobody is told of
+	tells(c, nil) // pool codes are never named
 }
 
-// Whether a code was changed or deleted at the device is told beside the words.
-func TestWhatWasDoneAtTheDeviceIsTold(t *testing.T) {
+// The error says whether a code was changed or deleted at the device.
+func TestExternalModification_NamesChange(t *testing.T) {
 	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		clock := &testClock{at: time.Now()}
@@ -71,14 +71,14 @@ func TestWhatWasDoneAtTheDeviceIsTold(t *testing.T) {
 		b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 		told := func(change string, found ...access.Found) {
 			t.Helper()
-			clock.pass(time.Minute) // longer than a list may lag behind what was put just now
+			clock.pass(time.Minute) // longer than the list may lag
 			b.read(found...)
-			clock.pass(time.Minute) // and than an empty one is not believed
+			clock.pass(time.Minute) // and longer than the grace period of an empty list
 			b.read(found...)
 			got := b.code(c.ID)
 			if all := append(got.Errors, got.Warnings...); len(all) != 1 || all[0].Code != name ||
 				all[0].Change != change {
-				t.Errorf("allowed %t: it shows %v, want %s of %s", allowed, all, name, change)
+				t.Errorf("allowed %t: %v, want %s of %s", allowed, all, name, change)
 			}
 		}
 		told("modified", found("k1", "1470"))

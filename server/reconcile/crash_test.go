@@ -7,19 +7,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// What a holder that has crashed was writing to a device that hides PINs is known by its place.
-func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
+// If a device hides PINs, its slot identifies a code that was being written during a crash.
+func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		found access.Found
 		ours  bool
 	}{
-		"there":                  {found("7", ""), true},
-		"elsewhere":              {found("8", ""), false},
-		"changed at the lock":    {changedAt("7", time.Now().Add(time.Hour)), false},
-		"told as such a change":  {changedAt("7", time.Now()), true},
-		"another key":            {access.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
-		"another PIN that shows": {found("7", "9999"), false},
+		"there":                {found("7", ""), true},
+		"elsewhere":            {found("8", ""), false},
+		"changed at the lock":  {changedAt("7", time.Now().Add(time.Hour)), false},
+		"reported as a change": {changedAt("7", time.Now()), true},
+		"another key":          {access.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
+		"another visible PIN":  {found("7", "9999"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,14 +33,14 @@ func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
 			b.read(c.found)
 			if got := b.code(code.ID); (got.Status == access.StatusSet) != c.ours ||
 				(len(b.unmanaged()) == 0) != c.ours {
-				t.Errorf("it is %s, beside %d unmanaged codes", got.Status, len(b.unmanaged()))
+				t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 			}
 		})
 	}
 }
 
-// A lock tells all servers of what one has written, and some tell it as if it were done at the keypad.
-func TestWriteThatIsToldAsAChangeIsNoDrift(t *testing.T) {
+// A lock reports a write to all servers, and some report it like a change at the keypad.
+func TestDrift_OwnWriteReportedAsChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after time.Duration
@@ -58,19 +58,19 @@ func TestWriteThatIsToldAsAChangeIsNoDrift(t *testing.T) {
 			b.must(err)
 			b.read(changedAt("7", time.Now().Add(c.after-time.Hour)))
 			if got := b.code(code.ID); got.Status != c.want {
-				t.Errorf("it is %s", got.Status)
+				t.Errorf("status %s", got.Status)
 			}
 		})
 	}
 }
 
-// changedAt is a code with a hidden PIN of which the lock has told that it was changed.
+// changedAt returns a code with a hidden PIN that the lock has reported as changed.
 func changedAt(ref string, at time.Time) access.Found {
 	return access.Found{Ref: ref, Confirmed: true, ChangedAt: at}
 }
 
-// Whether a change of a PIN that is hidden has arrived before a crash nobody knows: it is written again.
-func TestHiddenChangeOfACrashIsWrittenAgain(t *testing.T) {
+// Whether a hidden PIN was changed before a crash is unknown, so it is written again.
+func TestCrash_HiddenChangeIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
@@ -79,18 +79,18 @@ func TestHiddenChangeOfACrashIsWrittenAgain(t *testing.T) {
 	b.read(found("7", ""))
 	w := b.work(c)
 	if w.Action != access.Put || w.Ref != "7" {
-		t.Fatalf("there is %q of %q to do", w.Action, w.Ref)
+		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: what it shows from then on is that
+	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: the list shows it from now on
 	b.read(found("7", ""))
 	if got := b.code(c.ID); got.Status != access.StatusSet {
-		t.Errorf("it is %s", got.Status)
+		t.Errorf("status %s", got.Status)
 	}
 }
 
-// The PIN that was on its way may have been changed before anybody knew whether it had arrived: it is not somebody else's.
-func TestCodeThatWasChangedWhileItsWriteIsInDoubtIsKnownByWhatWasSent(t *testing.T) {
+// A code may change while its write is uncertain. The pending PIN still identifies it.
+func TestUncertainWrite_CodeChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		then func(b byHand, code access.Code)
@@ -110,14 +110,14 @@ func TestCodeThatWasChangedWhileItsWriteIsInDoubtIsKnownByWhatWasSent(t *testing
 			c.then(b, code)
 			b.read(found("5", "2580"))
 			if w := b.work(code); w.Action != c.want || w.Ref != "5" || len(b.unmanaged()) != 0 {
-				t.Errorf("there is %q of %q to do, beside %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
+				t.Errorf("planned action %q of %q, %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
 			}
 		})
 	}
 }
 
-// Whether a new name has arrived before a crash only the name tells: the PIN is the same before and after.
-func TestNewNameOfACrashIsWrittenAgain(t *testing.T) {
+// After a crash, only the name shows whether a rename arrived, because the PIN is the same.
+func TestCrash_RenameIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
@@ -135,22 +135,22 @@ func TestNewNameOfACrashIsWrittenAgain(t *testing.T) {
 	b.read(named("First"))
 	w := b.work(c)
 	if w.Action != access.Put || w.Ref != "7" {
-		t.Fatalf("there is %q of %q to do", w.Action, w.Ref)
+		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: it may be on its way for a while
+	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: it may take a while
 	b.read(named("First"))
 	if got := b.code(c.ID); got.Status == access.StatusSet {
-		t.Error("it is set, and has the name that it had before")
+		t.Error("the code is set with its old name")
 	}
 	b.read(named("Other"))
 	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
 
-// A vendor that takes every change and keeps its first name all the same is not asked without an end.
-func TestNameThatAVendorKeepsIsTriedOnceMore(t *testing.T) {
+// If a vendor accepts every change but keeps the first name, the server gives up after one retry.
+func TestRename_VendorKeepsName(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
@@ -168,6 +168,6 @@ func TestNameThatAVendorKeepsIsTriedOnceMore(t *testing.T) {
 	b.end(w, access.PutOutcome{Ref: "7"})
 	b.read(was)
 	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Whoever changes a code of a lock that is away without an end is refused, and can have it removed all the same: each look
-// at the lock goes through what waits for it.
-func TestOnlySoManyChangesOfACodeWait(t *testing.T) {
+// Changes of a code are refused if too many wait for an unreachable lock, because each look
+// processes all of them. A removal is still possible.
+func TestPendingChanges_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	c := b.set()
 	found := b.unmanaged()[0].ID.String()
 	b.control("POST", "offline", nil)
-	b.until("the lock is away", func() bool {
+	b.until("the lock is offline", func() bool {
 		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 		b.must(err)
 		return !d.Online
@@ -33,7 +33,7 @@ func TestOnlySoManyChangesOfACodeWait(t *testing.T) {
 		}
 		var e *access.Error
 		if err := ask(20); !errors.As(err, &e) || e.Kind != access.TooMany || e.Type != "too_many_requests" {
-			t.Errorf("with 20 %s that wait: %v", what, err)
+			t.Errorf("with 20 pending %s: %v", what, err)
 		}
 	}
 	removals := map[access.Attempt]int{}
@@ -43,13 +43,13 @@ func TestOnlySoManyChangesOfACodeWait(t *testing.T) {
 		removals[a]++
 	}
 	if len(removals) != 20 {
-		t.Errorf("%d attempts to remove it", len(removals))
+		t.Errorf("%d removal attempts", len(removals))
 	}
 	b.control("POST", "online", nil)
 	for a := range removals {
 		b.succeeded(a)
 	}
 	if b.onLock("500019") || b.onLock("2580") {
-		t.Error("it is on the lock yet")
+		t.Error("the code is still on the lock")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// crowding has answers about a path wait for those of others too long, once it is on.
+// crowding makes responses for a path wait too long for memory once it is on.
 type crowding struct {
 	path  string
 	on    atomic.Bool
@@ -24,8 +24,8 @@ func (c *crowding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// What could not be read for lack of room is read a little later, and counts as no silence of its vendor.
-func TestWhatThereIsNoRoomForIsReadAgain(t *testing.T) {
+// A read that failed for lack of memory is retried soon and does not count as a vendor failure.
+func TestMemoryShortage_ReadIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ path, wake, state string }{
 		"codes": {"/access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true",
@@ -37,7 +37,7 @@ func TestWhatThereIsNoRoomForIsReadAgain(t *testing.T) {
 			t.Parallel()
 			c := &crowding{path: test.path}
 			b := start(t, options{profile: "august", http: &http.Client{Transport: c}})
-			b.until("all is at rest", func() (rests bool) {
+			b.until("no work is due", func() (rests bool) {
 				b.must(
 					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
 					and not exists (select from connected_accounts where due_at <= now())`).
@@ -49,12 +49,12 @@ func TestWhatThereIsNoRoomForIsReadAgain(t *testing.T) {
 			_, err := b.db.Pool.Exec(t.Context(), test.wake)
 			b.must(err)
 			var silent bool
-			b.until("it is put off", func() (put bool) {
+			b.until("the work is postponed", func() (put bool) {
 				b.must(b.db.Pool.QueryRow(t.Context(), test.state).Scan(&silent, &put))
 				return put && c.times.Load() > 0
 			})
 			if silent {
-				t.Error("its vendor counts as silent")
+				t.Error("the shortage counts as a vendor failure")
 			}
 		})
 	}

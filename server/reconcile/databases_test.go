@@ -11,19 +11,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// idle are the databases that no test uses. A test takes one, and empties it when the test ends: otherwise most of the
-// processor time of a test goes into a new database, connections to it, and plans of all statements on each of these.
+// idle lists databases that no test uses. A test takes one and empties it at its end. A new
+// database per test would cost most of the tests' processor time for its creation, connections, and
+// statement plans.
 var idle struct {
 	sync.Mutex
 	databases []*store.DB
 }
 
-// untilExit is a test whose cleanups are not run: the end of the process ends the cluster with all databases.
+// untilExit is a testing.TB whose cleanups do not run. The end of the process ends the cluster with
+// its databases.
 type untilExit struct{ testing.TB }
 
 func (untilExit) Cleanup(func()) {}
 
-// database is an empty database that no other test uses until t ends. A test that changes the schema takes an ownDatabase.
+// database returns an empty database for t alone. A test that changes the schema uses ownDatabase.
 func database(t *testing.T) (db *store.DB) {
 	t.Helper()
 	idle.Lock()
@@ -46,7 +48,7 @@ func database(t *testing.T) (db *store.DB) {
 	return db
 }
 
-// ownDatabase is a database that is dropped when t ends.
+// ownDatabase returns a database that is dropped when t ends.
 func ownDatabase(t *testing.T) *store.DB {
 	t.Helper()
 	db := open(t, t)
@@ -63,7 +65,8 @@ func open(t *testing.T, owner testing.TB) *store.DB {
 	return db
 }
 
-// deleteAll deletes all rows but for those of the migrations. No trigger runs, also none of a foreign key.
+// deleteAll deletes all rows except those of the migrations. It disables triggers, including those
+// of foreign keys.
 const deleteAll = `do $$ declare t text; begin
 	set local session_replication_role = replica;
 	for t in select relname from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace

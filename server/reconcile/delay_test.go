@@ -20,18 +20,19 @@ func warnings(c access.Code) (codes []string) {
 	return codes
 }
 
-// delayed is a new code that its lock has not taken for a while, which is told once.
+// delayed returns a new code that its lock has not accepted for a while. The delay is announced
+// once.
 func (b byHand) delayed(clock *testClock) access.Code {
 	b.Helper()
 	c, _ := b.create("2580")
 	b.failing(c, clock)
 	if got := b.code(c.ID); !slices.Equal(warnings(got), []string{delayInSetting}) || len(b.told(delayTold)) != 1 {
-		b.Fatalf("late it shows %v, which is told %d times", got.Warnings, len(b.told(delayTold)))
+		b.Fatalf("late: warnings %v, %d events", got.Warnings, len(b.told(delayTold)))
 	}
 	return c
 }
 
-// failing has the lock be busy for longer than it takes until a delay is told.
+// failing makes the lock busy until the delay is announced.
 func (b byHand) failing(c access.Code, clock *testClock) {
 	b.Helper()
 	for range 4 {
@@ -44,8 +45,8 @@ func (b byHand) failing(c access.Code, clock *testClock) {
 	b.look()
 }
 
-// The warning of a delay is gone with the delay, whatever has ended it.
-func TestWarningOfADelayLastsAsLongAsTheDelay(t *testing.T) {
+// The warning ends with the delay, whatever its end.
+func TestDelay_WarningEndsWithDelay(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(byHand, access.Code, *testClock){
 		"refused": func(b byHand, c access.Code, clock *testClock) {
@@ -54,7 +55,7 @@ func TestWarningOfADelayLastsAsLongAsTheDelay(t *testing.T) {
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
 			b.look()
 		},
-		"changed, of which nothing is late yet": func(b byHand, c access.Code, _ *testClock) {
+		"changed, nothing late yet": func(b byHand, c access.Code, _ *testClock) {
 			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 		},
 		"moved far ahead": func(b byHand, c access.Code, clock *testClock) {
@@ -63,7 +64,7 @@ func TestWarningOfADelayLastsAsLongAsTheDelay(t *testing.T) {
 			b.read()
 			b.look()
 		},
-		"being removed, of which nothing is late yet": func(b byHand, c access.Code, clock *testClock) {
+		"being removed, nothing late yet": func(b byHand, c access.Code, clock *testClock) {
 			b.deleteCode(c)
 			b.look()
 		},
@@ -74,17 +75,17 @@ func TestWarningOfADelayLastsAsLongAsTheDelay(t *testing.T) {
 			c := b.delayed(clock)
 			end(b, c, clock)
 			if got := warnings(b.code(c.ID)); slices.Contains(got, delayInSetting) {
-				t.Errorf("it shows %v", got)
+				t.Errorf("warnings %v", got)
 			}
 			if got := b.told(delayTold); len(got) != 1 {
-				t.Errorf("it is told %d times", len(got))
+				t.Errorf("%d events", len(got))
 			}
 		})
 	}
 }
 
-// Each delay is told once.
-func TestNextDelayIsToldToo(t *testing.T) {
+// Each delay is announced once.
+func TestDelay_EachIsAnnounced(t *testing.T) {
 	t.Parallel()
 	for what, again := range map[string]func(byHand, access.Code, *testClock){
 		"asked for again": func(b byHand, c access.Code, _ *testClock) {
@@ -106,22 +107,22 @@ func TestNextDelayIsToldToo(t *testing.T) {
 			again(b, c, clock)
 			told := len(b.told(delayTold))
 			if b.look(); slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
-				t.Error("it is late already")
+				t.Error("the code is late already")
 			}
 			if w := b.look(); w.Deadline == nil || w.Deadline.After(clock.now().Add(10*time.Minute)) {
-				t.Errorf("it is looked at again at %v to tell that it is late", w.Deadline)
+				t.Errorf("next look at %v to announce the delay", w.Deadline)
 			}
 			b.failing(c, clock)
 			if got := len(b.told(delayTold)); got != told+1 ||
 				!slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
-				t.Errorf("the delay after that is told %d times", got-told)
+				t.Errorf("%d events for the next delay", got-told)
 			}
 		})
 	}
 }
 
-// What went wrong before is no error of a code that waits for its time.
-func TestCodeThatIsMovedAheadShowsNoErrorOfBefore(t *testing.T) {
+// A scheduled code shows no error of an earlier time frame.
+func TestScheduledCode_ShowsNoEarlierError(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "smartthings")
 	c, _ := b.create("2580")
@@ -137,6 +138,6 @@ func TestCodeThatIsMovedAheadShowsNoErrorOfBefore(t *testing.T) {
 		},
 	)
 	if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) > 0 {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }

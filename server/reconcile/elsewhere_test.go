@@ -15,8 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// looked is a lane of devices that tells after each drain whether there is something to do: that is all that an instance goes by
-// when another one has woken the device meanwhile.
+// looked is a device lane that reports after each drain whether work is due. An instance has no
+// other sign of another instance's wake-up.
 type looked struct {
 	worker.Lane
 	tell func(due bool)
@@ -30,11 +30,11 @@ func (l looked) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (t
 	return again, err
 }
 
-// A device is woken by another instance while it is read, which may not have seen what it was woken for. The other leaves it to the one
-// that has the lease.
-func TestDeviceThatIsWokenElsewhereWhileItIsReadIsReadAgain(t *testing.T) {
+// Another instance wakes a device during a read, which may miss the reason. It relies on the holder
+// of the lease.
+func TestRead_WokenMeanwhileIsRepeated(t *testing.T) {
 	t.Parallel()
-	var wake atomic.Pointer[func()] // once, while the device is read
+	var wake atomic.Pointer[func()] // once, during the read
 	woken, looks := make(chan bool, 1), make(chan bool, 1)
 	b := start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
@@ -72,9 +72,9 @@ func TestDeviceThatIsWokenElsewhereWhileItIsReadIsReadAgain(t *testing.T) {
 	select {
 	case due := <-looks:
 		if !due {
-			t.Error("nothing is to be done")
+			t.Error("no work is due")
 		}
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("the device is not read")
+		t.Fatal("the device was not read")
 	}
 }

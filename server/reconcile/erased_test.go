@@ -18,8 +18,8 @@ type holding struct{}
 
 func (holding) Check(context.Context, store.Tx) error { return nil }
 
-// The list of an account that was erased while its vendor answered is nobody's any more, and nothing has gone wrong.
-func TestListOfAnErasedAccountIsLeftAlone(t *testing.T) {
+// The list of an account that was erased meanwhile is ignored without an error.
+func TestErasedAccount_ListIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	if err := b.access.RecordDevices(t.Context(), holding{}, uuid.New(), []access.FoundDevice{{Ref: "1", Name: "Front door"}}); err != nil {
@@ -27,8 +27,8 @@ func TestListOfAnErasedAccountIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Nor has anything gone wrong when a device of such an account is told to have left.
-func TestDeviceOfAnErasedAccountMayLeave(t *testing.T) {
+// The removal event of a device of such an account is no error either.
+func TestErasedAccount_DeviceRemoval(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	if err := b.access.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
@@ -36,7 +36,7 @@ func TestDeviceOfAnErasedAccountMayLeave(t *testing.T) {
 	}
 }
 
-// looks tells what has come of each look at a device.
+// looks reports the result of each look at a device.
 type looks struct {
 	worker.Lane
 	ended chan error
@@ -51,13 +51,13 @@ func (l looks) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (ti
 	return again, err
 }
 
-// Nor when the account of a device is disconnected while that is looked at: it is looked at once more.
-func TestDeviceOfAnAccountThatEndsMeanwhileIsLeftAlone(t *testing.T) {
+// If an account is disconnected during a look at its device, the look is repeated.
+func TestDisconnectedAccount_DuringLook(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
 	b.create("730158")
-	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if the device had been looked at before that
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
 	b.must(err)
 	ended := make(chan error, 1)
 	b.watch = func(l worker.Lane) worker.Lane {
@@ -68,18 +68,18 @@ func TestDeviceOfAnAccountThatEndsMeanwhileIsLeftAlone(t *testing.T) {
 	}
 	b.startEngine()
 	if err := <-ended; err != nil {
-		t.Errorf("the look at its device comes to %v", err)
+		t.Errorf("the look at the device: %v", err)
 	}
 }
 
-// Who simulates something at such a device is told that it is gone.
-func TestDeviceOfAnAccountThatEndsMeanwhileSimulatesNothing(t *testing.T) {
+// A simulation on such a device fails with NotFound.
+func TestDisconnectedAccount_Simulation(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if the device had been found before that
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
 	b.must(err)
 	var e *access.Error
 	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != access.NotFound {
-		t.Errorf("it comes to %v", err)
+		t.Errorf("simulation: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// flapping is a device by hand whose losses are all too short to be told by themselves.
+// flapping is a manual device whose outages are too short to be announced one by one.
 func flapping(t *testing.T) (byHand, *testClock) {
 	t.Helper()
 	clock := &testClock{at: time.Now().Truncate(time.Second)}
@@ -26,7 +26,7 @@ func (b byHand) goes(online bool) {
 	b.must(err)
 }
 
-// loses has the connection lost and back so often, the losses that far apart.
+// loses disconnects and reconnects the device n times at the given interval.
 func (b byHand) loses(clock *testClock, times int, apart time.Duration) {
 	b.Helper()
 	for range times {
@@ -39,7 +39,7 @@ func (b byHand) loses(clock *testClock, times int, apart time.Duration) {
 
 func (b byHand) flaky() []string {
 	b.Helper()
-	return b.told("device.connected", "device.disconnected", "device.connection_became_flaky", "device.connection_stabilized")[1:] // it was connected at first
+	return b.told("device.connected", "device.disconnected", "device.connection_became_flaky", "device.connection_stabilized")[1:] // without the initial connection
 }
 
 func (b byHand) warnings() (codes []string) {
@@ -52,23 +52,23 @@ func (b byHand) warnings() (codes []string) {
 	return codes
 }
 
-func TestConnectionThatIsLostAgainAndAgainIsToldOnceAndItsEndToo(t *testing.T) {
+func TestFlapping_IsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 2, time.Minute)
 	if got := b.flaky(); len(got) > 0 || b.warnings() != nil {
-		t.Fatalf("after two losses it is told %v", got)
+		t.Fatalf("after two losses: events %v", got)
 	}
 	b.loses(clock, 7, time.Minute)
 	if got := b.flaky(); !slices.Equal(got, []string{"device.connection_became_flaky"}) ||
 		!slices.Equal(b.warnings(), []string{"device_has_flaky_connection"}) {
-		t.Fatalf("after nine it is told %v, it warns of %v", got, b.warnings())
+		t.Fatalf("after nine losses: events %v, warnings %v", got, b.warnings())
 	}
 	clock.pass(8 * time.Minute)
 	w := b.look()
 	if got := b.flaky(); len(got) != 1 || w.Due == nil || !w.Due.After(clock.now()) ||
 		w.Due.After(clock.now().Add(10*time.Minute)) {
-		t.Fatalf("after nine minutes it is told %v, and due at %v", got, w.Due)
+		t.Fatalf("after nine minutes: events %v, due at %v", got, w.Due)
 	}
 	clock.to(*w.Due)
 	b.look()
@@ -76,55 +76,55 @@ func TestConnectionThatIsLostAgainAndAgainIsToldOnceAndItsEndToo(t *testing.T) {
 	if got := b.flaky(); !slices.Equal(got,
 		[]string{"device.connection_became_flaky", "device.connection_stabilized"}) ||
 		b.warnings() != nil {
-		t.Fatalf("after ten it is told %v, it warns of %v", got, b.warnings())
+		t.Fatalf("after ten minutes: events %v, warnings %v", got, b.warnings())
 	}
 	b.loses(clock, 2, time.Minute)
 	if got := b.flaky(); len(got) != 2 {
-		t.Errorf("what was before counts: %v", got)
+		t.Errorf("earlier losses count: %v", got)
 	}
 	b.loses(clock, 1, time.Minute)
 	if got := b.flaky(); len(got) != 3 {
-		t.Errorf("the second time it is told %v", got)
+		t.Errorf("the second time: events %v", got)
 	}
 }
 
-func TestLossesThatAreFarApartMakeNoConnectionFlaky(t *testing.T) {
+func TestFlapping_RareLossesDoNotCount(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 6, 6*time.Minute)
 	if got := b.flaky(); len(got) > 0 {
-		t.Errorf("told %v", got)
+		t.Errorf("events %v", got)
 	}
 }
 
-// To be away for good is not to be steady.
-func TestFlakyConnectionThatIsGoneHasNotStabilized(t *testing.T) {
+// A long outage does not count as stable.
+func TestFlapping_DisconnectedIsNotStable(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 2, time.Minute)
 	b.goes(false)
-	for range 5 { // while it cannot be reached, that is one loss
+	for range 5 { // one outage counts once
 		clock.pass(5 * time.Minute)
 		b.goes(false)
 		b.look()
 	}
 	if got := b.flaky(); !slices.Equal(got, []string{"device.connection_became_flaky"}) {
-		t.Fatalf("told %v", got)
+		t.Fatalf("events %v", got)
 	}
 	b.goes(true)
 	clock.pass(9 * time.Minute)
 	b.look()
 	if got := b.flaky(); len(got) != 1 {
-		t.Fatalf("back for nine minutes, it is told %v", got)
+		t.Fatalf("after nine minutes online: events %v", got)
 	}
 	clock.pass(time.Minute)
 	b.look()
 	if got := b.flaky(); len(got) != 2 {
-		t.Errorf("back for ten minutes, it is told %v", got)
+		t.Errorf("after ten minutes online: events %v", got)
 	}
 }
 
-func TestDeviceThatWasRemovedBeginsAnew(t *testing.T) {
+func TestFlapping_RemovedDeviceStartsAfresh(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 3, time.Minute)
@@ -141,12 +141,12 @@ func TestDeviceThatWasRemovedBeginsAnew(t *testing.T) {
 	b.look()
 	b.loses(clock, 2, time.Minute)
 	if got := b.flaky(); slices.Contains(got, "device.connection_stabilized") || b.warnings() != nil {
-		t.Errorf("told %v, it warns of %v", got, b.warnings())
+		t.Errorf("events %v, warnings %v", got, b.warnings())
 	}
 }
 
-// Events carry the metadata of what they are about.
-func TestEventsCarryTheMetadataOfTheirDevice(t *testing.T) {
+// Events contain the metadata of their subject.
+func TestEvents_IncludeCustomMetadata(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 3, time.Minute)

@@ -8,26 +8,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A vendor may list a code with one end of a time frame alone. The other is given, or both are taken away, before anything else of the
-// code is changed: a lock takes no half of one.
-func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
+// A vendor may list a code with only a start or an end. A change must complete or remove the time
+// frame first, because a lock accepts no half of one.
+func TestIncompleteTimeFrame_MustBeCompleted(t *testing.T) {
 	t.Parallel()
 	const starts, ends = "starts_at", "ends_at"
 	for name, c := range map[string]struct {
 		has     string // on the lock
 		change  func(from, to string) access.CodeChange
-		refused string // for that field
-		whole   bool   // afterwards
+		refused string // the field that is refused
+		whole   bool   // expected afterwards
 	}{
-		"the end of one that has a start":     {starts, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, "", true},
-		"the start of one that has an end":    {ends, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, "", true},
-		"both":                                {starts, func(from, to string) access.CodeChange { return access.CodeChange{StartsAt: from, EndsAt: to} }, "", true},
-		"none":                                {starts, func(string, string) access.CodeChange { return access.CodeChange{Type: "ongoing"} }, "", false},
-		"the start of one that has a start":   {starts, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, ends, false},
-		"the end of one that has an end":      {ends, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, starts, false},
-		"another name of one with a start":    {starts, func(string, string) access.CodeChange { return access.CodeChange{Name: new("Friend")} }, ends, false},
-		"another PIN of one that has an end":  {ends, func(string, string) access.CodeChange { return access.CodeChange{PIN: "9988"} }, starts, false},
-		"the end, and another name, together": {starts, func(_, to string) access.CodeChange { return access.CodeChange{Name: new("Friend"), EndsAt: to} }, "", true},
+		"end, has a start":          {starts, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, "", true},
+		"start, has an end":         {ends, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, "", true},
+		"both":                      {starts, func(from, to string) access.CodeChange { return access.CodeChange{StartsAt: from, EndsAt: to} }, "", true},
+		"none":                      {starts, func(string, string) access.CodeChange { return access.CodeChange{Type: "ongoing"} }, "", false},
+		"start, has a start":        {starts, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, ends, false},
+		"end, has an end":           {ends, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, starts, false},
+		"name, has a start":         {starts, func(string, string) access.CodeChange { return access.CodeChange{Name: new("Friend")} }, ends, false},
+		"PIN, has an end":           {ends, func(string, string) access.CodeChange { return access.CodeChange{PIN: "9988"} }, starts, false},
+		"end and name, has a start": {starts, func(_, to string) access.CodeChange { return access.CodeChange{Name: new("Friend"), EndsAt: to} }, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +42,7 @@ func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
 			b.read(f)
 			code := b.unmanaged()[0]
 			if !code.TimeBound() {
-				t.Error("a code with half a time frame counts as ongoing")
+				t.Error("a code with an incomplete time frame counts as ongoing")
 			}
 			_, err := b.access.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
 			b.must(err)
@@ -52,10 +52,10 @@ func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
 			a, err := b.access.UpdateCode(t.Context(), b.p, ch)
 			if refused, ok := errors.AsType[*access.Error](err); c.refused != "" {
 				if !ok || refused.Kind != access.Invalid || refused.Field != c.refused {
-					t.Errorf("it is answered %v", err)
+					t.Errorf("got %v", err)
 				}
 				if w := b.work(code); w.Action != access.Nothing {
-					t.Errorf("there is %q to do", w.Action)
+					t.Errorf("planned action %q", w.Action)
 				}
 				return
 			}
@@ -63,10 +63,10 @@ func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
 			w := b.work(code)
 			if a.Status != access.Pending || w.Action != access.Put || (w.StartsAt != nil) != c.whole ||
 				(w.EndsAt != nil) != c.whole {
-				t.Fatalf("there is %q to do, from %v to %v", w.Action, w.StartsAt, w.EndsAt)
+				t.Fatalf("planned action %q, from %v to %v", w.Action, w.StartsAt, w.EndsAt)
 			}
 			if c.whole && (!w.StartsAt.Equal(from) || !w.EndsAt.Equal(to)) {
-				t.Errorf("it is put from %v to %v", w.StartsAt, w.EndsAt)
+				t.Errorf("put from %v to %v", w.StartsAt, w.EndsAt)
 			}
 		})
 	}

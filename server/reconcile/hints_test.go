@@ -13,17 +13,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// A vendor that never ceases to ask for a look at everything has no more looks than one that pays for each: also where it
-// asks for a list first, which is owed already when it asks for all.
-func TestLooksAtEverythingArePaidFor(t *testing.T) {
+// Endless resync events cause no more reads than their cost allows, even if a pending listing
+// precedes them.
+func TestHints_ResyncCost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		asks []bool // for all devices, in turns
-		cost int    // of what comes of them
+		asks []bool // resync or listing, alternating
+		cost int    // per round
 	}{
-		"lists":                     {[]bool{false, false}, 1},
-		"everything":                {[]bool{true, false, true}, resyncIs},
-		"a list, and then the rest": {[]bool{false, true}, 1 + resyncIs},
+		"lists":                    {[]bool{false, false}, 1},
+		"everything":               {[]bool{true, false, true}, resyncIs},
+		"a listing, then a resync": {[]bool{false, true}, 1 + resyncIs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,16 +49,16 @@ func TestLooksAtEverythingArePaidFor(t *testing.T) {
 					t.Errorf("%d looks in %d minutes, want about %d", looks, minutes, most)
 				}
 				if want := test.cost >= resyncIs; (all > 0) != want {
-					t.Errorf("%d of them at all devices", all)
+					t.Errorf("%d resyncs", all)
 				}
 			})
 		})
 	}
 }
 
-// A vendor tells without an end of what is done at a lock: each would be an event, and told to all who want to know. What is
-// beyond what people do is looked at instead.
-func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
+// A vendor reports endless lock operations, each of which would become an event for all webhooks.
+// Beyond a realistic rate, the server reads the lock states instead.
+func TestHints_LockOperationsAreLimited(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	h := &hints{
@@ -66,7 +66,7 @@ func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
 		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
 		doings:   rate.NewLimiter(operated, 0),
 		hurried:  rate.Sometimes{Interval: time.Hour},
-	} // with room for none: recording one would fail
+	} // no budget left: recording one would fail
 	for range 3 {
 		h.take(
 			[]adapter.Event{
@@ -77,9 +77,9 @@ func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
 		)
 	}
 	if h.owed == nil || h.resync {
-		t.Error("nobody looks where the bolts are")
+		t.Error("the lock states are not read")
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-		t.Errorf("it is logged %d times", n)
+		t.Errorf("%d log messages", n)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// A vendor's large answer that waits for the database has others of its size wait: all of them would be in memory at once.
-func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
+// A large response keeps its memory until it is recorded, so other large responses wait.
+func TestLargeResponses_WaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ path, field, entry, written, wake string }{
 		"of codes": {"/access_codes", "access_codes", `{"access_code_id":"c%d","status":"set","code":"%06[1]d","name":"` + strings.Repeat("n", 500) + `"}`, "access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true"},
 		"of locks": {"/locks", "locks", `{"lock_id":"l%d","name":"` + strings.Repeat("n", 500) + `"}`, "devices", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1"},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one of them would wait for the other
+		t.Run(name, func(t *testing.T) { // they would wait for each other
 			var large, served atomic.Bool
 			b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				if !large.Load() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, test.path) {
@@ -33,7 +33,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				io.WriteString(w, "]}")
 				return true
 			}})
-			b.until("all is at rest", func() (rests bool) {
+			b.until("no work is due", func() (rests bool) {
 				b.must(
 					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
 					and not exists (select from connected_accounts where due_at <= now())`).
@@ -49,7 +49,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 			large.Store(true)
 			_, err = b.db.Pool.Exec(t.Context(), test.wake)
 			b.must(err)
-			b.until("it is about to be written down", func() (waits bool) {
+			b.until("the response is about to be recorded", func() (waits bool) {
 				b.must(
 					b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").
 						Scan(&waits),
@@ -57,7 +57,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				return waits && served.Load()
 			})
 			if !adaptertest.LargeAnswerWaits(t) {
-				t.Error("another is read meanwhile")
+				t.Error("another response was read meanwhile")
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// The PIN of a code that waits has been typed in at the keypad meanwhile; then that one is converted.
-func TestConversionOfACodeWhosePINAManagedOneIsToHaveBlocksNothing(t *testing.T) {
+// The PIN of a pending code is entered at the keypad, and then that unmanaged code is converted.
+func TestConversion_PINWantedByPendingCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	b.create("2580")
@@ -18,11 +18,11 @@ func TestConversionOfACodeWhosePINAManagedOneIsToHaveBlocksNothing(t *testing.T)
 	b.must(err)
 	b.read(found("k1", "2580"))
 	if a = b.attempt(a); a.Status != access.Succeeded || len(b.unmanaged()) > 0 {
-		t.Errorf("the conversion ended as %s %s", a.Status, a.ErrorType)
+		t.Errorf("conversion attempt %s %s", a.Status, a.ErrorType)
 	}
 }
 
-func TestPINsSwappedAtTheKeypadWhereThatIsAllowedAreTakenOver(t *testing.T) {
+func TestAllowedModification_SwappedPINs(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
@@ -32,12 +32,12 @@ func TestPINsSwappedAtTheKeypadWhereThatIsAllowedAreTakenOver(t *testing.T) {
 	}
 	b.read(found("r1", "2581"), found("r2", "2580"))
 	if a, z := *b.code(one.ID).PIN, *b.code(two.ID).PIN; a != "2581" || z != "2580" {
-		t.Errorf("they are %s and %s", a, z)
+		t.Errorf("status %s and %s", a, z)
 	}
 }
 
-// A managed code that is not on the device yet wants the PIN that another one was given at the keypad.
-func TestAllowedModificationToThePINOfAnotherManagedCodeBlocksNothing(t *testing.T) {
+// A pending code wants a PIN that another managed code received at the keypad.
+func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	one := b.on("2580", "r1")
@@ -46,18 +46,18 @@ func TestAllowedModificationToThePINOfAnotherManagedCodeBlocksNothing(t *testing
 	two, _ := b.create("9988")
 	b.read(found("r1", "9988"))
 	if pin := *b.code(one.ID).PIN; pin != "9988" {
-		t.Errorf("the change does not stand: %s", pin)
+		t.Errorf("the change was reverted: %s", pin)
 	}
 	w := b.work(two)
 	b.begin(w)
 	b.end(w,
 		access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
 	if got := b.code(two.ID); got.Status != access.StatusUnset || got.Errors[0].Other != one.ID {
-		t.Errorf("the other one is %s with %v", got.Status, got.Errors)
+		t.Errorf("the other code: status %s, errors %v", got.Status, got.Errors)
 	}
 }
 
-func TestDeletionDuringAWriteOfUnknownOutcomeWaitsUntilThatShows(t *testing.T) {
+func TestDeletion_WaitsForUncertainWrite(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
@@ -66,7 +66,7 @@ func TestDeletionDuringAWriteOfUnknownOutcomeWaitsUntilThatShows(t *testing.T) {
 	a := b.deleteCode(c)
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
 	if len(b.managed()) != 1 || b.attempt(a).Status != access.Pending {
-		t.Fatal("the code counts as gone, though it may arrive any moment")
+		t.Fatal("the code counts as gone, although it may still arrive")
 	}
 	b.read(access.Found{
 		Ref:       "r1",
@@ -75,11 +75,11 @@ func TestDeletionDuringAWriteOfUnknownOutcomeWaitsUntilThatShows(t *testing.T) {
 		Confirmed: true,
 	})
 	if w := b.work(c); w.Action != access.Delete || w.Ref != "r1" {
-		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
 
-func TestChangeDuringAWriteThatIsRefusedIsNotRefusedWithIt(t *testing.T) {
+func TestChange_DuringRefusedWrite(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, first := b.create("2580")
@@ -88,14 +88,14 @@ func TestChangeDuringAWriteThatIsRefusedIsNotRefusedWithIt(t *testing.T) {
 	second := b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
 	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != access.Failed || z != access.Pending {
-		t.Errorf("the attempts are %s and %s", a, z)
+		t.Errorf("attempts %s and %s", a, z)
 	}
 	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-func TestChangeDuringAWriteThatWasAcceptedIsSentAtOnce(t *testing.T) {
+func TestChange_DuringAcceptedWriteIsSentImmediately(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
@@ -104,12 +104,12 @@ func TestChangeDuringAWriteThatWasAcceptedIsSentAtOnce(t *testing.T) {
 	b.end(w, access.PutOutcome{Ref: "r1"})
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" || w.Ref != "r1" {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-// A list that lags shows neither the creation that has arrived nor the code.
-func TestCodeThatIsNotShownYetIsNotTakenForGone(t *testing.T) {
+// A stale list shows neither the new write nor the code.
+func TestStaleList_MissingCodeIsNotGone(t *testing.T) {
 	t.Parallel()
 	for name, confirmed := range map[string]bool{"accepted": false, "confirmed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -122,14 +122,14 @@ func TestCodeThatIsNotShownYetIsNotTakenForGone(t *testing.T) {
 			b.deleteCode(c)
 			b.read()
 			if w := b.work(c); w.Action != access.Delete || w.Ref != "r1" {
-				t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})
 	}
 }
 
-// The vendor goes on listing an attempt that has come to nothing.
-func TestWriteThatFailedOnTheLockIsTriedAgain(t *testing.T) {
+// The vendor keeps listing a failed attempt.
+func TestFailedWrite_IsRetried(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return now }}})
@@ -147,16 +147,16 @@ func TestWriteThatFailedOnTheLockIsTriedAgain(t *testing.T) {
 	now = now.Add(2 * time.Second)
 	b.read(given)
 	if w := b.work(c); w.Action != access.Put || w.Ref != "" {
-		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.deleteCode(c)
 	b.read(given)
 	if len(b.managed()) > 0 {
-		t.Error("what failed to get there holds the deletion up")
+		t.Error("the failed write delays the deletion")
 	}
 }
 
-func TestListThatLagsBehindAConfirmedChangeDoesNotUndoIt(t *testing.T) {
+func TestStaleList_DoesNotUndoChange(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
@@ -170,14 +170,14 @@ func TestListThatLagsBehindAConfirmedChangeDoesNotUndoIt(t *testing.T) {
 		t.Errorf("the PIN is back at %s", pin)
 	}
 	if slices.Contains(b.events(c.ID), "access_code.modified_external_to_seam") {
-		t.Error("a list that lags counts as a change at the device")
+		t.Error("a stale list counts as a change at the device")
 	}
 	if b.look().Due == nil {
-		t.Error("it is not read again")
+		t.Error("no read is planned")
 	}
 }
 
-func TestAllowedChangeOfTheTimeFrameIsTakenOverAndToldOnce(t *testing.T) {
+func TestAllowedModification_TimeFrameIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
@@ -195,11 +195,11 @@ func TestAllowedChangeOfTheTimeFrameIsTakenOverAndToldOnce(t *testing.T) {
 		}
 	}
 	if got := b.code(c.ID); n != 1 || !got.TimeBound() {
-		t.Errorf("told %d times, and it is time-bound: %v", n, got.TimeBound())
+		t.Errorf("%d events, time-bound: %v", n, got.TimeBound())
 	}
 }
 
-func TestConversionOfACodeThatIsBeingDeletedComesToNothing(t *testing.T) {
+func TestConversion_OfCodeBeingDeleted(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	b.read(found("k1", "2580"))
@@ -210,17 +210,17 @@ func TestConversionOfACodeThatIsBeingDeletedComesToNothing(t *testing.T) {
 	b.must(err)
 	b.read(found("k1", "2580"))
 	if len(b.managed()) > 0 {
-		t.Error("it was converted on its way off")
+		t.Error("the code was converted during its deletion")
 	}
 	b.taken(b.work(u))
 	b.read()
 	if a, z := b.attempt(convert).Status, b.attempt(remove).Status; a != access.Failed || z != access.Succeeded {
-		t.Errorf("converted: %s, removed: %s", a, z)
+		t.Errorf("conversion %s, removal %s", a, z)
 	}
 }
 
-// Both changes are accepted, for the first code gives up the PIN that the second is to have.
-func TestCodeTakesOverThePINThatAnotherGivesUp(t *testing.T) {
+// Both changes are accepted: the first code gives up the PIN that the second one wants.
+func TestPINChange_TakesOverPINOfAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return now }}})
@@ -245,28 +245,28 @@ func TestCodeTakesOverThePINThatAnotherGivesUp(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "r2", Confirmed: true})
 	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != access.Succeeded || z != access.Succeeded {
-		t.Errorf("ended as %s and %s", a, z)
+		t.Errorf("attempts %s and %s", a, z)
 	}
 }
 
-func TestChangeToThePINOfACodeOnItsWayOffWaitsForThat(t *testing.T) {
+func TestPINChange_WaitsForRemovalOfOther(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	b.deleteCode(one)
 	b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
 	if w := b.work(two); w.Action == access.Put {
-		t.Error("it is put while the PIN is still taken")
+		t.Error("the code is put while the PIN is still taken")
 	}
 	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(one), true, nil))
 	b.read(found("r2", "2581"))
 	if w := b.work(two); w.Action != access.Put || w.PIN != "2580" {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-// The code opens now and is to open in four days: until then it must not.
-func TestCodeWhoseTimeFrameIsPutOffLeavesTheLockThatKeepsNone(t *testing.T) {
+// The code opens now and must not open again for four days.
+func TestPostponedCode_LeavesLockWithoutTimeFrames(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "smartthings"})
 	c := b.on("2580", "r1")
@@ -279,7 +279,7 @@ func TestCodeWhoseTimeFrameIsPutOffLeavesTheLockThatKeepsNone(t *testing.T) {
 	)
 	w := b.work(c)
 	if w.Action != access.Delete {
-		t.Fatalf("there is %q to do", w.Action)
+		t.Fatalf("planned action %q", w.Action)
 	}
 	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
 	b.read(found("r1", ""))
@@ -287,15 +287,15 @@ func TestCodeWhoseTimeFrameIsPutOffLeavesTheLockThatKeepsNone(t *testing.T) {
 	b.look()
 	if got := b.code(c.ID); got.Status != access.StatusUnset || got.OnDevice ||
 		b.attempt(a).Status != access.Succeeded {
-		t.Errorf("it is %s, on the device: %v, the attempt %s", got.Status, got.OnDevice, b.attempt(a).Status)
+		t.Errorf("status %s, on the device: %v, attempt %s", got.Status, got.OnDevice, b.attempt(a).Status)
 	}
 	if slices.Contains(b.events(c.ID), "access_code.deleted_external_to_seam") {
-		t.Error("somebody else is held responsible")
+		t.Error("the removal counts as external")
 	}
 }
 
-// The first write has no answer yet when the time frame is put off.
-func TestCodeWhoseTimeFrameIsPutOffDuringAWriteDoesNotOpenMeanwhile(t *testing.T) {
+// The outcome of the first write is unknown when the time frame is postponed.
+func TestPostponedCode_DuringUncertainWrite(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"august", "smartthings"} {
 		t.Run(profile, func(t *testing.T) {
@@ -314,13 +314,13 @@ func TestCodeWhoseTimeFrameIsPutOffDuringAWriteDoesNotOpenMeanwhile(t *testing.T
 			b.end(w, access.PutOutcome{Ref: "r1"})
 			want := map[string]access.Action{"august": access.Put, "smartthings": access.Delete}[profile]
 			if w := b.work(c); w.Action != want {
-				t.Errorf("there is %q to do", w.Action)
+				t.Errorf("planned action %q", w.Action)
 			}
 		})
 	}
 }
 
-func TestDeviceThatComesBackStillHasTheCodesThatWereConverted(t *testing.T) {
+func TestReturnedDevice_KeepsConvertedCodes(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	b.read(found("k1", "2580"))
@@ -334,19 +334,19 @@ func TestDeviceThatComesBackStillHasTheCodesThatWereConverted(t *testing.T) {
 	b.must(err)
 	b.read(found("k1", "2580"))
 	if got := b.code(u.ID); got.Status != access.StatusSet || len(b.unmanaged()) > 0 {
-		t.Errorf("it is %s beside %d unmanaged ones", got.Status, len(b.unmanaged()))
+		t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 	}
 }
 
-func TestVendorThatListsADeviceTwiceIsBelievedOnce(t *testing.T) {
+func TestDuplicateDevice_IsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	d := access.FoundDevice{Ref: "x", Name: "Side door", Online: true}
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{d, d}))
 }
 
-// A vendor that numbers places gives the place of a code that has vanished to the next.
-func TestReferenceOfAVanishedCodeGoesToTheNextOne(t *testing.T) {
+// A vendor with numbered slots assigns the slot of a vanished code to the next one.
+func TestVanishedCode_ReferenceIsReused(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	two, _ := b.create("2581")
@@ -356,14 +356,14 @@ func TestReferenceOfAVanishedCodeGoesToTheNextOne(t *testing.T) {
 	b.end(w, access.PutOutcome{Ref: "3", Confirmed: true})
 	b.read(found("3", "2581"))
 	if got := b.code(two.ID); got.Status != access.StatusSet {
-		t.Errorf("the new code is %s", got.Status)
+		t.Errorf("the new code: status %s", got.Status)
 	}
 	if w := b.work(one); w.Action != access.Put || w.Ref != "" {
-		t.Errorf("there is %q of %q to do about the other", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q for the other code", w.Action, w.Ref)
 	}
 }
 
-func TestNameThatPostgresCannotStoreHoldsNothingUp(t *testing.T) {
+func TestUnstorableName_DelaysNothing(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	f := found("k1", "2580")

@@ -10,8 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// A lock that nobody has read yet may have many codes; each is one, whatever its vendor says of it twice.
-func TestCodesOfOthersAreAllKept(t *testing.T) {
+// An unread lock may have many codes. Each is stored once, even if the vendor lists it twice.
+func TestUnmanagedCodes_AllAreStored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	const many, event = 250, "access_code.unmanaged.created"
@@ -28,28 +28,28 @@ func TestCodesOfOthersAreAllKept(t *testing.T) {
 		pins[*c.PIN] = true
 		if disabled := len(c.Errors) == 1 && c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") ||
 			len(c.Errors) > 1 {
-			t.Errorf("%s has %v", *c.PIN, c.Errors)
+			t.Errorf("%s: errors %v", *c.PIN, c.Errors)
 		}
 	}
 	if len(pins) != many+1 || pins["2007"] || !pins["8888"] || !pins["2249"] {
-		t.Errorf("there are %d, the one that was told twice with what was told first: %t", len(pins), pins["2007"])
+		t.Errorf("%d codes, the duplicate with its first PIN: %t", len(pins), pins["2007"])
 	}
 	b.read(append(read, off)...)
 	if told := len(b.told(event)) - before; told != many+1 {
-		t.Errorf("%d were told of", told)
+		t.Errorf("%d events", told)
 	}
 	left := len(b.told("access_code.unmanaged.removed"))
 	b.read(read[:2]...)
 	if got := b.unmanaged(); len(got) != 2 {
-		t.Errorf("of 2, %d are kept", len(got))
+		t.Errorf("%d of 2 codes are kept", len(got))
 	}
 	if told := len(b.told("access_code.unmanaged.removed")) - left; told != many-1 {
-		t.Errorf("%d were told of as gone", told)
+		t.Errorf("%d removal events", told)
 	}
 }
 
-// An account that has many locks has each written down, told of and read.
-func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
+// Each lock of a large account is stored, announced, and read.
+func TestLargeAccount_AllLocksAreAdded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	const many = 250
@@ -60,13 +60,13 @@ func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
 	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many ||
 		connected != many-1 {
-		t.Errorf("%d were told of as added, %d as connected", added, connected)
+		t.Errorf("%d added events, %d connected events", added, connected)
 	}
 	due, err := b.access.DueDevices(t.Context(), 2*many,
 		worker.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
 	b.must(err)
 	if len(due) < many {
-		t.Errorf("%d are to be read", len(due))
+		t.Errorf("%d reads planned", len(due))
 	}
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks[:1]))
 	var woken int
@@ -75,12 +75,12 @@ func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
 			Scan(&woken),
 	)
 	if woken != many-1 {
-		t.Errorf("%d that were not listed are looked at", woken)
+		t.Errorf("%d unlisted locks were woken", woken)
 	}
 }
 
-// A vendor that names its locks otherwise each time fills nothing.
-func TestDevicesOfAnAccountHaveABound(t *testing.T) {
+// A vendor that renames its locks at each listing creates a bounded number of devices.
+func TestAccountDevices_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{MostFound: 4}})
 	for _, refs := range [][]string{{"x", "y", "x"}, {"z", "w"}, {"v", "x"}} {
@@ -113,6 +113,6 @@ func TestDevicesOfAnAccountHaveABound(t *testing.T) {
 			Scan(&kept),
 	)
 	if kept != "two" {
-		t.Errorf("the lock in the place of another one is not taken: there is %q", kept)
+		t.Errorf("the replacement lock was not stored: got %q", kept)
 	}
 }

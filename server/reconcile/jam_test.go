@@ -8,9 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Accounts are locked before their devices. Whoever waits for an account because a bolt is jammed holds no device of it: those who
-// have the account could be waiting for that.
-func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
+// Accounts are locked before their devices. A transaction that waits for an account because of a
+// jam holds no lock on a device. Otherwise, it could deadlock with the account's holder.
+func TestJam_LocksAccountBeforeDevice(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	told := make(chan error, 1)
@@ -24,7 +24,7 @@ func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
 				access.Operation{Kind: access.BoltJammed, ID: "e1"})
 			told <- err
 		}()
-		b.until("the account is waited for", func() bool {
+		b.until("the transaction waits for the account", func() bool {
 			waiting := 0
 			b.must(
 				b.db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0").
@@ -37,7 +37,7 @@ func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
 			return err
 		}
 		if _, err := own.Exec(t.Context(), "select from devices where device_id = $1 for no key update nowait", b.id()); err != nil {
-			t.Errorf("its device is held: %v", err)
+			t.Errorf("the device is locked: %v", err)
 			return errEnough
 		}
 		return nil
@@ -53,6 +53,6 @@ func TestNobodyHoldsADeviceAndWaitsForItsAccountAtAJam(t *testing.T) {
 			Scan(&due),
 	)
 	if !due {
-		t.Error("the account's list, which shows the bolt, is not looked at")
+		t.Error("the account is not listed to learn the lock state")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// tells has a vendor tell of a moved bolt.
+// tells makes the vendor report a lock operation.
 func (b byHand) tells(o access.Operation) {
 	b.Helper()
 	o.Kind = access.BoltMoved
@@ -19,8 +19,8 @@ func (b byHand) tells(o access.Operation) {
 	b.must(err)
 }
 
-// A push that was repeated until it came through is about where the bolt was once.
-func TestPushThatComesLateMovesNoBoltBack(t *testing.T) {
+// A delayed push describes an earlier lock state.
+func TestLatePush_KeepsLockState(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{OperationLag: time.Nanosecond}})
 	from := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -46,7 +46,7 @@ func TestPushThatComesLateMovesNoBoltBack(t *testing.T) {
 			t.Errorf("%s: the device shows %v", s.what, got)
 		}
 		if b.look().Doubted {
-			t.Errorf("%s: the bolt is taken for moved by somebody of whom nobody tells", s.what)
+			t.Errorf("%s: the state counts as an unreported operation", s.what)
 		}
 	}
 	var got []string
@@ -58,17 +58,17 @@ func TestPushThatComesLateMovesNoBoltBack(t *testing.T) {
 		}
 	}
 	if late != 1 {
-		t.Errorf("the one that is late is told %d times at its time", late)
+		t.Errorf("%d events for the late push at its time", late)
 	}
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("told %v, want %v", got, want)
+		t.Errorf("events %v, want %v", got, want)
 	}
 }
 
-// A command that its vendor confirms late has been done, and the bolt has been moved since.
-func TestCommandThatIsConfirmedLateMovesNoBoltBack(t *testing.T) {
+// A late confirmation of a command does not override a later operation.
+func TestLateConfirmation_KeepsLockState(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	a := b.door(false)
@@ -80,15 +80,15 @@ func TestCommandThatIsConfirmedLateMovesNoBoltBack(t *testing.T) {
 	b.tells(access.Operation{ID: "e2", Locked: true, At: at.Add(time.Second)})
 	b.tells(access.Operation{ID: "e1", Method: "remote", At: at})
 	if got := b.attempt(a); got.Status != access.Succeeded {
-		t.Errorf("the attempt is %s", got.Status)
+		t.Errorf("attempt status %s", got.Status)
 	}
 	if got := b.locked(); got == nil || !*got {
 		t.Errorf("the device shows %v", got)
 	}
 }
 
-// A clock that was ahead when an operation was told, and has been put right since, does not have the next ones counted as late.
-func TestOperationsOfAClockThatWasAheadHideNoLaterOnes(t *testing.T) {
+// Operations reported with a clock that was ahead do not make later ones count as late.
+func TestLatePush_AfterClockWasAhead(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.tells(access.Operation{ID: "e1", Locked: false, At: clock.now()})

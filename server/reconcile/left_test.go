@@ -14,30 +14,30 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A device that nothing is done on leaves its account like any other, and is not taken for one that has left when its account is
-// looked at.
-func TestDeviceThatIsNotManagedLeavesItsAccount(t *testing.T) {
+// An unmanaged device leaves its account like any other, and a look at its account alone does not
+// remove it.
+func TestUnmanagedDevice_LeavesAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
 	id := uuid.MustParse(b.device)
 	b.must(b.access.Resync(t.Context(), b.account))
-	b.until("it was looked at", func() bool {
+	b.until("the account was listed", func() bool {
 		d, err := b.db.GetDeviceByID(t.Context(), id)
 		b.must(err)
 		return !d.ReadNeeded
 	})
 	if _, err := b.access.GetUnmanagedDevice(t.Context(), b.p, b.device, ""); err != nil {
-		t.Fatalf("it is there, and told as gone: %v", err)
+		t.Fatalf("the device exists but was announced as removed: %v", err)
 	}
 	b.control(http.MethodPost, "remove", map[string]any{})
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("it is told that it was removed", func() bool { return len(b.told("device.removed")) == 1 })
+	b.until("the removal is announced", func() bool { return len(b.told("device.removed")) == 1 })
 }
 
-// A code of a device that has left its account ends when its time does, as one does that is on its lock. Where the device may come
-// back, it may do so with the code, which is taken off then.
-func TestCodeOfADeviceThatHasLeftEnds(t *testing.T) {
+// A code of a removed device ends at its time, like any other code. If the device may come back
+// with the code, the code is removed then.
+func TestRemovedDevice_CodeEnds(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var away atomic.Bool
@@ -79,16 +79,16 @@ func TestCodeOfADeviceThatHasLeftEnds(t *testing.T) {
 	b.succeeded(a)
 	away.Store(true)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("it is told that the device was removed", func() bool { return len(b.told("device.removed")) == 1 })
-	b.until("nobody knows about the code", func() bool { return b.code(on.ID).Status == access.StatusUnknown })
+	b.until("the removal of the device is announced", func() bool { return len(b.told("device.removed")) == 1 })
+	b.until("the status of the code is unknown", func() bool { return b.code(on.ID).Status == access.StatusUnknown })
 	c.ahead.Store(int64(2 * time.Hour))
-	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null") // the time that has been skipped
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null") // the skipped time has passed
 	b.must(err)
-	b.until("the code that is not on it is gone", func() bool { return !b.exists(later.ID) })
-	b.until("the other is to be removed", func() bool { return b.code(on.ID).Status == access.StatusRemoving })
+	b.until("the code that is not on the device is gone", func() bool { return !b.exists(later.ID) })
+	b.until("the other code is being removed", func() bool { return b.code(on.ID).Status == access.StatusRemoving })
 	away.Store(false)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("it is gone from the lock, too", func() bool { return !b.exists(on.ID) && !b.onLock("2580") })
+	b.until("the code is gone from the lock, too", func() bool { return !b.exists(on.ID) && !b.onLock("2580") })
 }
 
 func (b *bed) exists(code uuid.UUID) bool {

@@ -13,10 +13,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// lost is a vendor that loses what is sent to a lock, and says how often that was, and how often the lock was looked at since.
+// lost is a vendor that loses commands. It counts them and the looks at the lock since then.
 type lost struct{ sent, looks atomic.Int32 }
 
-// at loses what is sent to the paths that end so.
+// at loses requests whose path ends with the given suffixes.
 func (l *lost) at(path string) func(http.ResponseWriter, *http.Request) bool {
 	return func(_ http.ResponseWriter, r *http.Request) bool {
 		switch {
@@ -30,10 +30,10 @@ func (l *lost) at(path string) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// isGivenUp waits until the lock has been looked at some times in vain, and lets the time of the attempt be up.
+// isGivenUp waits for some unsuccessful looks and then lets the attempt expire.
 func (l *lost) isGivenUp(b *bed, a access.Attempt) {
 	b.Helper()
-	b.until("the lock is looked at again", func() bool { return l.looks.Load() >= 3 })
+	b.until("the lock is polled", func() bool { return l.looks.Load() >= 3 })
 	if got := b.attempt(a); got.Status != access.Pending {
 		b.Errorf("%s before its time: %s", got.Status, got.ErrorType)
 	}
@@ -45,14 +45,14 @@ func (l *lost) isGivenUp(b *bed, a access.Attempt) {
 	}
 }
 
-func TestCommandWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
+func TestLostResponse_CommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	var l lost
 	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
 	l.isGivenUp(b, b.door(false))
 }
 
-// ends are the types of the events that tell how an attempt has ended.
+// ends lists the event types that report the end of an attempt.
 func (b *bed) ends(a access.Attempt) (types []string) {
 	b.Helper()
 	for _, e := range b.tales() {
@@ -63,8 +63,8 @@ func (b *bed) ends(a access.Attempt) (types []string) {
 	return types
 }
 
-// Whoever waits for events hears of an attempt that is given up, as of any other that fails.
-func TestCommandOfAServerThatHasDiedIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
+// The expiry of an attempt emits an event, like any other failure.
+func TestLostResponse_ExpiryAfterCrashIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	for event, lock := range map[string]bool{"action_attempt.lock_door.failed": true, "action_attempt.unlock_door.failed": false} {
 		t.Run(event, func(t *testing.T) {
@@ -73,23 +73,23 @@ func TestCommandOfAServerThatHasDiedIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
 			b := start(t,
 				options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
 			if lock && !b.opens(b.memory()[0].Code) {
-				t.Fatal("the door does not open by hand")
+				t.Fatal("the door cannot be opened by hand")
 			}
 			a := b.door(lock)
 			b.until("the command is sent", func() bool { return l.sent.Load() == 1 })
 			b.stopEngine()
 			b.startEngine()
 			l.isGivenUp(b, a)
-			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // the device is looked at once more
+			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // causes one more look
 			if got := b.ends(a); !slices.Equal(got, []string{event}) {
-				t.Errorf("of the attempt is told %q", got)
+				t.Errorf("attempt events %q", got)
 			}
 		})
 	}
 }
 
-// The server that has begun it may be slow, and not dead: what it says after that comes too late.
-func TestSimulationThatIsCutOffIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
+// The server that started the attempt may be slow rather than dead. A late result is ignored.
+func TestInterruptedSimulation_ExpiryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Millisecond}})
 	for action, event := range map[string]string{access.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
@@ -101,12 +101,12 @@ func TestSimulationThatIsCutOffIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
 		b.must(err)
 		if got := b.ends(a); a.ErrorType != "action_attempt_expired" || b.attempt(a) != a ||
 			!slices.Equal(got, []string{event}) {
-			t.Errorf("%s: %s, then %s; told %q", action, a.ErrorType, b.attempt(a).Status, got)
+			t.Errorf("%s: %s, then %s; events %q", action, a.ErrorType, b.attempt(a).Status, got)
 		}
 	}
 }
 
-func TestAutoLockWhoseAnswerIsLostIsSentOnce(t *testing.T) {
+func TestLostResponse_AutoLockIsSentOnce(t *testing.T) {
 	t.Parallel()
 	var l lost
 	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/auto_lock")})

@@ -13,8 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// The vendor makes one code for one wish, however often its answer is lost.
-func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
+// The vendor issues one code per request, however often its response is lost.
+func TestOfflineCode_LostResponse(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	b := start(t, options{profile: "igloohome", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
@@ -31,7 +31,7 @@ func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
 		EndsAt:   time.Now().Add(5 * time.Hour).Format(time.RFC3339),
 	})
 	b.must(err)
-	b.until("an answer is lost, and it is asked again", func() bool { return asked.Load() >= 2 })
+	b.until("a response is lost and the request repeated", func() bool { return asked.Load() >= 2 })
 	b.control(http.MethodPut, "faults", map[string]any{})
 	b.succeeded(a)
 	var memory struct {
@@ -41,12 +41,12 @@ func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
 	}
 	b.must(json.Unmarshal(b.control(http.MethodGet, "memory", nil), &memory))
 	if len(memory.Offline) != 1 || memory.Offline[0].Code != *b.code(c.ID).PIN {
-		t.Errorf("the vendor has made %d codes", len(memory.Offline))
+		t.Errorf("the vendor issued %d codes", len(memory.Offline))
 	}
 }
 
-// A lock knows a code that was made for it, whatever has become of the lock in its account since then.
-func TestIssuedCodeOfADeviceThatIsBackCannotBeDeleted(t *testing.T) {
+// A lock accepts a code that was issued for it, even if it left its account meanwhile.
+func TestOfflineCode_OfReturnedDeviceCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	var failing atomic.Bool
 	b := start(t, options{profile: "igloohome", vendor: func(w http.ResponseWriter, r *http.Request) bool {
@@ -66,7 +66,7 @@ func TestIssuedCodeOfADeviceThatIsBackCannotBeDeleted(t *testing.T) {
 	b.succeeded(a)
 	failing.Store(true)
 	b.must(b.access.RecordRemoved(t.Context(), holder{}, uuid.MustParse(b.device), false))
-	b.until("its codes are seen to", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	b.until("the codes are handled", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("the device is back",
 		func() bool { _, err := b.access.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })

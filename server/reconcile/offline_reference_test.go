@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// offlineCode asks for a code of the next five hours.
+// offlineCode requests a code for the next five hours.
 func (b byHand) offlineCode() access.Code {
 	b.Helper()
 	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
@@ -21,7 +21,7 @@ func (b byHand) offlineCode() access.Code {
 	return c
 }
 
-// issued says what the vendor has made of the wish for an offline code.
+// issued sets what the vendor returns for an offline code.
 func (b byHand) issued(c access.Code, ref, pin string) {
 	b.Helper()
 	for _, w := range b.look().Issues {
@@ -30,11 +30,12 @@ func (b byHand) issued(c access.Code, ref, pin string) {
 			return
 		}
 	}
-	b.Fatal("it is not to be made")
+	b.Fatal("the code is not due")
 }
 
-// A vendor may list its offline codes: one whose answer was lost is taken for a stranger's until it is told.
-func TestOfflineCodeThatIsListedIsNoOthers(t *testing.T) {
+// A vendor may list its offline codes. One whose response was lost counts as unmanaged until the
+// response arrives.
+func TestOfflineCode_ListedBeforeResponse(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "igloohome")
 	c := b.offlineCode()
@@ -43,19 +44,20 @@ func TestOfflineCodeThatIsListedIsNoOthers(t *testing.T) {
 	others := func() int { return len(b.unmanaged()) }
 	if got := b.code(c.ID); got.Status != access.StatusSet && got.Status != access.StatusUnset || len(got.Errors) > 0 ||
 		others() != 1 {
-		t.Fatalf("it is %s with %v, beside %d codes of others", got.Status, got.Errors, others())
+		t.Fatalf("status %s, errors %v, %d unmanaged codes", got.Status, got.Errors, others())
 	}
 	clock.pass(time.Minute)
 	listed := found("k1", "123456")
 	listed.Name = "as the vendor calls it"
 	b.read(listed, found("k2", "2580"))
 	if got := b.code(c.ID); len(got.Errors)+len(got.Warnings) > 0 || len(b.look().Issues) > 0 || others() != 1 {
-		t.Errorf("listed, it has %v and %v, and %d are to be made", got.Errors, got.Warnings, len(b.look().Issues))
+		t.Errorf("listed: errors %v, warnings %v, %d codes due", got.Errors, got.Warnings, len(b.look().Issues))
 	}
 }
 
-// A vendor that makes its codes of their hours has one for two wishes. That is the matter of the second, and of no other code of the lock.
-func TestOfflineCodeThatIsAnothersFailsByItself(t *testing.T) {
+// A vendor that derives codes from their hours returns the same code for two requests. Only the
+// second one fails.
+func TestOfflineCode_DuplicateFailsAlone(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "igloohome"})
 	first, second := b.offlineCode(), b.offlineCode()
@@ -64,20 +66,20 @@ func TestOfflineCodeThatIsAnothersFailsByItself(t *testing.T) {
 	b.read(found("k9", "2580"), found("k7", "7777"))
 	b.issued(first, "k1", "123456")
 	b.issued(second, "k1", "123456")
-	b.issued(stranger, "k7", "654321") // what is listed so opens with another PIN
+	b.issued(stranger, "k7", "654321") // the listed one has another PIN
 	for _, c := range []access.Code{second, stranger} {
 		got := b.code(c.ID)
 		if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_issue" ||
 			!strings.Contains(got.Errors[0].Message, "another code") {
-			t.Errorf("it is %s with %v", got.Status, got.Errors)
+			t.Errorf("status %s, errors %v", got.Status, got.Errors)
 		}
 	}
 	for _, c := range []access.Code{first, online} {
 		if got := b.code(c.ID); len(got.Errors) > 0 {
-			t.Errorf("beside it there is %v", got.Errors)
+			t.Errorf("other codes: %v", got.Errors)
 		}
 	}
 	if w := b.look(); len(w.Issues) > 0 || len(b.unmanaged()) != 1 {
-		t.Errorf("%d are to be made again, beside %d codes of others", len(w.Issues), len(b.unmanaged()))
+		t.Errorf("%d codes due, %d unmanaged codes", len(w.Issues), len(b.unmanaged()))
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// A request waits for its attempt on one instance, and is sent again to another, which answers first: that answer is
-// everybody's.
-func TestTwoInstancesGiveOneAnswer(t *testing.T) {
+// A request waits for its attempt on one instance, and a retry on another instance answers first.
+// Both return that response.
+func TestIdempotency_TwoInstancesOneResponse(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	p := b.p
@@ -49,12 +49,12 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 	third, _, err := other.Once(t.Context(), p, r, nil, nil)
 	b.must(err)
 	if got := []string{<-first, string(second), string(third)}; fmt.Sprint(got) != "[success<nil> success success]" {
-		t.Errorf("the answers: %q", got)
+		t.Errorf("responses: %q", got)
 	}
 }
 
-// What a server reads once for all requests needs no second connection of one that has the last.
-func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
+// Reading a server's keys needs no second connection of a caller that holds the last one.
+func TestDataKeys_ReadWithLastConnection(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
@@ -91,9 +91,9 @@ func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
 	}
 }
 
-// What is done at a simulated device is in no transaction: a request that is cut off and comes again does it again, and finds
-// the code that it has typed in. That is one act.
-func TestCodeThatIsTypedInByARequestThatComesAgainHasOneEntry(t *testing.T) {
+// Simulations run outside transactions. A repeated request after an interruption finds the code
+// that it entered before. Both count as one act.
+func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	p := b.p
@@ -133,17 +133,17 @@ func TestCodeThatIsTypedInByARequestThatComesAgainHasOneEntry(t *testing.T) {
 	}
 	ask("k", "987123", true)
 	before := entries()
-	_, err := b.db.Pool.Exec(t.Context(), "update idempotency_keys set held_until = now() - interval '1 s'") // nobody comes back to it
+	_, err := b.db.Pool.Exec(t.Context(), "update idempotency_keys set held_until = now() - interval '1 s'") // the first request never returns
 	b.must(err)
 	first := ask("k", "987123", false)
 	if after := entries(); len(before) != 1 || !reflect.DeepEqual(after, before) {
-		t.Errorf("the entries: %+v, and once it has come again: %+v", before, after)
+		t.Errorf("entries %+v, after the retry %+v", before, after)
 	}
 	if second := ask("another", "987124", false); second == first || len(entries()) != 2 {
 		t.Errorf("another request, for the code %s: %+v", second, entries())
 	}
 
-	// Once the code is gone, the same request is another act.
+	// Once the code is gone, the same request is a new act.
 	_, err = b.db.Pool.Exec(t.Context(), "delete from idempotency_keys")
 	b.must(err)
 	for _, c := range b.memory() {
@@ -154,6 +154,6 @@ func TestCodeThatIsTypedInByARequestThatComesAgainHasOneEntry(t *testing.T) {
 	b.must(b.access.Hint(t.Context(), b.account, b.lock))
 	b.until("the code is gone", func() bool { return len(b.unmanaged()) == len(b.memory()) })
 	if third := ask("k", "987123", false); third == first || len(entries()) != 3 {
-		t.Errorf("for the code %s, once that is gone, %s: %+v", first, third, entries())
+		t.Errorf("first code %s, code after its removal %s: %+v", first, third, entries())
 	}
 }

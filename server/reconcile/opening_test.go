@@ -14,9 +14,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// A cloud that hangs when its account is opened holds up no other account, and is asked once for all who wait for it. What has been
-// opened after the end is shut.
-func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
+// A cloud that hangs while its account is opened delays no other account, and is contacted once for
+// all waiting callers. An adapter that opens after Close is closed.
+func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{
@@ -55,7 +55,7 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 	case err := <-done:
 		b.must(err)
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Error("another account waits for it")
+		t.Error("another account waits")
 	}
 	ended := make(chan error)
 	go func() { ended <- other.Close() }()
@@ -63,20 +63,20 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 	case err := <-ended:
 		b.must(err)
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Error("the end waits for it")
+		t.Error("Close waits")
 	}
 	close(goOn)
 	for range 2 {
 		if err := <-asked; err == nil {
-			t.Error("it is opened after the end")
+			t.Error("the adapter was opened after Close")
 		}
 	}
 	if n := opened.Load(); n != 1 {
-		t.Errorf("it is opened %d times", n)
+		t.Errorf("%d opens", n)
 	}
 	select {
 	case <-late.closed:
 	default:
-		t.Error("it is not shut")
+		t.Error("the adapter was not closed")
 	}
 }

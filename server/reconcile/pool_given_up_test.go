@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// inPool counts the codes on the lock that nobody is told of.
+// inPool counts the pool codes on the lock.
 func (b *bed) inPool() (n int) {
 	b.Helper()
 	for _, c := range b.memory() {
@@ -18,8 +18,8 @@ func (b *bed) inPool() (n int) {
 	return n
 }
 
-// Codes that nobody knows stay on no lock that nobody manages.
-func TestPoolLeavesALockThatIsNoLongerManaged(t *testing.T) {
+// Pool codes leave an unmanaged lock.
+func TestBackupPool_LeavesUnmanagedLock(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "yale"})
 	others := len(b.memory())
@@ -31,16 +31,16 @@ func TestPoolLeavesALockThatIsNoLongerManaged(t *testing.T) {
 	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
 	b.until("the pool is gone", func() bool { return b.inPool() == 0 })
 	if n := len(b.memory()); n != others+2 {
-		t.Errorf("%d codes are on the lock, of %d others and two of ours", n, others)
+		t.Errorf("%d codes on the lock, want %d unmanaged and two of ours", n, others)
 	}
 	managed := true
 	b.must(b.access.UpdateUnmanagedDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: &managed}))
 	b.until("the pool is full again", func() bool { return b.inPool() == 3 })
 }
 
-// A device that was deleted, or whose account was disconnected, comes back as another one, and the pool that was left on
-// it is known again, and taken off.
-func TestPoolLeavesALockThatComesBackAsAnotherDevice(t *testing.T) {
+// A deleted device, or one of a disconnected account, comes back as another device. Its pool codes
+// are recognized and removed.
+func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 	t.Parallel()
 	for how, giveUp := range map[string]func(b *bed){
 		"deleted": func(b *bed) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
@@ -62,10 +62,10 @@ func TestPoolLeavesALockThatComesBackAsAnotherDevice(t *testing.T) {
 			guest, a := b.backedAttempt("2580")
 			b.succeeded(a)
 			b.until("the pool is full", func() bool { return b.inPool() == 3 })
-			b.until("it is known to be there", func() bool { return b.code(guest.ID).BackupAvailable })
+			b.until("the pool is available", func() bool { return b.code(guest.ID).BackupAvailable })
 			old := b.device
 			giveUp(b)
-			b.until("it is back", func() bool {
+			b.until("the device is back", func() bool {
 				ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
 				b.must(err)
 				if len(ds) == 1 {
@@ -75,8 +75,8 @@ func TestPoolLeavesALockThatComesBackAsAnotherDevice(t *testing.T) {
 			})
 			b.until("the pool is gone", func() bool { return b.inPool() == 0 })
 			b.until("its codes are read", func() bool { return len(b.unmanaged()) == others+1 })
-			if n := len(b.told("access_code.unmanaged.created")); n != others+others+1 { // at first, and again, with the guest's
-				t.Errorf("%d unmanaged codes were told of", n)
+			if n := len(b.told("access_code.unmanaged.created")); n != others+others+1 { // first listing and second listing, which includes the guest's code
+				t.Errorf("%d events about unmanaged codes", n)
 			}
 		})
 	}

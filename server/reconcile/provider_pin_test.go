@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// invented creates a code on a device whose vendor has chosen this PIN.
+// invented creates a code whose vendor chose the given PIN.
 func (b byHand) invented(pin, ref string) access.Code {
 	b.Helper()
 	c, _ := b.create("")
@@ -19,7 +19,7 @@ func (b byHand) invents(c access.Code, pin, ref string) {
 	b.Helper()
 	w := b.work(c)
 	if w.Action != access.Put {
-		b.Fatalf("there is %q to do", w.Action)
+		b.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: ref, PIN: pin})
@@ -30,12 +30,12 @@ func (b byHand) shows(when string, c access.Code, pin string, status access.Stat
 	b.Helper()
 	got := b.code(c.ID)
 	if told := got.PIN; told == nil && pin != "" || told != nil && *told != pin || got.Status != status {
-		b.Errorf("%s: it is %s, and its PIN is told: %v", when, got.Status, told != nil)
+		b.Errorf("%s: status %s, PIN known: %v", when, got.Status, told != nil)
 	}
 }
 
-// A vendor that chooses PINs chooses another where a code has to be made anew: that is the one that opens.
-func TestPINThatTheVendorChoosesAnewIsTold(t *testing.T) {
+// A vendor that chooses PINs chooses another one if a code is recreated. That PIN opens.
+func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 	t.Parallel()
 	lag := access.Options{ListLag: time.Nanosecond}
 	t.Run("deleted at the lock", func(t *testing.T) {
@@ -75,11 +75,11 @@ func TestPINThatTheVendorChoosesAnewIsTold(t *testing.T) {
 			b.read(found("r1", "333333"))
 			b.shows("changed", c, "333333", access.StatusSet)
 			if w := b.work(c); w.Action != access.Nothing {
-				t.Errorf("there is %q to do: no put brings the former PIN back", w.Action)
+				t.Errorf("planned action %q, but no put restores the former PIN", w.Action)
 			}
 		}
 		if n := countOf(b.events(c.ID), "access_code.modified_external_to_seam"); n != 1 {
-			t.Errorf("it was told %d times", n)
+			t.Errorf("%d events", n)
 		}
 	})
 }

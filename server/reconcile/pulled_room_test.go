@@ -9,11 +9,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A code and the one that was pulled in its place are two on their lock, and a longer stay needs room for both.
-func TestLongerStayWithAPulledCodeNeedsRoomForBoth(t *testing.T) {
+// A code and the backup pulled for it are two codes on their lock. An extended stay needs slots for
+// both.
+func TestPulledCode_ExtensionNeedsTwoSlots(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tomorrow []string // the PINs of those who stay then
+		tomorrow []string // PINs of the codes at that time
 		room     bool
 	}{
 		"with room for both": {[]string{"4711"}, true},
@@ -42,7 +43,7 @@ func TestLongerStayWithAPulledCodeNeedsRoomForBoth(t *testing.T) {
 				want = later
 			} else if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" ||
 				!strings.Contains(e.Message, clock.now().Add(23*time.Hour).UTC().Format(time.RFC3339)) {
-				t.Errorf("it is answered %v", err)
+				t.Errorf("got %v", err)
 			}
 			for what, one := range map[string]access.Code{"the code": guest, "the one that was pulled": pulled} {
 				if got := b.code(one.ID); got.EndsAt == nil || !got.EndsAt.Equal(want) {

@@ -10,13 +10,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// rigid are locks of a vendor who changes no code in place; says is what he tells of what they can do.
+// rigid returns a vendor without in-place changes. says states its reported capabilities.
 func rigid(t *testing.T, says func(lock map[string]any)) func(w http.ResponseWriter, r *http.Request) bool {
 	const passed = "X-Passed"
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case r.Method == http.MethodPatch:
-			t.Errorf("%s %s is asked for", r.Method, r.URL.Path)
+			t.Errorf("unexpected request %s %s", r.Method, r.URL.Path)
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return true
 		case r.Method != http.MethodGet || r.Header.Get(passed) != "" || !strings.HasPrefix(r.URL.Path, "/locks") || strings.HasSuffix(r.URL.Path, "/access_codes"):
@@ -30,7 +30,7 @@ func rigid(t *testing.T, says func(lock map[string]any)) func(w http.ResponseWri
 		req.Header.Set("Authorization", r.Header.Get("Authorization"))
 		req.Header.Set(passed, "true")
 		res, err := http.DefaultClient.Do(req)
-		if err != nil { // the test is over
+		if err != nil { // the test has ended
 			return false
 		}
 		defer res.Body.Close()
@@ -53,20 +53,20 @@ func rigid(t *testing.T, says func(lock map[string]any)) func(w http.ResponseWri
 
 func saysSo(lock map[string]any) { lock["capabilities"].(map[string]any)["modify_codes"] = false }
 
-// saysNothing is a vendor who follows the public guide to the letter.
+// saysNothing is a vendor that follows the public guide literally.
 func saysNothing(lock map[string]any) { delete(lock, "capabilities") }
 
-// The old PIN leaves the lock, and then the new one is put there.
-func TestACodeIsChangedWhereTheVendorChangesNoneInPlace(t *testing.T) {
+// The old PIN leaves the lock before the new one is put.
+func TestRecreation_ReplacesInPlaceChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		profile string
 		says    func(map[string]any)
 	}{
-		"PINs are shown":      {"august", saysSo},
-		"PINs are hidden":     {"smartthings", saysSo},
-		"the list lags":       {"schlage", saysSo},
-		"no word of anything": {"august", saysNothing},
+		"PINs are shown":           {"august", saysSo},
+		"PINs are hidden":          {"smartthings", saysSo},
+		"the list lags":            {"schlage", saysSo},
+		"no reported capabilities": {"august", saysNothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,11 +84,11 @@ func TestACodeIsChangedWhereTheVendorChangesNoneInPlace(t *testing.T) {
 				b.succeeded(a)
 				b.onlyOnce(pin)
 				if b.onLock(pins[i]) {
-					t.Errorf("the PIN before is still on the lock")
+					t.Errorf("the old PIN is still on the lock")
 				}
 				if got := b.code(code.ID); got.Status != access.StatusSet || *got.PIN != pin ||
 					len(got.Errors)+len(got.Mutations)+len(got.Warnings) > 0 {
-					t.Errorf("it is %s with %v, %v and %v", got.Status, got.Errors, got.Warnings, got.Mutations)
+					t.Errorf("status %s, errors %v, warnings %v, mutations %v", got.Status, got.Errors, got.Warnings, got.Mutations)
 				}
 			}
 			if n := len(b.memory()); n != others+1 {
@@ -105,7 +105,7 @@ func TestACodeIsChangedWhereTheVendorChangesNoneInPlace(t *testing.T) {
 				[]string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device"},
 				append(once, once...)...)
 			if got := b.events(code.ID); !slices.Equal(sorted(got), sorted(want)) {
-				t.Errorf("told is %v", got)
+				t.Errorf("events %v", got)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestACodeIsChangedWhereTheVendorChangesNoneInPlace(t *testing.T) {
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// fitting are the PINs as long as the lock takes them.
+// fitting returns the PINs with an accepted length.
 func (b *bed) fitting(pins []string) (out []string) {
 	d, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
 	b.must(err)
@@ -123,8 +123,8 @@ func (b *bed) fitting(pins []string) (out []string) {
 	return out
 }
 
-// With another name it has another PIN.
-func TestACodeThatIsPutAnewHasThePINThatTheVendorChooses(t *testing.T) {
+// A renamed code has another PIN.
+func TestRecreation_ProviderPIN(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "salto_ks", vendor: rigid(t, saysSo)})
 	code, a := b.create("")
@@ -137,15 +137,15 @@ func TestACodeThatIsPutAnewHasThePINThatTheVendorChooses(t *testing.T) {
 	got := b.code(code.ID)
 	if got.Status != access.StatusSet || got.PIN == nil || *got.PIN == before || *got.Name != name ||
 		len(got.Errors) > 0 {
-		t.Fatalf("it is %s with %v", got.Status, got.Errors)
+		t.Fatalf("status %s, errors %v", got.Status, got.Errors)
 	}
 	b.onlyOnce(*got.PIN)
 	if b.onLock(before) {
-		t.Error("the PIN before is still on the lock")
+		t.Error("the old PIN is still on the lock")
 	}
 }
 
-func TestPINsAreExchangedWhereTheVendorChangesNoCodeInPlace(t *testing.T) {
+func TestRecreation_SwappedPINs(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", vendor: rigid(t, saysSo)})
 	others, pins := len(b.memory()), []string{"25801", "25802", "25803"}
@@ -166,19 +166,19 @@ func TestPINsAreExchangedWhereTheVendorChangesNoCodeInPlace(t *testing.T) {
 	}
 }
 
-// The server dies before and after the code was taken off the lock.
-func TestACodeThatIsPutAnewSurvivesACrash(t *testing.T) {
+// The server dies before and after the code was removed from the lock.
+func TestRecreation_SurvivesCrash(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo)})
 	c := b.on("2580", "k1")
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
-	for range 2 { // the second time it has begun before
+	for range 2 { // the second time, the deletion has started
 		w := b.work(c)
 		if w.Action != access.Delete || !w.Aside {
-			t.Fatalf("there is %q to do", w.Action)
+			t.Fatalf("planned action %q", w.Action)
 		}
 		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
-			t.Fatal("it is not to leave any more", err)
+			t.Fatal("the deletion is not wanted", err)
 		}
 		b.read(found("k1", "2580"))
 	}
@@ -187,13 +187,13 @@ func TestACodeThatIsPutAnewSurvivesACrash(t *testing.T) {
 	b.read()
 	w = b.work(c)
 	if w.Action != access.Put || !w.New || w.PIN != "2591" {
-		t.Fatalf("there is %q to do", w.Action)
+		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
-	b.read(access.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // it is on its way
+	b.read(access.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // pending
 	if w := b.work(c); w.Action != access.Await {
-		t.Fatalf("there is %q to do about a code on its way", w.Action)
+		t.Fatalf("planned action %q for a pending code", w.Action)
 	}
 	b.read(access.Found{
 		Ref:       "k2",
@@ -203,39 +203,39 @@ func TestACodeThatIsPutAnewSurvivesACrash(t *testing.T) {
 	})
 	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
 		b.work(c).Action != access.Nothing {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
 
-// A list that is empty for a moment loses no code that waits to be changed.
-func TestACodeThatIsToBePutAnewIsNotTakenForGone(t *testing.T) {
+// A briefly empty list does not lose a code that waits for recreation.
+func TestRecreation_EmptyListKeepsCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo)})
 	c := b.on("2580", "k1")
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.read()
 	if w := b.work(c); w.Action != access.Delete || w.Ref != "k1" {
-		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
 
-// A code that somebody has changed at the lock is put right in the same way.
-func TestACodeThatWasChangedAtTheLockIsPutAnew(t *testing.T) {
+// A drifted code is repaired in the same way.
+func TestRecreation_RepairsDrift(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{ListLag: 1}})
 	c := b.on("2580", "k1")
 	b.read(found("k1", "9999"))
 	if w := b.work(c); w.Action != access.Delete || w.Ref != "k1" {
-		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
-	b.read(found("k1", "2580")) // somebody has put it right before
+	b.read(found("k1", "2580")) // repaired by another party
 	if w := b.work(c); w.Action != access.Nothing || b.code(c.ID).Status != access.StatusSet {
-		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
 
-// What could not be changed before that was known is changed now.
-func TestAChangeThatWasRefusedInPlaceIsMadeOnceThatIsKnown(t *testing.T) {
+// A change refused because the vendor's limits were unknown succeeds once they are known.
+func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "k1")
@@ -244,11 +244,11 @@ func TestAChangeThatWasRefusedInPlaceIsMadeOnceThatIsKnown(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedUnsupported, Message: "not in place"}})
 	if w := b.work(c); w.Action != access.Nothing {
-		t.Fatalf("there is %q to do", w.Action)
+		t.Fatalf("planned action %q", w.Action)
 	}
 	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"put_anew": true}'`)
 	b.must(err)
 	if w := b.work(c); w.Action != access.Delete {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// What a lock refused for what is on it is tried again each time that changes; only the first refusal is news.
-func TestRefusalIsToldOnceForEachRequest(t *testing.T) {
+// A write refused because of other codes on the lock is retried when they change. Only the first
+// refusal emits an event.
+func TestRefusal_IsAnnouncedOncePerRequest(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.read(found("k1", "1010"))
@@ -18,7 +19,7 @@ func TestRefusalIsToldOnceForEachRequest(t *testing.T) {
 		t.Helper()
 		w := b.work(c)
 		if w.Action != access.Put {
-			t.Fatalf("there is %q to do", w.Action)
+			t.Fatalf("planned action %q", w.Action)
 		}
 		b.begin(w)
 		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "the lock is full."}})
@@ -31,16 +32,16 @@ func TestRefusalIsToldOnceForEachRequest(t *testing.T) {
 	}
 	const failed = "access_code.failed_to_set_on_device"
 	if got := b.told(failed); len(got) != 1 {
-		t.Errorf("the same refusal is told %d times", len(got))
+		t.Errorf("%d events for the same refusal", len(got))
 	}
 	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 	refuse()
 	if got := b.told(failed); len(got) != 2 {
-		t.Errorf("after another request it is told %d times", len(got))
+		t.Errorf("%d events after another request", len(got))
 	}
 }
 
-func TestFailureIsToldOnceForEachRequest(t *testing.T) {
+func TestFailure_IsAnnouncedOncePerRequest(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "k1")
@@ -55,10 +56,10 @@ func TestFailureIsToldOnceForEachRequest(t *testing.T) {
 		}
 		want = append(want, "access_code.failed_to_update")
 		if got := b.told("access_code.failed_to_update"); !slices.Equal(got, want) {
-			t.Errorf("it is told %v", got)
+			t.Errorf("events %v", got)
 		}
 		if got := b.code(c.ID).Errors; len(got) != 1 || got[0].Code != "failed_to_update" {
-			t.Errorf("it says %v", got)
+			t.Errorf("errors %v", got)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A vendor that gives references again: what comes under one that was given up is another device, and is not taken for
-// one that has left when that is told once more.
-func TestReferenceOfADeviceThatHasLeftIsAnothers(t *testing.T) {
+// A vendor may reuse references. A device under a reused reference is a new device, and a repeated
+// removal event does not affect it.
+func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
@@ -26,7 +26,7 @@ func TestReferenceOfADeviceThatHasLeftIsAnothers(t *testing.T) {
 	}
 	b.look()
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "device_removed" {
-		t.Errorf("its code shows %v", got.Errors)
+		t.Errorf("code errors %v", got.Errors)
 	}
 	found := access.FoundDevice{
 		Ref:          device.Ref,
@@ -50,21 +50,21 @@ func TestReferenceOfADeviceThatHasLeftIsAnothers(t *testing.T) {
 	another := list()
 	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, time.Since(heard)))
 	if got := list(); got != another || got == old {
-		t.Fatalf("it is device %s after %s and %s", got, old, another)
+		t.Fatalf("got device %s after %s and %s", got, old, another)
 	}
 
-	found.SerialNumber = "" // it has not told yet
+	found.SerialNumber = "" // not reported yet
 	if got := list(); got != another {
-		t.Errorf("a device that does not tell its serial number is %s, was %s", got, another)
+		t.Errorf("device without a serial number: got %s, want %s", got, another)
 	}
 	found.SerialNumber = "two"
 	if got := list(); got == another {
-		t.Error("another serial number is the same device")
+		t.Error("another serial number counts as the same device")
 	}
 }
 
-// A write that was decided before a device left is not made to what has its reference by now.
-func TestNothingIsWrittenToADeviceThatHasLeft(t *testing.T) {
+// A planned write does not go to the device that now has the reference.
+func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
@@ -75,12 +75,12 @@ func TestNothingIsWrittenToADeviceThatHasLeft(t *testing.T) {
 	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
 	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
-		t.Errorf("the write goes on: %v, %v; %v", still, by, err)
+		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
 
-// Nor to a device that nothing is to be done on any more.
-func TestNothingIsWrittenToADeviceThatIsNoLongerManaged(t *testing.T) {
+// The same for a device that became unmanaged.
+func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
@@ -89,12 +89,12 @@ func TestNothingIsWrittenToADeviceThatIsNoLongerManaged(t *testing.T) {
 	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
 	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
-		t.Errorf("the write goes on: %v, %v; %v", still, by, err)
+		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
 
-// A read that was under way when a device left says nothing about it any more.
-func TestNothingIsRecordedOfADeviceThatHasLeft(t *testing.T) {
+// A read in progress when a device is removed does not count.
+func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	before := len(b.tales("access_code.unmanaged.created"))
@@ -104,17 +104,17 @@ func TestNothingIsRecordedOfADeviceThatHasLeft(t *testing.T) {
 			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
 	)
 	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
-		t.Errorf("%d codes of it are told", n)
+		t.Errorf("%d code events", n)
 	}
-	// One that was erased with its workspace is not there at all.
+	// A device erased with its workspace does not exist at all.
 	b.must(
 		b.access.RecordRead(t.Context(), holder{}, uuid.New(), 0,
 			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
 	)
 }
 
-// Where PINs are hidden, a code is known again by its place: by the one it was written to last, and by nobody else's.
-func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
+// If PINs are hidden, a slot belongs to the code that was written there last.
+func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	first, _ := b.create("2580")
@@ -125,7 +125,7 @@ func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
 			t.Fatal(still, err)
 		}
 		b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
-		if c.ID == first.ID { // the lock does not take it
+		if c.ID == first.ID { // the lock does not accept it
 			b.must(
 				b.access.RecordPut(t.Context(), holder{}, b.id(), w,
 					access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no"}}),
@@ -134,16 +134,17 @@ func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
 	}
 	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "3", Confirmed: true}}))
 	if a, z := b.code(first.ID), b.code(second.ID); a.Status == access.StatusSet || z.Status != access.StatusSet {
-		t.Errorf("the first is %s, the second %s", a.Status, z.Status)
+		t.Errorf("first attempt %s, second %s", a.Status, z.Status)
 	}
 }
 
-// A lock that leaves its account for a while comes back with the codes that it has: one that was to leave leaves then.
-func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
+// A lock that leaves its account temporarily comes back with its codes. A pending removal continues
+// then.
+func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b byHand){
-		"for a while":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false)) },
-		"for good":                 func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), true)) },
+		"temporarily":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false)) },
+		"permanently":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), true)) },
 		"deleted":                  func(b byHand) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
 		"its account disconnected": func(b byHand) { b.must(b.access.DisconnectAccount(b.Context(), b.account)) },
 		"removed, and then its account disconnected": func(b byHand) {
@@ -167,16 +168,16 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 				var left int
 				b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from access_codes").Scan(&left))
 				if a.Status != access.Succeeded || left != 0 {
-					t.Errorf("the removal is %s, and %d codes are left", a.Status, left)
+					t.Errorf("removal %s, %d codes left", a.Status, left)
 				}
 				if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
-					[]string{"access_code.deleted"}) { // it opens still
-					t.Errorf("told is %v", got)
+					[]string{"access_code.deleted"}) { // the code still opens
+					t.Errorf("events %v", got)
 				}
 				return
 			}
 			if a.Status != access.Failed || a.ErrorType != "device_removed" {
-				t.Errorf("the removal is %s (%s)", a.Status, a.ErrorType)
+				t.Errorf("removal %s (%s)", a.Status, a.ErrorType)
 			}
 			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{
 				{
@@ -190,19 +191,19 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 			b.read(found("k1", "2580"))
 			w := b.work(c)
 			if w.Action != access.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
-				t.Fatalf("there is %q of %q to do, beside %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
+				t.Fatalf("planned action %q of %q, %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
 			}
 			b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
 			b.read()
 			if len(b.managed()) != 0 {
-				t.Error("it is still there")
+				t.Error("the code still exists")
 			}
 		})
 	}
 }
 
-// Nobody has taken a code off a device that has left its account: it opens there, whoever deletes what is known of it.
-func TestCodeOfADeviceThatHasLeftIsNotToldAsRemovedFromIt(t *testing.T) {
+// A code on a removed device still opens there. Deleting its record must not announce a removal.
+func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]func(b byHand, c access.Code, leave func()){
 		"deleted once": func(b byHand, c access.Code, leave func()) {
@@ -214,7 +215,7 @@ func TestCodeOfADeviceThatHasLeftIsNotToldAsRemovedFromIt(t *testing.T) {
 			leave()
 			b.deleteCode(c)
 		},
-		"deleted before anybody has looked": func(b byHand, c access.Code, leave func()) {
+		"deleted before the first look": func(b byHand, c access.Code, leave func()) {
 			b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
 			b.deleteCode(c)
 		},
@@ -229,14 +230,14 @@ func TestCodeOfADeviceThatHasLeftIsNotToldAsRemovedFromIt(t *testing.T) {
 			})
 			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
 				[]string{"access_code.deleted"}) {
-				t.Errorf("told is %v", got)
+				t.Errorf("events %v", got)
 			}
 		})
 	}
 }
 
-// What is not known of a device for now, such as while its gateway starts, it still can.
-func TestDeviceOfWhichLittleIsKnownForNowIsWhatItWas(t *testing.T) {
+// Unknown properties, for example while a gateway starts, keep their known values.
+func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
@@ -255,10 +256,10 @@ func TestDeviceOfWhichLittleIsKnownForNowIsWhatItWas(t *testing.T) {
 	after, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
 	if after.Name != "Back door" || !reflect.DeepEqual(after.Capabilities, before.Capabilities) {
-		t.Errorf("it is %q and can %+v", after.Name, after.Capabilities)
+		t.Errorf("name %q, capabilities %+v", after.Name, after.Capabilities)
 	}
 	b.create("1470")
 	if got := b.code(c.ID); len(got.Errors) != 0 {
-		t.Errorf("its code shows %v", got.Errors)
+		t.Errorf("code errors %v", got.Errors)
 	}
 }

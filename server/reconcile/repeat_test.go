@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Who has not seen the end of a change asks for it again. The answer is as true as the first.
-func TestChangeThatIsAskedForAgainEndsAsTheFirst(t *testing.T) {
+// A client that missed the end of a change requests it again and gets the same result.
+func TestRepeatedChange_EndsLikeFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		becomes access.PutOutcome
@@ -25,25 +25,25 @@ func TestChangeThatIsAskedForAgainEndsAsTheFirst(t *testing.T) {
 			change := access.CodeChange{ID: code.ID.String(), Name: new("Friend")}
 			first, again := b.update(change), b.update(change)
 			if again.Status != access.Pending {
-				t.Errorf("before the lock has it the second is %s", again.Status)
+				t.Errorf("before the lock has it: second attempt %s", again.Status)
 			}
 			w := b.work(code)
 			b.begin(w)
 			b.end(w, c.becomes)
 			for _, a := range []access.Attempt{first, again} {
 				if got := b.attempt(a); got.Status != c.want {
-					t.Errorf("then one is %s", got.Status)
+					t.Errorf("afterwards: attempt %s", got.Status)
 				}
 			}
 			if got := b.told("access_code.changed"); len(got) != 1 {
-				t.Errorf("it is told %d times that it was asked for", len(got))
+				t.Errorf("%d events about the request", len(got))
 			}
 		})
 	}
 }
 
-// What a lock has refused for good is tried once more when it is asked for again.
-func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
+// A permanently refused change is tried once more on a new request.
+func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]func(byHand) (access.Code, access.CodeChange){
 		"a new one": func(b byHand) (access.Code, access.CodeChange) {
@@ -63,7 +63,7 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 			change := access.CodeChange{ID: c.ID.String(), PIN: "2580"}
 			b.update(change)
 			if got := b.code(c.ID); got.Status != access.StatusSetting || len(got.Warnings) > 0 {
-				b.Errorf("asked for anew it is %s with %v", got.Status, got.Warnings)
+				b.Errorf("requested again: status %s, warnings %v", got.Status, got.Warnings)
 			}
 			return c, change
 		},
@@ -90,7 +90,7 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 				t.Helper()
 				w := b.work(c)
 				if w.Action != access.Put {
-					t.Fatalf("there is %q to do", w.Action)
+					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
 				b.end(w,
@@ -102,11 +102,11 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 			told := len(b.told("access_code.changed"))
 			a := b.update(change)
 			if a.Status != access.Pending {
-				t.Fatalf("beside %v the attempt is %s", b.code(c.ID).Errors, a.Status)
+				t.Fatalf("errors %v, attempt %s", b.code(c.ID).Errors, a.Status)
 			}
 			refuse()
 			if got := b.attempt(a); got.Status != access.Failed || len(b.code(c.ID).Errors) != 1 {
-				t.Errorf("refused once more the attempt is %s, and the code shows %v", got.Status, b.code(c.ID).Errors)
+				t.Errorf("refused again: attempt %s, errors %v", got.Status, b.code(c.ID).Errors)
 			}
 			a = b.update(change)
 			w := b.work(c)
@@ -114,17 +114,17 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 			if got := b.code(c.ID); b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet ||
 				len(got.Errors) > 0 {
-				t.Errorf("taken after all it is %s with %v", got.Status, got.Errors)
+				t.Errorf("accepted: status %s, errors %v", got.Status, got.Errors)
 			}
 			if got := len(b.told("access_code.changed")); got != told {
-				t.Error("a change is told that changes nothing")
+				t.Error("an event announces an empty change")
 			}
 		})
 	}
 }
 
-// Where the lock has nothing to take a change that changes nothing has succeeded, and nothing is done for it.
-func TestChangeThatChangesNothingSucceedsAtOnce(t *testing.T) {
+// A change without an effect on the lock succeeds immediately.
+func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]func(byHand, *testClock) (access.Code, access.CodeChange){
 		"set": func(b byHand, _ *testClock) (access.Code, access.CodeChange) {
@@ -155,15 +155,15 @@ func TestChangeThatChangesNothingSucceedsAtOnce(t *testing.T) {
 			change.ID = c.ID.String()
 			before := b.code(c.ID)
 			if a := b.update(change); a.Status != access.Succeeded {
-				t.Errorf("the attempt is %s", a.Status)
+				t.Errorf("attempt %s", a.Status)
 			}
 			if w := b.work(c); w.Action != access.Nothing {
-				t.Errorf("there is %q to do", w.Action)
+				t.Errorf("planned action %q", w.Action)
 			}
 			if got := b.code(c.ID); got.Status != before.Status ||
 				!slices.EqualFunc(got.Errors, before.Errors,
 					func(a, b access.Problem) bool { return a.Code == b.Code }) {
-				t.Errorf("it was %s with %v, and is %s with %v", before.Status, before.Errors, got.Status, got.Errors)
+				t.Errorf("before: status %s, errors %v; after: status %s, errors %v", before.Status, before.Errors, got.Status, got.Errors)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// away has the lock leave its account for a while.
+// away removes the lock from its account temporarily.
 func (b byHand) away() {
 	b.Helper()
 	device, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
@@ -25,7 +25,7 @@ func (b byHand) away() {
 		}}))
 }
 
-// refuse has the next write of a code be refused for good.
+// refuse makes the next write of a code fail permanently.
 func (b byHand) refuse(c access.Code) {
 	b.Helper()
 	w := b.work(c)
@@ -33,12 +33,13 @@ func (b byHand) refuse(c access.Code) {
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}})
 }
 
-// A lock that comes back has a code whose change was refused as it was, and that one opens.
-func TestCodeWhoseChangeWasRefusedCountsAsItIsOnALockThatIsBack(t *testing.T) {
+// After the lock comes back, a code whose change was refused keeps its former state, and that one
+// opens.
+func TestReturnedLock_RefusedChange(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string]string{"PINs are shown": "august", "PINs are hidden": "smartthings"} {
 		for when, before := range map[string]bool{"before": true, "after": false} {
-			if !before && profile != "august" { // it is not known to be as it was
+			if !before && profile != "august" { // its state is unknown
 				continue
 			}
 			t.Run(name+", refused "+when, func(t *testing.T) {
@@ -56,19 +57,19 @@ func TestCodeWhoseChangeWasRefusedCountsAsItIsOnALockThatIsBack(t *testing.T) {
 					b.refuse(c)
 				}
 				if got := b.code(c.ID); got.Status != access.StatusSet || !got.OnDevice || len(got.Errors) != 1 {
-					t.Errorf("back it is %s with %v, on the device: %v", got.Status, got.Errors, got.OnDevice)
+					t.Errorf("back: status %s, errors %v, on the device: %v", got.Status, got.Errors, got.OnDevice)
 				}
 				clock.pass(time.Minute)
 				b.read(found("k9", "9999"))
 				if w := b.work(c); w.Action != access.Put || !w.New {
-					t.Errorf("deleted at the lock, there is %q to do", w.Action)
+					t.Errorf("deleted at the lock: planned action %q", w.Action)
 				}
 			})
 		}
 	}
 }
 
-func TestCodeWhoseChangeWasRefusedAndWhichIsNotOnALockThatIsBackIsPutThere(t *testing.T) {
+func TestReturnedLock_RefusedChangeMissingCodeIsPut(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "k1")
@@ -77,11 +78,11 @@ func TestCodeWhoseChangeWasRefusedAndWhichIsNotOnALockThatIsBackIsPutThere(t *te
 	b.away()
 	b.read(found("k9", "9999"))
 	if w := b.work(c); w.Action != access.Put || !w.New {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-func TestCodeThatMayBeDisabledStaysSoOnALockThatIsBack(t *testing.T) {
+func TestReturnedLock_AllowedDisabledCode(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "k1")
@@ -94,12 +95,12 @@ func TestCodeThatMayBeDisabledStaysSoOnALockThatIsBack(t *testing.T) {
 	b.read(off)
 	if w, got := b.work(c), b.code(c.ID); w.Action != access.Nothing || got.Status != access.StatusSet ||
 		len(got.Warnings) != 1 {
-		t.Errorf("there is %q to do, and it is %s with %v", w.Action, got.Status, got.Warnings)
+		t.Errorf("planned action %q, status %s, warnings %v", w.Action, got.Status, got.Warnings)
 	}
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	b.away()
 	b.read(off)
 	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" {
-		t.Errorf("changed, there is %q to do", w.Action)
+		t.Errorf("changed: planned action %q", w.Action)
 	}
 }

@@ -16,8 +16,8 @@ func countOf(all []string, one string) (n int) {
 	return n
 }
 
-// A change that was refused leaves a code as it was, and as that it opens from its start.
-func TestCodeWhoseChangeWasRefusedCountsAsItIs(t *testing.T) {
+// A refused change leaves the code in its former state, in which it opens from its start.
+func TestRefusedChange_FormerStateCounts(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	from := clock.now().Add(50 * time.Hour)
@@ -32,48 +32,50 @@ func TestCodeWhoseChangeWasRefusedCountsAsItIs(t *testing.T) {
 		b.begin(w)
 		b.end(w, refused)
 		if got := b.code(c.ID); got.Status != want || len(got.Errors) != 1 {
-			t.Errorf("refused it is %s with %v, want %s", got.Status, got.Errors, want)
+			t.Errorf("refused: status %s, errors %v, want %s", got.Status, got.Errors, want)
 		}
 	}
 	if w := b.look(); w.Due == nil || !w.Due.Equal(from) {
-		t.Errorf("it is due at %v, want %v", w.Due, from)
+		t.Errorf("due at %v, want %v", w.Due, from)
 	}
 	clock.to(from)
 	for range 2 {
 		b.look()
 	}
 	if got := b.code(ahead.ID); got.Status != access.StatusSet {
-		t.Errorf("from its start it is %s", got.Status)
+		t.Errorf("after its start: status %s", got.Status)
 	}
 	if n := countOf(b.events(ahead.ID), "access_code.set_on_device"); n != 1 {
-		t.Errorf("that it opens was told %d times", n)
+		t.Errorf("%d set events", n)
 	}
 }
 
-// What was asked for since the lock was read last is not given up because somebody had taken the code off before.
-func TestChangeOfACodeThatWasDeletedAtTheLockIsMade(t *testing.T) {
+// A change requested after the last read continues, even if the code was deleted at the lock
+// before.
+func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	allowed := true
 	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "4711"})
-	others := found("k9", "9999") // an empty list is doubted
+	others := found("k9", "9999") // an empty list has a grace period
 	b.read(others)
 	w := b.work(c)
 	if w.Action != access.Put || w.PIN != "4711" || !w.New {
-		t.Fatalf("there is %q to do", w.Action)
+		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
-	b.read(others) // and once more, with nothing asked for: it stays off
+	b.read(others) // a read without a new request: the code stays deleted
 	if w := b.work(c); w.Action != access.Nothing {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-// A code whose time was moved ahead is taken off its lock by us, whatever is asked for meanwhile and however that ends.
-func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
+// A code moved to a later time is removed by the server, whatever is requested meanwhile and
+// however that ends.
+func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 	t.Parallel()
 	for name, removal := range map[string]func(b byHand, w access.CodeWork){
 		"answered": func(b byHand, w access.CodeWork) {
@@ -102,7 +104,7 @@ func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
 				)
 				w = b.work(c)
 				if w.Action != access.Delete {
-					t.Fatalf("there is %q to do", w.Action)
+					t.Fatalf("planned action %q", w.Action)
 				}
 				still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w)
 				if err != nil || !still {
@@ -113,21 +115,21 @@ func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
 				b.read(found("k9", "9999"))
 				clock.pass(time.Minute)
 				if w := b.work(c); w.Action != access.Put || !w.New {
-					t.Errorf("there is %q to do", w.Action)
+					t.Errorf("planned action %q", w.Action)
 				}
 				if got := b.code(c.ID); len(got.Errors)+len(got.Warnings) > 0 {
-					t.Errorf("it shows %v and %v", got.Errors, got.Warnings)
+					t.Errorf("errors %v, warnings %v", got.Errors, got.Warnings)
 				}
 				if n := countOf(b.events(c.ID), "access_code.deleted_external_to_seam"); n > 0 {
-					t.Error("it was told as deleted by somebody else")
+					t.Error("the code was announced as deleted externally")
 				}
 			})
 		}
 	}
 }
 
-// A change that was refused does not keep a code off that somebody has deleted at the lock since.
-func TestCodeWhoseChangeWasRefusedIsPutBack(t *testing.T) {
+// After a refused change, a code that was deleted at the lock is put back.
+func TestRefusedChange_DeletedCodeIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
@@ -137,12 +139,12 @@ func TestCodeWhoseChangeWasRefusedIsPutBack(t *testing.T) {
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}})
 	b.read(found("k9", "9999"))
 	if w := b.work(c); w.Action != access.Put || !w.New {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 }
 
-// A lock that takes its time to let a code go does it for us, however late.
-func TestRemovalOfOursThatIsConfirmedLateIsOurs(t *testing.T) {
+// A slow lock removes a code on our behalf, however late.
+func TestRemovalOfOurs_ConfirmedLate(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "smartthings")
 	c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
@@ -160,15 +162,15 @@ func TestRemovalOfOursThatIsConfirmedLateIsOurs(t *testing.T) {
 	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
 	b.read(found("k9", "9999"))
 	if w := b.work(c); w.Action != access.Put || !w.New {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
 	}
 	if countOf(b.events(c.ID), "access_code.deleted_external_to_seam") > 0 {
-		t.Error("it was told as deleted by somebody else")
+		t.Error("the code was announced as deleted externally")
 	}
 }
 
-// A lock that keeps time frames lets nobody in once that of before is over, however long the one is that it has refused.
-func TestCodeWhoseExtensionWasRefusedIsNotSetAfterItsEnd(t *testing.T) {
+// A lock with time frames stops opening at the old end if it refused an extension.
+func TestRefusedExtension_NotSetAfterOldEnd(t *testing.T) {
 	t.Parallel()
 	for profile, want := range map[string]access.Status{"august": access.StatusUnset, "smartthings": access.StatusSet} {
 		for when, late := range map[string]bool{"before its end": false, "after its end": true} {
@@ -189,10 +191,10 @@ func TestCodeWhoseExtensionWasRefusedIsNotSetAfterItsEnd(t *testing.T) {
 				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "too long"}})
 				if !late {
 					if got := b.code(c.ID); got.Status != access.StatusSet {
-						t.Errorf("before its end it is %s", got.Status)
+						t.Errorf("before its end: status %s", got.Status)
 					}
 					if w := b.look(); want == access.StatusUnset && (w.Due == nil || !w.Due.Equal(end)) {
-						t.Errorf("it is due at %v, want %v", w.Due, end)
+						t.Errorf("due at %v, want %v", w.Due, end)
 					}
 					clock.to(end)
 				}
@@ -200,18 +202,18 @@ func TestCodeWhoseExtensionWasRefusedIsNotSetAfterItsEnd(t *testing.T) {
 					b.look()
 				}
 				if got := b.code(c.ID); got.Status != want || len(got.Errors) != 1 {
-					t.Errorf("after its end it is %s with %v", got.Status, got.Errors)
+					t.Errorf("after its end: status %s, errors %v", got.Status, got.Errors)
 				}
 				if n := countOf(b.events(c.ID), "access_code.set_on_device"); n != 1 {
-					t.Errorf("that it opens was told %d times", n)
+					t.Errorf("%d set events", n)
 				}
 			})
 		}
 	}
 }
 
-// What is between what a code was and what it is to be is what it is when the last of that is refused.
-func TestCodeIsWhatItsDeviceHasConfirmedLast(t *testing.T) {
+// If the last of several changes is refused, the state that the device confirmed last counts.
+func TestRefusedChange_LastConfirmedStateCounts(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	from := clock.now().Add(50 * time.Hour)
@@ -229,17 +231,17 @@ func TestCodeIsWhatItsDeviceHasConfirmedLast(t *testing.T) {
 	b.look()
 	told := b.tales("access_code.set_on_device", "access_code.code_changed")
 	if len(told) != 2 || told[0].Type != "access_code.code_changed" {
-		t.Fatalf("told is %v", b.events(c.ID))
+		t.Fatalf("events %v", b.events(c.ID))
 	}
 	change, opens := b.fields(told[0]), b.fields(told[1])
 	if change["from"].(map[string]any)["code"] != "2580" || change["to"].(map[string]any)["code"] != "2581" ||
 		opens["code"] != "2581" {
-		t.Error("told is another PIN than the device has")
+		t.Error("the event has another PIN than the device")
 	}
 }
 
-// A code on its way off is not on its way there, whatever else leaves the lock.
-func TestCodeOnItsWayOffIsNotSetting(t *testing.T) {
+// A code being removed is not being set, whatever else leaves the lock.
+func TestRemovingCode_IsNotSetting(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.read(found("k9", "9999"), found("k8", "8888"))
@@ -255,12 +257,12 @@ func TestCodeOnItsWayOffIsNotSetting(t *testing.T) {
 	b.look()
 	b.read(found("k8", "8888"), found("k1", "2580"))
 	if got := b.code(c.ID); got.Status != access.StatusRemoving {
-		t.Errorf("it is %s", got.Status)
+		t.Errorf("status %s", got.Status)
 	}
 }
 
-// A code that nobody manages any more opens when its device says so.
-func TestCodeThatIsGivenUpBeforeItsStartIsSet(t *testing.T) {
+// A code that became unmanaged opens when its device says so.
+func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	from := clock.now().Add(50 * time.Hour)
@@ -270,14 +272,14 @@ func TestCodeThatIsGivenUpBeforeItsStartIsSet(t *testing.T) {
 	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 	b.update(access.CodeChange{ID: c.ID.String(), Managed: new(false)})
 	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
-		t.Errorf("it is %s", got.Status)
+		t.Errorf("status %s", got.Status)
 	}
-	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set status = 'unset' where access_code_id = $1", c.ID) // as it was left before
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set status = 'unset' where access_code_id = $1", c.ID) // the state of an older server
 	b.must(err)
 	f := found("k1", "2580")
 	f.StartsAt, f.EndsAt = &from, new(from.Add(time.Hour))
 	b.read(f)
 	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
-		t.Errorf("read again it is %s", got.Status)
+		t.Errorf("read again: status %s", got.Status)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// exchange makes codes, on the lock, and then has each take over the PIN of the next while the lock is away. It returns
-// them and the attempts that bring the last change of each.
+// exchange creates codes on the lock and then swaps their PINs in a cycle while the lock is
+// offline. It returns the codes and the attempts of their last changes.
 func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.Attempt) {
 	b.Helper()
 	for _, pin := range pins {
@@ -25,15 +25,15 @@ func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.A
 		return a
 	}
 	last := len(codes) - 1
-	update(codes[last], "64646") // makes way: no two codes may be wanted with one PIN
+	update(codes[last], "64646") // frees the PIN, because two codes must not want the same one
 	for i := last - 1; i >= 0; i-- {
 		attempts = append(attempts, update(codes[i], pins[i+1]))
 	}
 	return codes, append(attempts, update(codes[last], pins[0]))
 }
 
-// Each code wants what another still has: one of them leaves for a moment.
-func TestPINsAreExchangedBetweenCodes(t *testing.T) {
+// Each code wants the PIN of another. One of them leaves temporarily.
+func TestSwappedPINs(t *testing.T) {
 	t.Parallel()
 	for profile, pins := range map[string][]string{"august": {"25801", "25802"}, "smartthings": {"25801", "25802"}, "ttlock": {"25611", "25622", "25633"}} {
 		t.Run(profile, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestPINsAreExchangedBetweenCodes(t *testing.T) {
 	}
 }
 
-// The server dies before and after the code that steps aside was taken off the lock.
-func TestExchangeOfPINsGoesOnAfterACrash(t *testing.T) {
+// The server dies before and after the code that steps aside was removed from the lock.
+func TestSwappedPINs_Crash(t *testing.T) {
 	t.Parallel()
 	clock := &testClock{at: time.Now()}
 	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
@@ -84,38 +84,38 @@ func TestExchangeOfPINsGoesOnAfterACrash(t *testing.T) {
 		}
 		b.read(list...)
 	}
-	for range 2 { // the second time it has begun before
+	for range 2 { // the second time, the deletion has started
 		w := b.work(codes[aside])
 		if w.Action != access.Delete || !w.Aside || b.work(codes[stays]).Action != access.Nothing {
-			t.Fatalf("there is %q to do about the one, %q about the other", w.Action, b.work(codes[stays]).Action)
+			t.Fatalf("planned actions %q and %q", w.Action, b.work(codes[stays]).Action)
 		}
 		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
-			t.Fatal("it is not to leave any more", err)
+			t.Fatal("the deletion is not wanted", err)
 		}
 		read()
 	}
-	clock.pass(time.Hour) // the list does not lag behind
-	delete(on, aside)     // and nobody has written that down
+	clock.pass(time.Hour) // past the read lag
+	delete(on, aside)     // not recorded yet
 	read()
 	if w := b.work(codes[aside]); w.Action != access.Nothing {
-		t.Fatalf("there is %q to do about the one although its PIN is taken", w.Action)
+		t.Fatalf("planned action %q although the PIN is taken", w.Action)
 	}
 	w := b.work(codes[stays])
 	if w.Action != access.Put || w.Ref != stays {
-		t.Fatalf("there is %q to do about the other", w.Action)
+		t.Fatalf("planned action %q for the other code", w.Action)
 	}
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: stays, Confirmed: true})
 	w = b.work(codes[aside])
 	if w.Action != access.Put || !w.New {
-		t.Fatalf("there is %q to do about the one", w.Action)
+		t.Fatalf("planned action %q for the first code", w.Action)
 	}
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "k3", Confirmed: true})
 	for ref, want := range map[string]string{"k1": "4711", "k2": "2580"} {
 		got := b.code(codes[ref].ID)
 		if got.Status != access.StatusSet || *got.PIN != want || len(got.Errors)+len(got.Mutations) > 0 {
-			t.Errorf("%s is %s with %v", ref, got.Status, got.Errors)
+			t.Errorf("%s: status %s, errors %v", ref, got.Status, got.Errors)
 		}
 		if events := b.events(codes[ref].ID); slices.Contains(events, "access_code.deleted_external_to_seam") {
 			t.Errorf("%s: events %v", ref, events)
@@ -123,8 +123,8 @@ func TestExchangeOfPINsGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// What was put off is taken up again once the other code has its PIN back.
-func TestExchangeOfPINsThatIsTakenBackLeavesTheCodesAlone(t *testing.T) {
+// A postponed code continues once the other code has its PIN back.
+func TestSwappedPINs_Reverted(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	one, two := b.on("2580", "k1"), b.on("4711", "k2")
@@ -133,16 +133,16 @@ func TestExchangeOfPINsThatIsTakenBackLeavesTheCodesAlone(t *testing.T) {
 	b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
 	b.update(access.CodeChange{ID: two.ID.String(), PIN: "9090"})
 	if w := b.work(two); w.Action != access.Put {
-		t.Errorf("there is %q to do about the one that gives way", w.Action)
+		t.Errorf("planned action %q for the code that steps aside", w.Action)
 	}
 	if w := b.work(one); w.Action != access.Nothing {
-		t.Errorf("there is %q to do about the one that waits", w.Action)
+		t.Errorf("planned action %q for the waiting code", w.Action)
 	}
 }
 
-// Somebody has exchanged the PINs of codes at the keypad, or they were exchanged before a backup of the database was restored. Each is
-// put right with what another has.
-func TestPINsThatWereExchangedAtTheLockArePutRight(t *testing.T) {
+// The PINs of codes were swapped at the keypad, or before a backup was restored. Each is repaired
+// with the PIN of another.
+func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 	t.Parallel()
 	clock := &testClock{at: time.Now()}
 	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
@@ -194,10 +194,10 @@ func TestPINsThatWereExchangedAtTheLockArePutRight(t *testing.T) {
 	}
 	for _, c := range codes {
 		if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
-			t.Errorf("one is %s with %v", got.Status, got.Errors)
+			t.Errorf("status %s, errors %v", got.Status, got.Errors)
 		}
 	}
 	if len(on) != 3 || writes > 8 {
-		t.Errorf("after %d writes there are %d codes on the lock", writes, len(on))
+		t.Errorf("%d writes, %d codes on the lock", writes, len(on))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// between creates a code that is to open from one time to another.
+// between creates a code with a time frame.
 func (b byHand) between(pin string, from, to time.Time) access.Code {
 	b.Helper()
 	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
@@ -32,8 +32,8 @@ func timeBound(t *testing.T, profile string) (byHand, *testClock) {
 	return hand(t, options{profile: profile, access: access.Options{Now: clock.now}}), clock
 }
 
-// A lock that keeps time frames has its codes three days ahead; another one, an hour.
-func TestTimeBoundCodeIsProgrammedAheadOfItsStart(t *testing.T) {
+// A lock with time frames receives its codes three days early; others, an hour early.
+func TestTimeBoundCode_IsProgrammedBeforeStart(t *testing.T) {
 	t.Parallel()
 	for profile, ahead := range map[string]time.Duration{"august": 72 * time.Hour, "smartthings": time.Hour} {
 		t.Run(profile, func(t *testing.T) {
@@ -47,17 +47,17 @@ func TestTimeBoundCodeIsProgrammedAheadOfItsStart(t *testing.T) {
 			clock.to(from.Add(-ahead))
 			w := b.work(c)
 			if native := profile == "august"; w.Action != access.Put || (w.StartsAt != nil) != native {
-				t.Fatalf("there is %q to do, from %v", w.Action, w.StartsAt)
+				t.Fatalf("planned action %q, from %v", w.Action, w.StartsAt)
 			}
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 			if got := b.code(c.ID); got.Status != access.StatusUnset {
-				t.Errorf("before its time it is %s", got.Status)
+				t.Errorf("before its start: status %s", got.Status)
 			}
 			clock.to(from)
 			b.look()
 			if got := b.code(c.ID); got.Status != access.StatusSet {
-				t.Errorf("in its time it is %s", got.Status)
+				t.Errorf("after its start: status %s", got.Status)
 			}
 			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") ||
 				!slices.Contains(got, "access_code.set_on_device") {
@@ -67,9 +67,9 @@ func TestTimeBoundCodeIsProgrammedAheadOfItsStart(t *testing.T) {
 	}
 }
 
-// The lock was offline when the time was over: the code is the first thing that is done about it afterwards, and until
-// then it is told that it may still open.
-func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
+// The lock was offline at the end of the code. Removing the code is the first operation afterwards.
+// Until then, a warning says that it may still open.
+func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "smartthings")
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
@@ -79,7 +79,7 @@ func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
 	later, _ := b.create("4711")
 	clock.pass(time.Hour)
 	if w := b.work(c); w.Action != access.Delete {
-		t.Fatalf("there is %q to do", w.Action)
+		t.Fatalf("planned action %q", w.Action)
 	}
 	for range 10 {
 		if _, _, err := b.access.RecordUnreachable(t.Context(), holder{}, b.id(), true, true); err != nil {
@@ -90,7 +90,7 @@ func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
 	}
 	got := b.code(c.ID)
 	if got.Status != access.StatusRemoving || len(got.Errors)+len(got.Warnings) == 0 {
-		t.Errorf("it is %s with %v and %v", got.Status, got.Errors, got.Warnings)
+		t.Errorf("status %s, errors %v, warnings %v", got.Status, got.Errors, got.Warnings)
 	}
 	late := slices.Index(b.events(c.ID), "access_code.delay_in_removing_from_device")
 	if late < 0 || slices.Contains(b.events(c.ID)[late+1:], "access_code.delay_in_removing_from_device") {
@@ -98,20 +98,20 @@ func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
 	}
 	b.read(found("k1", ""))
 	if w := b.work(c); w.Action != access.Delete {
-		t.Errorf("there is %q to do once it is back", w.Action)
+		t.Errorf("back online: planned action %q", w.Action)
 	}
 	if w := b.work(later); w.Action != access.Put || !w.New {
-		t.Errorf("there is %q to do about the other", w.Action)
+		t.Errorf("planned action %q for the other code", w.Action)
 	}
 	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
 	b.read()
 	if slices.ContainsFunc(b.managed(), func(m access.Code) bool { return m.ID == c.ID }) {
-		t.Error("it is still there")
+		t.Error("the code still exists")
 	}
 }
 
-// What is over leaves the lock before anything else is written there, whatever has waited.
-func TestCodeThatIsOverIsTheFirstThingThatIsDoneOnALockThatIsBack(t *testing.T) {
+// An expired code leaves the lock before any other write.
+func TestTimeBoundCode_ExpiredIsRemovedFirst(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var mu sync.Mutex
@@ -149,7 +149,7 @@ func TestCodeThatIsOverIsTheFirstThingThatIsDoneOnALockThatIsBack(t *testing.T) 
 	mu.Unlock()
 	c.ahead.Store(int64(2 * time.Hour))
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
-	b.until("all is done", func() bool { return !b.onLock("2580") && b.onLock("4711") && b.onLock("4712") })
+	b.until("all codes are in place", func() bool { return !b.onLock("2580") && b.onLock("4711") && b.onLock("4712") })
 	mu.Lock()
 	defer mu.Unlock()
 	if i := slices.Index(writes, http.MethodDelete); i != 0 {
@@ -157,8 +157,8 @@ func TestCodeThatIsOverIsTheFirstThingThatIsDoneOnALockThatIsBack(t *testing.T) 
 	}
 }
 
-// Its removal is confirmed or it is not gone.
-func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
+// The removal needs a confirmation.
+func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
@@ -170,7 +170,7 @@ func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
 	for range 6 {
 		w := b.work(c)
 		if w.Action != access.Delete {
-			t.Fatalf("there is %q to do", w.Action)
+			t.Fatalf("planned action %q", w.Action)
 		}
 		b.must(
 			b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false,
@@ -180,16 +180,16 @@ func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
 		clock.pass(time.Hour)
 	}
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_expire" {
-		t.Errorf("after %d tries it says %v", tries, got.Errors)
+		t.Errorf("after %d tries: errors %v", tries, got.Errors)
 	}
 	if got := b.told("access_code.failed_to_expire", "access_code.failed_to_remove_from_device"); !slices.Equal(got,
 		[]string{"access_code.failed_to_expire"}) {
-		t.Errorf("told %v", got)
+		t.Errorf("events %v", got)
 	}
 }
 
-// What cannot be done about a code that is on its lock is a failure to change it, not to set it.
-func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
+// A failure concerning a code on the lock is a failure to change it, not to set it.
+func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		failure access.Failure
@@ -212,11 +212,11 @@ func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
 				clock.pass(time.Hour)
 			}
 			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
-				t.Errorf("it says %v", got.Errors)
+				t.Errorf("errors %v", got.Errors)
 			}
 			if got := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device"); !slices.Equal(
 				got, []string{"access_code.failed_to_update"}) {
-				t.Errorf("told %v", got)
+				t.Errorf("events %v", got)
 			}
 			if c.failure.Class != access.FailedForNow {
 				return
@@ -225,14 +225,15 @@ func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 			if got := b.code(code.ID); len(got.Errors) > 0 {
-				t.Errorf("once it is changed it says %v", got.Errors)
+				t.Errorf("after the change: errors %v", got.Errors)
 			}
 		})
 	}
 }
 
-// A code for a stay to come is no work before its time: its attempt ends at once, and nobody looks at the lock until then.
-func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
+// A scheduled code causes no work before its time. Its attempt ends immediately, and the lock is
+// not read until then.
+func TestTimeBoundCode_ScheduledCausesNoReads(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "smartthings")
 	rest := func() {
@@ -247,7 +248,7 @@ func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
 				Scan(&hours),
 		)
 		if hours < want.Hours()-0.1 || hours > want.Hours()+0.1 {
-			t.Errorf("%s: the lock is looked at in %.1f h, want %s", what, hours, want)
+			t.Errorf("%s: next look in %.1f h, want %s", what, hours, want)
 		}
 	}
 	stay := func(pin string, in time.Duration) access.Code {
@@ -258,18 +259,18 @@ func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
 	c := stay("2580", 100*time.Hour)
 	due("for the first code", 99*time.Hour)
 	if c.Status != access.StatusUnset {
-		t.Errorf("it is %s", c.Status)
+		t.Errorf("status %s", c.Status)
 	}
 	attempts, _, err := b.access.ListAttempts(t.Context(), b.p, nil, b.device, access.Page{Limit: 10})
 	b.must(err)
 	if len(attempts) != 1 || attempts[0].Status != access.Succeeded {
-		t.Errorf("attempts %+v, want one that has ended", attempts)
+		t.Errorf("attempts %+v, want one finished", attempts)
 	}
 	stay("1470", 50*time.Hour)
 	due("for one before it", 49*time.Hour)
 	stay("3690", 200*time.Hour)
 	due("with one after it", 49*time.Hour)
-	w := b.look() // which knows nothing of the next one
+	w := b.look() // unaware of the next code
 	stay("9513", 20*time.Hour)
 	b.must(b.access.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
 	due("once the look has ended", 0)
@@ -277,12 +278,12 @@ func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
 	due("looked at again", 19*time.Hour)
 	clock.pass(19 * time.Hour)
 	if w := b.look(); len(w.Codes) != 1 || w.Codes[0].PIN != "9513" {
-		t.Errorf("in the hour before there are %d codes to be put", len(w.Codes))
+		t.Errorf("in the hour before its start: %d puts planned", len(w.Codes))
 	}
 }
 
-// A code whose change is refused time and again, so that it rests for long, is taken off the lock when its time is over.
-func TestEndOfACodeIsNotMissedWhileAChangeOfItRests(t *testing.T) {
+// A code whose change was refused repeatedly and is paused still leaves the lock at its end.
+func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"smartthings", "august"} {
 		t.Run(profile, func(t *testing.T) {
@@ -295,21 +296,21 @@ func TestEndOfACodeIsNotMissedWhileAChangeOfItRests(t *testing.T) {
 			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
 			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 			clock.to(ends.Add(-time.Minute))
-			for range 12 { // each pause is longer than the one before
+			for range 12 { // each pause is longer than the last
 				_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where is_managed")
 				b.must(err)
 				if w = b.work(c); w.Action != access.Put {
-					t.Fatalf("there is %q to do", w.Action)
+					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
 				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "busy"}})
 			}
 			if look := b.look(); look.Due == nil || look.Due.After(ends) {
-				t.Errorf("it ends at %s, and the device is looked at again at %v", ends, look.Due)
+				t.Errorf("end at %s, next look at %v", ends, look.Due)
 			}
 			clock.to(ends)
 			if w = b.work(c); w.Action != access.Delete {
-				t.Errorf("when its time is over there is %q to do", w.Action)
+				t.Errorf("after its end: planned action %q", w.Action)
 			}
 		})
 	}

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Whoever looks for why a code is not on its lock finds in the log what the vendor has said, without what may be a PIN.
-func TestLogSaysWhyADeviceCannotBeReached(t *testing.T) {
+// The log shows the vendor's reason why a code is not on its lock, without anything that may be a
+// PIN.
+func TestLog_ReasonForUnreachableDevice(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	log, err := os.Create(path)

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// unkeepable are references that no database takes, or that no index does.
+// unkeepable lists references that the database or an index cannot store.
 var unkeepable = map[string]string{
 	"empty":      "",
 	"with a NUL": "k\x001",
@@ -17,9 +17,9 @@ var unkeepable = map[string]string{
 	"of 5 kB":    strings.Repeat("k", 5000),
 }
 
-// A code that cannot be kept by its reference can be neither changed nor removed: it is nothing to us, and holds up none
-// of the others.
-func TestCodesWhoseReferencesCannotBeKeptHoldNothingUp(t *testing.T) {
+// A code with an unstorable reference can be neither changed nor removed. It is ignored and delays
+// no other code.
+func TestUnstorableReference_CodeIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	read := []access.Found{found("k1", "2580")}
@@ -28,15 +28,15 @@ func TestCodesWhoseReferencesCannotBeKeptHoldNothingUp(t *testing.T) {
 	}
 	b.read(read...)
 	if us := b.unmanaged(); len(us) != 1 || *us[0].PIN != "2580" {
-		t.Errorf("there are %d", len(us))
+		t.Errorf("%d codes", len(us))
 	}
 }
 
-// A vendor that takes a code and names it in such a way is not believed: nobody could take it back.
-func TestWriteThatIsAnsweredWithAReferenceThatCannotBeKeptHasFailed(t *testing.T) {
+// A write that returns such a reference has failed, because the code could not be removed.
+func TestUnstorableReference_WriteFails(t *testing.T) {
 	t.Parallel()
 	for name, ref := range unkeepable {
-		if ref == "" { // it does not say
+		if ref == "" { // none returned
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -47,16 +47,16 @@ func TestWriteThatIsAnsweredWithAReferenceThatCannotBeKeptHasFailed(t *testing.T
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: ref, Confirmed: true})
 			if a = b.attempt(a); a.Status != access.Failed || !strings.Contains(a.Message, "reference") {
-				t.Errorf("it is %s: %s", a.Status, a.Message)
+				t.Errorf("attempt %s: %s", a.Status, a.Message)
 			}
 			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 {
-				t.Errorf("the code is %s with %v", got.Status, got.Errors)
+				t.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 		})
 	}
 }
 
-func TestMessageThatPostgresCannotStoreHoldsNothingUp(t *testing.T) {
+func TestUnstorableMessage_DelaysNothing(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c, a := b.create("2580")
@@ -64,12 +64,12 @@ func TestMessageThatPostgresCannotStoreHoldsNothingUp(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no\x00such PIN"}})
 	if a = b.attempt(a); a.Message != "nosuch PIN" {
-		t.Errorf("it is %s: %q", a.Status, a.Message)
+		t.Errorf("attempt %s: %q", a.Status, a.Message)
 	}
 }
 
-// What somebody did at the lock is told whatever its identifier is, once; and when it was is a time that can be written.
-func TestOperationsWhoseIdentifiersCannotBeKeptAreTold(t *testing.T) {
+// A lock operation with such an identifier is announced once, with a storable time.
+func TestUnstorableIdentifier_OperationIsAnnounced(t *testing.T) {
 	t.Parallel()
 	for name, ref := range unkeepable {
 		t.Run(name, func(t *testing.T) {
@@ -85,18 +85,18 @@ func TestOperationsWhoseIdentifiersCannotBeKeptAreTold(t *testing.T) {
 				})
 				b.must(err)
 				if !known {
-					t.Error("the lock is not known")
+					t.Error("the lock is unknown")
 				}
 			}
 			if told := b.tales("lock.unlocked"); len(told) != 1 || told[0].OccurredAt.Year() < 1 {
-				t.Errorf("told %d times: %v", len(told), told)
+				t.Errorf("%d events: %v", len(told), told)
 			}
 		})
 	}
 }
 
-// A device that no vendor can have has not left: that is over at once.
-func TestDeviceThatThereCannotBeHasNotLeft(t *testing.T) {
+// The removal of an impossible device ends immediately.
+func TestUnstorableReference_DeviceRemoval(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -104,5 +104,5 @@ func TestDeviceThatThereCannotBeHasNotLeft(t *testing.T) {
 	before := b.woken()
 	events <- adapter.Event{Kind: adapter.DeviceRemoved, Device: "\x00"}
 	events <- adapter.Event{Kind: adapter.DeviceListed}
-	b.until("what comes next is taken in", func() bool { return b.woken() > before })
+	b.until("the next event is handled", func() bool { return b.woken() > before })
 }

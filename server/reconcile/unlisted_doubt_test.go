@@ -11,13 +11,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// creation says whether a request is to make a code.
+// creation reports whether a request creates a code.
 func creation(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes")
 }
 
-// A vendor that says that its lock is offline has not put the code there: it is not looked for, nor waited for.
-func TestCodeThatALockWasOfflineForIsNotThereWhereNobodyCanLook(t *testing.T) {
+// If a vendor reports its lock as offline, the code was not written. The server neither looks nor
+// waits for it.
+func TestNoCodeList_OfflineWriteDidNotArrive(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b *bed, c access.Code){
 		"its time is far ahead": func(b *bed, c access.Code) {
@@ -48,20 +49,20 @@ func TestCodeThatALockWasOfflineForIsNotThereWhereNobodyCanLook(t *testing.T) {
 				return says(r, http.StatusConflict, `{"error_code":"DEVICE_OFFLINE","message":"it is away"}`), nil
 			})
 			c, _ := b.create("2580")
-			b.until("it is refused", refused.Load)
+			b.until("the write is refused", refused.Load)
 			leave(b, c)
 			away.Store(false)
 			_, a := b.create("2591")
-			b.must(b.access.Hint(t.Context(), b.account, b.lock)) // it is back
+			b.must(b.access.Hint(t.Context(), b.account, b.lock)) // the lock is back
 			b.succeeded(a)
 			if b.onLock("2580") {
-				t.Error("the other is there")
+				t.Error("the other code exists")
 			}
 		})
 	}
 }
 
-// loses has a cloud make a code, and its answer be lost.
+// loses makes a cloud create a code and lose its response.
 func (s *shut) loses(made *atomic.Int32, once bool) {
 	s.meets(func(r *http.Request) (*http.Response, error) {
 		if !creation(r) || once && made.Load() > 0 {
@@ -77,30 +78,30 @@ func (s *shut) loses(made *atomic.Int32, once bool) {
 	})
 }
 
-// A vendor that answers a repeated creation with the code as it was made first has told where that is: where it cannot be changed it is
-// taken off, and made as it is to be.
-func TestCreationThatIsAnsweredWithAnotherPINIsMadeAnewWhereNobodyCanLook(t *testing.T) {
+// A vendor answers a repeated create with the first code and thereby reveals its reference. If the
+// code cannot be changed in place, it is recreated.
+func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
 	t.Parallel()
 	b, s := startShut(t, options{profile: "august"})
 	s.unchanging.Store(true)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("codes are put anew", func() bool {
+	b.until("codes are recreated", func() bool {
 		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 		return err == nil && d.Capabilities.PutAnew
 	})
 	var made atomic.Int32
 	s.loses(&made, true)
 	c, _ := b.create("2580")
-	b.until("it is made, and that is not told", func() bool { return made.Load() > 0 })
+	b.until("the code exists but the response is lost", func() bool { return made.Load() > 0 })
 	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.must(err)
 	b.succeeded(a)
-	b.until("it is there as it is to be", func() bool { return b.onLock("2591") })
-	b.until("it is not as it was", func() bool { return !b.onLock("2580") })
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
+	b.until("the old code is not on the lock", func() bool { return !b.onLock("2580") })
 }
 
-// A vendor that knows a creation again says where the code is that it was to make: what is to leave is taken off, and not taken for gone.
-func TestCreationInDoubtThatIsToLeaveIsFoundWhereNobodyCanLook(t *testing.T) {
+// A vendor with idempotent creates reveals where the uncertain code is, so that it can be removed.
+func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b *bed, c access.Code) access.Attempt{
 		"its time is far ahead": func(b *bed, c access.Code) access.Attempt {
@@ -122,19 +123,20 @@ func TestCreationInDoubtThatIsToLeaveIsFoundWhereNobodyCanLook(t *testing.T) {
 			var made atomic.Int32
 			s.loses(&made, false)
 			c, _ := b.create("2580")
-			b.until("it is there, and that is not told", func() bool { return made.Load() > 0 && b.onLock("2580") })
+			b.until("the code exists but the response is lost", func() bool { return made.Load() > 0 && b.onLock("2580") })
 			a := leave(b, c)
 			s.meets(func(*http.Request) (*http.Response, error) { return nil, nil })
 			b.succeeded(a)
-			b.until("it is not there any more", func() bool { return !b.onLock("2580") })
+			b.until("the code has left the lock", func() bool { return !b.onLock("2580") })
 			_, a = b.create("2591")
 			b.succeeded(a)
 		})
 	}
 }
 
-// One that does not know it again, or goes on failing, is asked for some minutes, and keeps other codes waiting no longer.
-func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) {
+// A vendor without idempotent creates, or one that keeps failing, is asked for some minutes. Other
+// codes wait no longer than that.
+func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, class := range map[string]access.FailureClass{"refused": access.FailedDuplicate, "failing": access.FailedForNow} {
 		for how, leave := range map[string]func(b byHand, c access.Code, clock *testClock){
@@ -150,7 +152,7 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 				_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities - 'list_codes'`)
 				b.must(err)
 				c, _ := b.create("2580")
-				b.begin(b.work(c)) // and no answer comes
+				b.begin(b.work(c)) // the answer is lost
 				leave(b, c, clock)
 				other, _ := b.create("2591")
 				began, asked := clock.now(), 0
@@ -163,7 +165,7 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 							asked++
 							if still, err := b.access.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
 								!still {
-								t.Fatal("it is not to leave any more", err)
+								t.Fatal("the deletion is not wanted", err)
 							}
 							b.must(
 								b.access.RecordFound(t.Context(), holder{}, b.id(), one,
@@ -172,7 +174,7 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 						}
 					}
 					if asked == 0 {
-						t.Fatal("it is not asked for")
+						t.Fatal("the code is not searched")
 					}
 					if waits = waits || b.mayBeThere(c); waits {
 						clock.pass(5 * time.Second)
@@ -180,21 +182,21 @@ func TestCreationInDoubtThatIsNotFoundIsGivenUpWhereNobodyCanLook(t *testing.T) 
 					if clock.now().
 						Sub(began) >
 						map[string]time.Duration{"refused": 3 * time.Minute, "failing": 20 * time.Minute}[name] {
-						t.Fatalf("after %d questions it is still waited for: %v", asked, w.Codes)
+						t.Fatalf("after %d tries the server still waits: %v", asked, w.Codes)
 					}
 				}
 				if want := map[string]int{"refused": 1, "failing": 8}[name]; asked != want {
-					t.Errorf("it is asked for %d times", asked)
+					t.Errorf("%d tries", asked)
 				}
 				if w := b.work(other); w.Action != access.Put {
-					t.Errorf("there is %q to do about the other", w.Action)
+					t.Errorf("planned action %q for the other code", w.Action)
 				}
 			})
 		}
 	}
 }
 
-// mayBeThere says whether a code is still to leave, or in doubt.
+// mayBeThere reports whether a code is being removed or is uncertain.
 func (b byHand) mayBeThere(c access.Code) (is bool) {
 	b.Helper()
 	err := b.db.Pool.QueryRow(b.Context(), "select count(*) > 0 from access_codes where access_code_id = $1 and (write_gen > 0 or vendor_ref is not null)", c.ID).

@@ -11,11 +11,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// shut is the way to a cloud that, from some time on, does not list the codes of its locks, and whose answers to writes are the locks' own.
+// shut is the connection to a cloud that stops listing codes at some time and confirms writes on
+// behalf of the locks.
 type shut struct {
 	unlisted   atomic.Bool
-	unchanging atomic.Bool                                                   // nor are codes changed in place
-	meet       atomic.Pointer[func(r *http.Request) (*http.Response, error)] // comes before the cloud; nil, or nothing of it: nothing
+	unchanging atomic.Bool                                                   // no in-place changes
+	meet       atomic.Pointer[func(r *http.Request) (*http.Response, error)] // runs before the cloud; nil: none
 }
 
 func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -46,10 +47,10 @@ func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// meets has f come before the cloud from now on.
+// meets makes f run before the cloud from now on.
 func (s *shut) meets(f func(r *http.Request) (*http.Response, error)) { s.meet.Store(&f) }
 
-// says is an answer of a cloud.
+// says is a response of the cloud.
 func says(r *http.Request, status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode:    status,
@@ -63,7 +64,7 @@ func says(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// startShut is a bed at such a cloud, from when on nobody can look.
+// startShut starts a bed at such a cloud, from the time on when codes are not listed.
 func startShut(t *testing.T, o options) (*bed, *shut) {
 	t.Helper()
 	s := &shut{}
@@ -71,37 +72,38 @@ func startShut(t *testing.T, o options) (*bed, *shut) {
 	b := start(t, o)
 	s.unlisted.Store(true)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("nobody can look", func() bool {
+	b.until("codes are not listed", func() bool {
 		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 		return err == nil && !d.Capabilities.ListCodes
 	})
 	return b, s
 }
 
-// Its vendor's word is all that tells that a code is not on its lock any more.
-func TestCodeThatItsVendorHasNoMoreIsMadeAnewWhereNobodyCanLook(t *testing.T) {
+// Only the vendor's response shows that a code has left its lock.
+func TestNoCodeList_UnknownCodeIsRecreated(t *testing.T) {
 	t.Parallel()
 	b, _ := startShut(t, options{profile: "august"})
 	c, a := b.create("2580")
 	b.succeeded(a)
-	b.until("it is on the lock", func() bool { return b.onLock("2580") })
+	b.until("the code is on the lock", func() bool { return b.onLock("2580") })
 	for _, on := range b.memory() {
 		if on.Code == "2580" {
 			b.control(http.MethodDelete, "keypad/codes/"+on.ID, nil)
 		}
 	}
-	b.until("it is not any more", func() bool { return !b.onLock("2580") })
+	b.until("the code has left the lock", func() bool { return !b.onLock("2580") })
 	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.must(err)
 	b.succeeded(a)
-	b.until("it is on the lock as it is to be", func() bool { return b.onLock("2591") })
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
 	if got := b.events(c.ID); countOf(got, "access_code.deleted_external_to_seam") != 1 {
-		t.Errorf("told is %v", got)
+		t.Errorf("events %v", got)
 	}
 }
 
-// A lock that has left its account may come back with its codes: that the vendor does not know them meanwhile says nothing.
-func TestCodeOfALockThatHasLeftIsKnownWhenItIsBack(t *testing.T) {
+// A lock that left its account may come back with its codes. That the vendor does not know them
+// meanwhile means nothing.
+func TestNoCodeList_CodeOfReturnedLockIsKnown(t *testing.T) {
 	t.Parallel()
 	b, s := startShut(t, options{profile: "august"})
 	c, a := b.create("2580")
@@ -125,17 +127,17 @@ func TestCodeOfALockThatHasLeftIsKnownWhenItIsBack(t *testing.T) {
 	if _, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
 		t.Fatal(err)
 	}
-	b.until("it has left", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	b.until("the device has left", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
 	back.Store(true)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("it is on the lock as it is to be", func() bool { return b.onLock("2591") })
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
 	if b.onLock("2580") || made.Load() {
-		t.Error("it is made anew, or is there beside what it was")
+		t.Error("the code was recreated or duplicated")
 	}
 }
 
-// Of what has failed in a lock's life only what has failed in a row counts: the pauses grow with it.
-func TestHiccupsOfALongTimeDoNotAddUpWhereNobodyCanLook(t *testing.T) {
+// Only consecutive failures of a lock count, because the backoff grows with them.
+func TestNoCodeList_OldFailuresDoNotCount(t *testing.T) {
 	t.Parallel()
 	b, s := startShut(t, options{profile: "august"})
 	var failing atomic.Bool
@@ -149,9 +151,9 @@ func TestHiccupsOfALongTimeDoNotAddUpWhereNobodyCanLook(t *testing.T) {
 	for _, pin := range []string{"2580", "2591"} {
 		failing.Store(true)
 		_, a := b.create(pin)
-		b.until("it fails", func() bool { return failures() > 0 })
+		b.until("the device fails", func() bool { return failures() > 0 })
 		failing.Store(false)
 		b.succeeded(a)
-		b.until("that is over", func() bool { return failures() == 0 })
+		b.until("the failures are reset", func() bool { return failures() == 0 })
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// A list that does not show a code, for a moment or for good, is no word that it has left: what may still open is taken away.
-func TestCodeThatIsToLeaveAndIsNotShownIsTakenAway(t *testing.T) {
+// A list without a code is no evidence that it has left. A code that may still open is deleted
+// explicitly.
+func TestUnlistedCode_IsDeletedExplicitly(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b byHand, c access.Code, clock *testClock){
 		"deleted": func(b byHand, c access.Code, _ *testClock) { b.deleteCode(c) },
 		"its end": func(_ byHand, _ access.Code, clock *testClock) { clock.pass(2 * time.Hour) },
-		"moved far on": func(b byHand, c access.Code, clock *testClock) {
+		"postponed": func(b byHand, c access.Code, clock *testClock) {
 			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339), EndsAt: clock.now().Add(101 * time.Hour).Format(time.RFC3339)})
 		},
 	} {
@@ -30,26 +31,26 @@ func TestCodeThatIsToLeaveAndIsNotShownIsTakenAway(t *testing.T) {
 				leave(b, c, clock)
 				b.read(shown...)
 				if len(b.managed()) != 1 {
-					t.Fatal("it counts as gone, and nobody has taken it away")
+					t.Fatal("the code counts as gone without a deletion")
 				}
 				w = b.work(c)
 				if w.Action != access.Delete || w.Ref != "k1" {
-					t.Fatalf("there is %q of %q to do", w.Action, w.Ref)
+					t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 				}
 				b.taken(w)
 				b.read(shown...)
 				if got := b.work(c); got.Action != access.Nothing {
-					t.Errorf("after that there is %q of %q to do", got.Action, got.Ref)
+					t.Errorf("afterwards: planned action %q of %q", got.Action, got.Ref)
 				}
-				if left, stays := len(b.managed()) == 1, name == "moved far on"; left != stays {
-					t.Errorf("it is still there: %v", left)
+				if left, stays := len(b.managed()) == 1, name == "postponed"; left != stays {
+					t.Errorf("the code still exists: %v", left)
 				}
 			})
 		}
 	}
 }
 
-func TestUnmanagedCodeThatIsToLeaveAndIsNotShownIsTakenAway(t *testing.T) {
+func TestUnlistedCode_UnmanagedIsDeletedExplicitly(t *testing.T) {
 	t.Parallel()
 	for what, shown := range map[string][]access.Found{"nothing": nil, "a part": {found("k9", "9999")}} {
 		t.Run(what, func(t *testing.T) {
@@ -62,26 +63,27 @@ func TestUnmanagedCodeThatIsToLeaveAndIsNotShownIsTakenAway(t *testing.T) {
 			b.read(shown...)
 			w := b.work(u)
 			if w.Action != access.Delete || w.Ref != "k1" || b.attempt(a).Status != access.Pending {
-				t.Fatalf("there is %q of %q to do, the attempt %s", w.Action, w.Ref, b.attempt(a).Status)
+				t.Fatalf("planned action %q of %q, attempt %s", w.Action, w.Ref, b.attempt(a).Status)
 			}
 			b.taken(w)
 			b.read(shown...)
 			if got := b.attempt(a).Status; got != access.Succeeded || len(b.unmanaged()) != len(shown) {
-				t.Errorf("the attempt is %s, beside %d codes", got, len(b.unmanaged()))
+				t.Errorf("attempt %s, %d codes", got, len(b.unmanaged()))
 			}
 		})
 	}
 }
 
-// A vendor that cannot delete what is not there has no code be on its way off for ever. One that was sent a moment ago may still come.
-func TestCodeThatIsNotShownAndCannotBeTakenAwayIsGone(t *testing.T) {
+// If a vendor cannot delete a missing code, the deletion still ends. A recently sent code may yet
+// arrive.
+func TestUnlistedCode_UndeletableIsGone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		put    func(b byHand) access.Code
 		unborn bool
 	}{
 		"confirmed": {func(b byHand) access.Code { return b.on("2580", "k1") }, false},
-		"not since its lock is back": {func(b byHand) access.Code {
+		"not sent since its lock came back": {func(b byHand) access.Code {
 			c := b.on("2580", "k1")
 			b.away()
 			return c
@@ -112,27 +114,28 @@ func TestCodeThatIsNotShownAndCannotBeTakenAwayIsGone(t *testing.T) {
 					)
 				}
 				if clock.pass(10 * time.Second); n > 60 {
-					t.Fatal("it is still there")
+					t.Fatal("the code still exists")
 				}
 			}
 			if c.unborn && clock.now().Sub(began) < time.Minute {
-				t.Errorf("after %s it counts as gone", clock.now().Sub(began))
+				t.Errorf("gone after %s", clock.now().Sub(began))
 			}
 		})
 	}
 }
 
-// taken has a code be taken off, as the engine does it.
+// taken runs the deletion of a code like the engine.
 func (b byHand) taken(w access.CodeWork) {
 	b.Helper()
 	if still, err := b.access.RecordDeleteStarted(b.Context(), holder{}, b.id(), w); err != nil || !still {
-		b.Fatal("it is not to leave any more", err)
+		b.Fatal("the deletion is not wanted", err)
 	}
 	b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
 }
 
-// A place that was free just now is no place of a code whose removal has failed, and ours is not taken away for it.
-func TestPlaceOfACodeThatHasLeftIsAnothers(t *testing.T) {
+// A slot that was free is not the slot of a code whose removal failed, and our code is not deleted
+// because of it.
+func TestFreedSlot_BelongsToNextCode(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "5")
@@ -146,9 +149,9 @@ func TestPlaceOfACodeThatHasLeftIsAnothers(t *testing.T) {
 	next, _ := b.create("4711")
 	w := b.work(next)
 	b.begin(w)
-	b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "5")) // and no answer comes
+	b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "5")) // the answer is lost
 	b.read(found("9", "9999"), found("5", "4711"))
 	if got := b.managed(); len(got) != 1 || got[0].ID != next.ID || got[0].Status != access.StatusSet {
-		t.Errorf("there are %d codes of ours", len(got))
+		t.Errorf("%d managed codes", len(got))
 	}
 }

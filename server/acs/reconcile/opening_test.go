@@ -16,7 +16,7 @@ import (
 )
 
 // An account that takes long to open holds up neither another one nor what is done for all, and is opened once for all who ask.
-func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
+func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{"it is opened": nil, "it fails": errors.New("no")} {
 		t.Run(name, func(t *testing.T) {
