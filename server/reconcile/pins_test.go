@@ -8,6 +8,144 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
+// A change succeeded, but its answer was lost. The retry is refused because the code itself has the
+// PIN.
+func TestDuplicatePIN_OfCodeItself(t *testing.T) {
+	t.Parallel()
+	itself := &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
+	frame := access.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}
+	for name, c := range map[string]struct {
+		more  string
+		shown func() access.Found // nil: the device has no code list
+		code  string              // remaining error; empty: none
+		ch    access.CodeChange
+		then  access.CodeChange // change before the answer
+	}{
+		"PINs are hidden": {`{}`, func() access.Found { return found("k1", "") }, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
+		"listed with the PIN": {`{}`, func() access.Found {
+			f := found("k1", "")
+			f.Failure = itself
+			return f
+		}, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
+		"no code list":                         {`{"list_codes": false}`, nil, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
+		"no code list, another change refused": {`{"list_codes": false}`, nil, "duplicate_code_on_device", access.CodeChange{PIN: "2591"}, frame},
+		"no code list, PIN unchanged":          {`{"list_codes": false}`, nil, "duplicate_code_on_device", frame, access.CodeChange{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, "august")
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = (capabilities - 'pin_visible') || $1::jsonb`, c.more)
+			b.must(err)
+			code := b.on("2580", "k1")
+			clock.pass(time.Minute)
+			c.ch.ID = code.ID.String()
+			a := b.update(c.ch)
+			b.begin(b.work(code)) // the answer is lost
+			if c.then.EndsAt != "" {
+				c.then.ID = code.ID.String()
+				a = b.update(c.then)
+			}
+			for n := 0; b.attempt(a).Status == access.Pending; n++ {
+				if c.shown != nil {
+					b.read(c.shown())
+				}
+				if w := b.work(code); w.Action == access.Put {
+					b.begin(w)
+					b.end(w, access.PutOutcome{Failure: itself})
+				}
+				if clock.pass(30 * time.Second); n > 10 {
+					t.Fatalf("endless retries: %v", b.code(code.ID).Errors)
+				}
+			}
+			got := b.code(code.ID)
+			switch {
+			case c.code == "" && (b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet || len(got.Errors) > 0):
+				t.Errorf("status %s, errors %v, attempt %s", got.Status, got.Errors, b.attempt(a).Status)
+			case c.code != "" && (len(got.Errors) != 1 || got.Errors[0].Code != c.code || got.Errors[0].Other != [16]byte{}):
+				t.Errorf("status %s, errors %v", got.Status, got.Errors)
+			}
+		})
+	}
+}
+
+// invented creates a code whose vendor chose the given PIN.
+func (b byHand) invented(pin, ref string) access.Code {
+	b.Helper()
+	c, _ := b.create("")
+	b.invents(c, pin, ref)
+	return c
+}
+
+func (b byHand) invents(c access.Code, pin, ref string) {
+	b.Helper()
+	w := b.work(c)
+	if w.Action != access.Put {
+		b.Fatalf("planned action %q", w.Action)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: ref, PIN: pin})
+	b.read(found(ref, pin))
+}
+
+func (b byHand) shows(when string, c access.Code, pin string, status access.Status) {
+	b.Helper()
+	got := b.code(c.ID)
+	if told := got.PIN; told == nil && pin != "" || told != nil && *told != pin || got.Status != status {
+		b.Errorf("%s: status %s, PIN known: %v", when, got.Status, told != nil)
+	}
+}
+
+// A vendor that chooses PINs chooses another one if a code is recreated. That PIN opens.
+func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
+	t.Parallel()
+	lag := access.Options{ListLag: time.Nanosecond}
+	t.Run("deleted at the lock", func(t *testing.T) {
+		t.Parallel()
+		b := hand(t, options{profile: "salto_ks", access: lag})
+		c := b.invented("111111", "r1")
+		b.shows("at first", c, "111111", access.StatusSet)
+		b.read(found("r9", "999999"))
+		b.shows("gone", c, "", access.StatusSetting)
+		b.invents(c, "222222", "r2")
+		b.shows("put back", c, "222222", access.StatusSet)
+	})
+	t.Run("lost on its way", func(t *testing.T) {
+		t.Parallel()
+		b := hand(t, options{profile: "salto_ks", access: lag})
+		c, _ := b.create("")
+		w := b.work(c)
+		b.begin(w)
+		b.end(w, access.PutOutcome{Ref: "r1", PIN: "111111"})
+		b.read(
+			access.Found{
+				Ref:     "r1",
+				PIN:     "111111",
+				Failure: &access.Failure{Class: access.FailedForNow, Message: "lost"},
+			},
+		)
+		_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null")
+		b.must(err)
+		b.invents(c, "222222", "r2")
+		b.shows("put again", c, "222222", access.StatusSet)
+	})
+	t.Run("changed at the lock", func(t *testing.T) {
+		t.Parallel()
+		b := hand(t, options{profile: "salto_ks", access: lag})
+		c := b.invented("111111", "r1")
+		for range 2 {
+			b.read(found("r1", "333333"))
+			b.shows("changed", c, "333333", access.StatusSet)
+			if w := b.work(c); w.Action != access.Nothing {
+				t.Errorf("planned action %q, but no put restores the former PIN", w.Action)
+			}
+		}
+		if n := countOf(b.events(c.ID), "access_code.modified_external_to_seam"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
 // exchange creates codes on the lock and then swaps their PINs in a cycle while the lock is
 // offline. It returns the codes and the attempts of their last changes.
 func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.Attempt) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -347,4 +348,178 @@ func (b *bed) events(code uuid.UUID) []string {
 		types = append(types, e.Type)
 	}
 	return types
+}
+
+// byHand is a bed without an engine. The test decides what a read of the device returns, what
+// becomes of writes, and in which order.
+type byHand struct{ *bed }
+
+// holder is an undisputed lease.
+type holder struct{}
+
+func (holder) Check(context.Context, store.Tx) error { return nil }
+
+func hand(t *testing.T, o options) byHand {
+	t.Helper()
+	b := prepare(t, o)
+	h := byHand{b}
+	cloud := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token})
+	t.Cleanup(func() { b.must(cloud.Close()) })
+	devices, err := cloud.Devices(t.Context())
+	b.must(err)
+	b.must(
+		b.access.RecordDevices(t.Context(), holder{}, b.account,
+			[]access.FoundDevice{reconcile.Describe(devices[0], true)}),
+	)
+	known, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+	b.must(err)
+	b.device = known[0].ID.String()
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
+	b.must(err)
+	h.read() // the confirmed empty list
+	return h
+}
+
+func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }
+
+func (b byHand) look() access.DeviceWork {
+	b.Helper()
+	w, err := b.access.LookAtDevice(b.Context(), holder{}, b.id())
+	b.must(err)
+	return w
+}
+
+func (b byHand) work(c access.Code) access.CodeWork {
+	b.Helper()
+	for _, w := range b.look().Codes {
+		if w.ID == c.ID {
+			return w
+		}
+	}
+	return access.CodeWork{}
+}
+
+// read records what a read of the device has found.
+func (b byHand) read(found ...access.Found) {
+	b.Helper()
+	b.must(b.access.RecordRead(b.Context(), holder{}, b.id(), b.look().Seq, found))
+}
+
+func (b byHand) begin(w access.CodeWork) {
+	b.Helper()
+	still, err := b.access.RecordPutStarted(b.Context(), holder{}, b.id(), w)
+	b.must(err)
+	if !still {
+		b.Fatal("the write is not wanted")
+	}
+}
+
+func (b byHand) end(w access.CodeWork, o access.PutOutcome) {
+	b.Helper()
+	b.must(b.access.RecordPut(b.Context(), holder{}, b.id(), w, o))
+}
+
+// on puts a new code on the device under the reference.
+func (b byHand) on(pin, ref string) access.Code {
+	b.Helper()
+	c, _ := b.create(pin)
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: ref, Confirmed: true})
+	return c
+}
+
+func (b byHand) update(ch access.CodeChange) access.Attempt {
+	b.Helper()
+	ch.EvenIfOffline = true
+	a, err := b.access.UpdateCode(b.Context(), b.p, ch)
+	b.must(err)
+	return a
+}
+
+func (b byHand) deleteCode(c access.Code) access.Attempt {
+	b.Helper()
+	a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+	b.must(err)
+	return a
+}
+
+func (b byHand) managed() []access.Code {
+	b.Helper()
+	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true},
+		access.Page{Limit: 100})
+	b.must(err)
+	return cs
+}
+
+func found(ref, pin string) access.Found { return access.Found{Ref: ref, PIN: pin, Confirmed: true} }
+
+// idle lists databases that no test uses. A test takes one and empties it at its end. A new
+// database per test would cost most of the tests' processor time for its creation, connections, and
+// statement plans.
+var idle struct {
+	sync.Mutex
+	databases []*store.DB
+}
+
+// untilExit is a testing.TB whose cleanups do not run. The end of the process ends the cluster with
+// its databases.
+type untilExit struct{ testing.TB }
+
+func (untilExit) Cleanup(func()) {}
+
+// database returns an empty database for t alone. A test that changes the schema uses ownDatabase.
+func database(t *testing.T) (db *store.DB) {
+	t.Helper()
+	idle.Lock()
+	if n := len(idle.databases); n > 0 {
+		db, idle.databases = idle.databases[n-1], idle.databases[:n-1]
+	}
+	idle.Unlock()
+	if db == nil {
+		db = open(t, untilExit{t})
+	}
+	t.Cleanup(func() {
+		if err := empty(db); err != nil {
+			t.Errorf("empty the test's database: %v", err)
+			return
+		}
+		idle.Lock()
+		defer idle.Unlock()
+		idle.databases = append(idle.databases, db)
+	})
+	return db
+}
+
+// ownDatabase returns a database that is dropped when t ends.
+func ownDatabase(t *testing.T) *store.DB {
+	t.Helper()
+	db := open(t, t)
+	t.Cleanup(db.Close)
+	return db
+}
+
+func open(t *testing.T, owner testing.TB) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), storetest.New(owner), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// deleteAll deletes all rows except those of the migrations. It disables triggers, including those
+// of foreign keys.
+const deleteAll = `do $$ declare t text; begin
+	set local session_replication_role = replica;
+	for t in select relname from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace
+		and relname not in ('goose_db_version', 'river_migration')
+	loop execute format('delete from %I', t); end loop;
+end $$`
+
+func empty(db *store.DB) error {
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
+	defer cancel()
+	_, err := db.Pool.Exec(ctx, deleteAll)
+	return err
 }

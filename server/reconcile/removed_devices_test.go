@@ -1,14 +1,22 @@
 package reconcile_test
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
 	"reflect"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // A vendor may reuse references. A device under a reused reference is a new device, and a repeated
@@ -152,7 +160,7 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 			b.must(b.access.DisconnectAccount(b.Context(), b.account))
 		},
 	} {
-		forGood := name != "for a while"
+		forGood := name != "temporarily"
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "smartthings"})
@@ -261,5 +269,163 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 	b.create("1470")
 	if got := b.code(c.ID); len(got.Errors) != 0 {
 		t.Errorf("code errors %v", got.Errors)
+	}
+}
+
+// An unmanaged device leaves its account like any other, and a look at its account alone does not
+// remove it.
+func TestUnmanagedDevice_LeavesAccount(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
+	id := uuid.MustParse(b.device)
+	b.must(b.access.Resync(t.Context(), b.account))
+	b.until("the account was listed", func() bool {
+		d, err := b.db.GetDeviceByID(t.Context(), id)
+		b.must(err)
+		return !d.ReadNeeded
+	})
+	if _, err := b.access.GetUnmanagedDevice(t.Context(), b.p, b.device, ""); err != nil {
+		t.Fatalf("the device exists but was announced as removed: %v", err)
+	}
+	b.control(http.MethodPost, "remove", map[string]any{})
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("the removal is announced", func() bool { return len(b.told("device.removed")) == 1 })
+}
+
+// A code of a removed device ends at its time, like any other code. If the device may come back
+// with the code, the code is removed then.
+func TestRemovedDevice_CodeEnds(t *testing.T) {
+	t.Parallel()
+	var c clock
+	var away atomic.Bool
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now, ListLag: time.Nanosecond},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				switch {
+				case !away.Load() || !strings.HasPrefix(r.URL.Path, "/locks"):
+					return false
+				case r.URL.Path == "/locks":
+					_, _ = io.WriteString(w, `{"locks":[]}`)
+				default:
+					w.WriteHeader(http.StatusNotFound)
+					_, _ = io.WriteString(w, `{"error":{"code":"NOT_FOUND","message":"There is no such lock."}}`)
+				}
+				return true
+			},
+		},
+	)
+	soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	on, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		PIN:      "2580",
+		EndsAt:   soon,
+		StartsAt: time.Now().UTC().Format(time.RFC3339),
+	})
+	b.must(err)
+	b.succeeded(a)
+	later, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID: b.device,
+		PIN:      "2581",
+		StartsAt: time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339),
+		EndsAt:   time.Now().Add(100 * time.Minute).UTC().Format(time.RFC3339),
+	})
+	b.must(err)
+	b.succeeded(a)
+	away.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("the removal of the device is announced", func() bool { return len(b.told("device.removed")) == 1 })
+	b.until("the status of the code is unknown", func() bool { return b.code(on.ID).Status == access.StatusUnknown })
+	c.ahead.Store(int64(2 * time.Hour))
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null") // the skipped time has passed
+	b.must(err)
+	b.until("the code that is not on the device is gone", func() bool { return !b.exists(later.ID) })
+	b.until("the other code is being removed", func() bool { return b.code(on.ID).Status == access.StatusRemoving })
+	away.Store(false)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("the code is gone from the lock, too", func() bool { return !b.exists(on.ID) && !b.onLock("2580") })
+}
+
+func (b *bed) exists(code uuid.UUID) bool {
+	b.Helper()
+	_, err := b.access.GetCode(b.Context(), b.p, true, code.String(), "", "")
+	var e *access.Error
+	if err != nil && (!errors.As(err, &e) || e.Kind != access.NotFound) {
+		b.Fatal(err)
+	}
+	return err == nil
+}
+
+// holding is a lease that is always held.
+type holding struct{}
+
+func (holding) Check(context.Context, store.Tx) error { return nil }
+
+// The list of an account that was erased meanwhile is ignored without an error.
+func TestErasedAccount_ListIsIgnored(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	if err := b.access.RecordDevices(t.Context(), holding{}, uuid.New(), []access.FoundDevice{{Ref: "1", Name: "Front door"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The removal event of a device of such an account is no error either.
+func TestErasedAccount_DeviceRemoval(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	if err := b.access.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// looks reports the result of each look at a device.
+type looks struct {
+	worker.Lane
+	ended chan error
+}
+
+func (l looks) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
+	again, err := l.Lane.Drain(ctx, lease, id)
+	select {
+	case l.ended <- err:
+	default:
+	}
+	return again, err
+}
+
+// If an account is disconnected during a look at its device, the look is repeated.
+func TestDisconnectedAccount_DuringLook(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	b.create("730158")
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
+	b.must(err)
+	ended := make(chan error, 1)
+	b.watch = func(l worker.Lane) worker.Lane {
+		if l.Name() == access.DeviceLane {
+			return looks{l, ended}
+		}
+		return l
+	}
+	b.startEngine()
+	if err := <-ended; err != nil {
+		t.Errorf("the look at the device: %v", err)
+	}
+}
+
+// A simulation on such a device fails with NotFound.
+func TestDisconnectedAccount_Simulation(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
+	b.must(err)
+	var e *access.Error
+	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != access.NotFound {
+		t.Errorf("simulation: %v", err)
 	}
 }

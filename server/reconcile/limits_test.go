@@ -1,13 +1,17 @@
 package reconcile_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
 // halted is a clock that only moves when the test forwards it.
@@ -186,5 +190,107 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	b.until("a failing account is listed anyway", func() bool { return lists.Load() > before })
 	if c.forward(owing + time.Hour); b.access.Owing(b.account) > 0 {
 		t.Error("the account still owes")
+	}
+}
+
+// crowding makes responses for a path wait too long for memory once it is on.
+type crowding struct {
+	path  string
+	on    atomic.Bool
+	times atomic.Int64
+}
+
+func (c *crowding) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.on.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, c.path) {
+		c.times.Add(1)
+		return adaptertest.Crowded().Transport.RoundTrip(r)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A read that failed for lack of memory is retried soon and does not count as a vendor failure.
+func TestMemoryShortage_ReadIsRetried(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ path, wake, state string }{
+		"codes": {"/access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true",
+			"select failures > 0 or not online, due_at is not null and due_at between now() and now() + interval '5 s' and read_needed from devices"},
+		"locks": {"/locks", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1",
+			"select error_code is not null, due_at is not null and due_at between now() and now() + interval '5 s' from connected_accounts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &crowding{path: test.path}
+			b := start(t, options{profile: "august", http: &http.Client{Transport: c}})
+			b.until("no work is due", func() (rests bool) {
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
+					and not exists (select from connected_accounts where due_at <= now())`).
+						Scan(&rests),
+				)
+				return rests
+			})
+			c.on.Store(true)
+			_, err := b.db.Pool.Exec(t.Context(), test.wake)
+			b.must(err)
+			var silent bool
+			b.until("the work is postponed", func() (put bool) {
+				b.must(b.db.Pool.QueryRow(t.Context(), test.state).Scan(&silent, &put))
+				return put && c.times.Load() > 0
+			})
+			if silent {
+				t.Error("the shortage counts as a vendor failure")
+			}
+		})
+	}
+}
+
+// A large response keeps its memory until it is recorded, so other large responses wait.
+func TestLargeResponses_WaitForEachOther(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ path, field, entry, written, wake string }{
+		"of codes": {"/access_codes", "access_codes", `{"access_code_id":"c%d","status":"set","code":"%06[1]d","name":"` + strings.Repeat("n", 500) + `"}`, "access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true"},
+		"of locks": {"/locks", "locks", `{"lock_id":"l%d","name":"` + strings.Repeat("n", 500) + `"}`, "devices", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1"},
+	} {
+		t.Run(name, func(t *testing.T) { // they would wait for each other
+			var large, served atomic.Bool
+			b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				if !large.Load() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, test.path) {
+					return false
+				}
+				fmt.Fprintf(w, `{%q:[`+test.entry, test.field, 0)
+				for n := range 2500 {
+					fmt.Fprintf(w, ","+test.entry, n+1)
+				}
+				served.Store(true)
+				io.WriteString(w, "]}")
+				return true
+			}})
+			b.until("no work is due", func() (rests bool) {
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
+					and not exists (select from connected_accounts where due_at <= now())`).
+						Scan(&rests),
+				)
+				return rests
+			})
+			tx, err := b.db.Pool.Begin(t.Context())
+			b.must(err)
+			defer tx.Rollback(context.WithoutCancel(t.Context()))
+			_, err = tx.Exec(t.Context(), "lock table "+test.written+" in share mode")
+			b.must(err)
+			large.Store(true)
+			_, err = b.db.Pool.Exec(t.Context(), test.wake)
+			b.must(err)
+			b.until("the response is about to be recorded", func() (waits bool) {
+				b.must(
+					b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").
+						Scan(&waits),
+				)
+				return waits && served.Load()
+			})
+			if !adaptertest.LargeAnswerWaits(t) {
+				t.Error("another response was read meanwhile")
+			}
+		})
 	}
 }
