@@ -13,8 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
-// Whatever a vendor says once in any place of an answer, it can be kept, deletes nobody, and the truth after it is as good as before.
-func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
+// An absurd value in any place of one vendor answer can be stored and deletes no user. The next
+// correct answer restores the state.
+func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	truth := fmt.Sprintf(`{"users":[{"user_id":"u1","external_id":%q,"full_name":"Jane Doe","group_ids":["g1"]},
@@ -45,7 +46,7 @@ func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
 		todo, read := record(twist)
 		for _, w := range todo {
 			if w.Delete {
-				t.Errorf("%s: %+v is to be deleted", twist, w)
+				t.Errorf("%s: planned deletion %+v", twist, w)
 			}
 		}
 		if !read {
@@ -57,11 +58,11 @@ func TestAbsurditiesOfAVendorLoseNothing(t *testing.T) {
 		var groups []string
 		if err := h.db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1 and deleting_at is null", h.jane.ID).Scan(&groups); err != nil ||
 			len(groups) != 1 {
-			t.Errorf("after %s she is to be in %v: %v", twist, groups, err)
+			t.Errorf("after %s: groups %v: %v", twist, groups, err)
 		}
 	}
 	if n < 50 {
-		t.Errorf("only %d absurdities were read", n)
+		t.Errorf("only %d absurd answers were read", n)
 	}
 }
 

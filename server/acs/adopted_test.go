@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// robin is somebody who was made at the system, without an identifier of ours, and was taken over and deleted since.
+// robin is a user created at the system without our identifier, who was adopted and then deleted.
 func (h *house) robin() acs.FoundUser {
 	h.Helper()
 	robin := acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}}
@@ -21,7 +21,7 @@ func (h *house) robin() acs.FoundUser {
 	return robin
 }
 
-// deletes checks that somebody is to be taken from the system, and nobody else.
+// deletes asserts that the only planned write deletes the user.
 func (h *house) deletes(ref, after string) {
 	h.Helper()
 	if todo := h.look(append(h.users, acs.FoundUser{Ref: ref, Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}})); len(
@@ -29,12 +29,12 @@ func (h *house) deletes(ref, after string) {
 	) != 1 ||
 		!todo[0].Delete ||
 		todo[0].Ref != ref {
-		h.Errorf("after %s there is to do: %+v", after, todo)
+		h.Errorf("after %s: planned %+v", after, todo)
 	}
 }
 
-// Whoever was taken over and deleted is known without an identifier of ours, too, when one list did not show it.
-func TestDeletionOfOneWhoWasTakenOverOutlivesAPartialList(t *testing.T) {
+// A deleted adopted user is recognized without our identifier, even after a list that omitted it.
+func TestAdoptedUser_DeletionSurvivesPartialList(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	robin := h.robin()
@@ -44,24 +44,24 @@ func TestDeletionOfOneWhoWasTakenOverOutlivesAPartialList(t *testing.T) {
 	h.now = h.now.Add(time.Minute)
 	robin.FullName = "Sam Okafor"
 	if todo := h.look(append(h.users, robin)); len(todo) != 0 {
-		t.Errorf("of another who has got his reference there is to do: %+v", todo)
+		t.Errorf("another user with the reference: planned %+v", todo)
 	}
 }
 
-// Whoever somebody has put there again later is somebody else's user.
-func TestOneWhoIsPutThereAgainLaterIsLeftAlone(t *testing.T) {
+// A user that was created again later is unmanaged.
+func TestAdoptedUser_RecreatedLaterIsUnmanaged(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	robin := h.robin()
 	h.look(h.users)
 	h.now = h.now.Add(2 * time.Hour)
 	if todo := h.look(append(h.users, robin)); len(todo) != 0 {
-		t.Errorf("there is to do: %+v", todo)
+		t.Errorf("planned %+v", todo)
 	}
 }
 
-// The same when the system was gone meanwhile, for however long.
-func TestDeletionOfOneWhoWasTakenOverOutlivesASystemThatIsGone(t *testing.T) {
+// The same if the system was removed meanwhile, for any time.
+func TestAdoptedUser_DeletionSurvivesRemovedSystem(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.robin()

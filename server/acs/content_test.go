@@ -10,9 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// A system that somebody else has filled is taken over as it is, and again as it has become. What has stayed as it was is
-// not written again.
-func TestContentOfALargeSystem(t *testing.T) {
+// The content of a large unmanaged system is stored unchanged and updated when it changes. Unchanged
+// rows are not written.
+func TestRecordContent_LargeSystem(t *testing.T) {
 	t.Parallel()
 	db, s, p, systems := twoSystems(t)
 	const many = 250
@@ -31,10 +31,10 @@ func TestContentOfALargeSystem(t *testing.T) {
 		if todo, later, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), users, groups, entrances); err != nil ||
 			len(todo) > 0 ||
 			later > 0 {
-			t.Fatalf("there is %v to do, in %s: %v", todo, later, err)
+			t.Fatalf("planned %v, next in %s: %v", todo, later, err)
 		}
 	}
-	// A row has another xmin with each time that it is written.
+	// The xmin of a row changes with each write.
 	written := func() (rows map[string]string) {
 		t.Helper()
 		rows = map[string]string{}
@@ -55,7 +55,7 @@ func TestContentOfALargeSystem(t *testing.T) {
 	record()
 	before := written()
 	if len(before) != 3*many {
-		t.Errorf("there are %d", len(before))
+		t.Errorf("%d users", len(before))
 	}
 	users[1].FullName, groups[2].Name, groups[3].Entrances, entrances[4].Name = "Another name", "Guests", nil, "Back door"
 	users, groups, entrances = users[:many-1], groups[:many-1], entrances[:many-1]
@@ -66,18 +66,18 @@ func TestContentOfALargeSystem(t *testing.T) {
 		is, there := after[ref]
 		gone := ref == fmt.Sprint("u", many-1) || ref == fmt.Sprint("g", many-1) || ref == fmt.Sprint("e", many-1)
 		if there == gone || there && (is != was) != changed[ref] {
-			t.Errorf("%s is there: %t, and was written again: %t", ref, there, is != was)
+			t.Errorf("%s: exists %t, written again %t", ref, there, is != was)
 		}
 	}
 	list, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{Unmanaged: true, Search: "Another name"},
 		access.Page{Limit: 10})
 	if err != nil || len(list) != 1 {
-		t.Errorf("of the changed one: %v %v", list, err)
+		t.Errorf("changed user: %v %v", list, err)
 	}
 }
 
-// A vendor that names its systems otherwise each time fills nothing.
-func TestSystemsOfAnAccountHaveABound(t *testing.T) {
+// A vendor that renames its systems at each listing creates a bounded number of systems.
+func TestSystems_AreBounded(t *testing.T) {
 	t.Parallel()
 	db, s, p, systems := systemsOf(t, access.Options{MostSystems: 3})
 	var account uuid.UUID
@@ -95,6 +95,6 @@ func TestSystemsOfAnAccountHaveABound(t *testing.T) {
 	}
 	kept, err := s.ListSystems(t.Context(), p, acs.SystemFilter{})
 	if err != nil || len(kept) != 3 {
-		t.Errorf("%d are kept: %v", len(kept), err)
+		t.Errorf("%d systems: %v", len(kept), err)
 	}
 }

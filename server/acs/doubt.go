@@ -110,7 +110,8 @@ func (s *Service) doubted(
 	emptied := len(users) == 0 &&
 		slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
 		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
-			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) && slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
+			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) &&
+				slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})
 	if !emptied && r.EmptiedAt == nil {
 		return 0, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// house is a system with a user of ours, in a group, as it is when all is done.
+// house is a reconciled system with a managed user in a group.
 type house struct {
 	*testing.T
 	db     *store.DB
@@ -51,7 +51,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// look takes in who is on the system, and returns what there is to do.
+// look records the content of the system and returns the planned writes.
 func (h *house) look(users []acs.FoundUser) []acs.Write {
 	h.Helper()
 	todo, _, err := h.s.RecordContent(h.Context(), alone{}, h.system, users, h.groups, nil)
@@ -61,21 +61,22 @@ func (h *house) look(users []acs.FoundUser) []acs.Write {
 	return todo
 }
 
-// settled checks that nothing is to be done for Jane, who is in her group.
+// settled asserts that no write is planned for Jane, who is in her group.
 func (h *house) settled(after string) {
 	h.Helper()
 	if todo := h.look(h.users); len(todo) != 0 {
-		h.Errorf("after %s there is to do: %+v", after, todo)
+		h.Errorf("after %s: planned %+v", after, todo)
 	}
 	var groups []string
 	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).Scan(&groups); err != nil ||
 		len(groups) != 1 {
-		h.Errorf("after %s she is to be in %v: %v", after, groups, err)
+		h.Errorf("after %s: groups %v: %v", after, groups, err)
 	}
 }
 
-// What cannot be kept is not there: all groups are gone at once, which is not believed.
-func TestNamesThatCannotBeKeptMakeNoListFull(t *testing.T) {
+// Groups with unstorable references do not count, so all groups disappear together, which starts a
+// grace period.
+func TestGracePeriod_UnstorableGroups(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for name, groups := range map[string][]acs.FoundGroup{"groups without a name": {{Name: "Everyone"}, {Name: "Staff"}}, "groups with another": {{Ref: "g\x001"}}} {
@@ -89,8 +90,8 @@ func TestNamesThatCannotBeKeptMakeNoListFull(t *testing.T) {
 	h.settled("users with a name that cannot be kept")
 }
 
-// A system that was empty for a moment, was away for an hour, and is empty for a moment again, is not empty.
-func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
+// A system that is briefly empty before and after an outage of an hour is not empty.
+func TestGracePeriod_RestartsAfterOutage(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	none := func() {
@@ -110,8 +111,8 @@ func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
 
 	account := h.account()
 	for name, between := range map[string]func() error{
-		"it was looked at": func() error { h.look(h.users); return nil },
-		"it was away":      func() error { return h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false) },
+		"a normal look": func() error { h.look(h.users); return nil },
+		"an outage":     func() error { return h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false) },
 	} {
 		if err := h.s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "b", Name: "B", Online: true}}); err != nil {
 			t.Fatal(err)
@@ -127,8 +128,9 @@ func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
 	}
 }
 
-// Nor is one that was empty for a moment before the server was stopped for hours, and is again when it goes on.
-func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
+// The same for a system that was briefly empty before the server stopped for hours, and again after
+// it.
+func TestGracePeriod_OldOneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	groups := h.groups
@@ -137,7 +139,7 @@ func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
 		h.now = h.now.Add(3 * time.Hour)
 		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, nil, nil, nil); err != nil ||
 			later != 15*time.Second {
-			t.Fatalf("it is doubted for %s: %v", later, err)
+			t.Fatalf("grace left %s: %v", later, err)
 		}
 	}
 	h.groups = groups
@@ -150,14 +152,15 @@ func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
 		}
 		h.now = h.now.Add(3 * time.Hour)
 		if _, again, err := h.s.RecordAbsent(t.Context(), alone{}, h.system); err != nil || again != 15*time.Second {
-			t.Fatalf("that the system is gone is doubted for %s: %v", again, err)
+			t.Fatalf("grace left for the absence %s: %v", again, err)
 		}
 	}
 	h.settled("a list without the system")
 }
 
-// What is believed in the end is not doubted anew with each look: a system may name groups for ever that it does not have.
-func TestWhatIsBelievedIsNotDoubtedWithEachLook(t *testing.T) {
+// Once the grace period has ended, it does not start again at each look. A system may permanently
+// name groups that it does not list.
+func TestGracePeriod_DoesNotRestartAtEachLook(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	users := append(h.users,
@@ -171,13 +174,13 @@ func TestWhatIsBelievedIsNotDoubtedWithEachLook(t *testing.T) {
 		h.now = h.now.Add(6 * time.Minute)
 		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, users[1:], nil, nil); err != nil ||
 			later != 0 {
-			t.Fatalf("it is doubted for %s: %v", later, err)
+			t.Fatalf("grace left %s: %v", later, err)
 		}
 	}
 }
 
-// That one group is gone is believed after a while, which is no reason to believe that all users are the next time.
-func TestWhatIsBelievedAtLastEndsItsDoubt(t *testing.T) {
+// The end of the grace period for one group does not shorten the next one for all users.
+func TestGracePeriod_EndsSeparately(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.groups = h.groups[1:]
@@ -190,18 +193,18 @@ func TestWhatIsBelievedAtLastEndsItsDoubt(t *testing.T) {
 		return later
 	}
 	if wait := look(h.users); wait != 15*time.Second {
-		t.Errorf("that her group is gone is doubted for %s", wait)
+		t.Errorf("grace left for the group: %s", wait)
 	}
 	h.now = h.now.Add(time.Minute)
 	if wait := look(h.users); wait != 0 {
-		t.Errorf("that her group is gone is still doubted for %s", wait)
+		t.Errorf("grace still left for the group: %s", wait)
 	}
 	if wait := look(nil); wait != 15*time.Second {
-		t.Errorf("that all users are gone is doubted for %s", wait)
+		t.Errorf("grace left for all users: %s", wait)
 	}
 }
 
-// account is that of the house.
+// account returns the account of the house.
 func (h *house) account() (id uuid.UUID) {
 	h.Helper()
 	if err := h.db.Pool.QueryRow(h.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&id); err != nil {
@@ -210,8 +213,9 @@ func (h *house) account() (id uuid.UUID) {
 	return id
 }
 
-// A person who was deleted while the system was gone passes when it is back, until somebody takes care.
-func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
+// A user that was deleted while its system was removed could pass once the system is back, so the
+// deletion must continue.
+func TestDeletion_SurvivesRemovedSystem(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	if err := h.s.DeleteUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}); err != nil {
@@ -231,23 +235,23 @@ func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
 	}
 	list(acs.FoundSystem{Ref: "a", Name: "A", Online: true})
 	if todo := h.look(h.users); len(todo) != 1 || !todo[0].Delete || todo[0].Ref != "u1" {
-		t.Errorf("of a user that is to be gone there is to do: %+v", todo)
+		t.Errorf("deleted user: planned %+v", todo)
 	}
 }
 
-// Vendors may write identifiers in capitals.
-func TestOurOwnUserIsKnownByItsKeyHoweverThatIsWritten(t *testing.T) {
+// Vendors may change the case of identifiers.
+func TestOwnUser_KeyInOtherCase(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	again := h.users[0]
 	again.Ref, again.Key = "u2", strings.ToUpper(again.Key)
 	if todo := h.look([]acs.FoundUser{again}); len(todo) != 0 {
-		t.Errorf("there is to do: %+v", todo)
+		t.Errorf("planned %+v", todo)
 	}
 }
 
-// Times are what they are wherever a server stands, and whatever zone a vendor has.
-func TestTimesOfUsersCanAlwaysBeWritten(t *testing.T) {
+// All times can be stored, in any time zone of server or vendor.
+func TestUserTimes_AreStorable(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	odd := time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("", 24*60*60))
@@ -260,7 +264,7 @@ func TestTimesOfUsersCanAlwaysBeWritten(t *testing.T) {
 	}
 	for _, w := range h.look(h.users) {
 		if w.Profile.EndsAt == nil || w.Profile.EndsAt.Location() != time.UTC {
-			t.Errorf("the end is %v", w.Profile.EndsAt)
+			t.Errorf("end %v", w.Profile.EndsAt)
 		}
 		if _, err := json.Marshal(w.Profile); err != nil {
 			t.Error(err)

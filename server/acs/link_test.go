@@ -8,9 +8,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// A person's user on a system is the one with the same address and number, then the one with the address, then the one with the number, unless
-// that one has another address: a number may be that of a household.
-func TestUserOfAPersonIsNobodyElses(t *testing.T) {
+// The user of a person is the one with the same address and number, then the one with the address,
+// then the one with the number. A user with the number but another address does not count, because
+// households share numbers.
+func TestJoinSystems_FindsUserOfPerson(t *testing.T) {
 	t.Parallel()
 	const address, number = "jane@example.com", "+15555550100"
 	of := func(ref, email, phone string) acs.FoundUser {
@@ -22,18 +23,18 @@ func TestUserOfAPersonIsNobodyElses(t *testing.T) {
 		who   acs.NewIdentity
 		want  string
 	}{
-		"somebody who shares the number":     {[]acs.FoundUser{other}, acs.NewIdentity{Email: address, Phone: number}, "Jane Doe"},
-		"one with the number":                {[]acs.FoundUser{other, byNumber}, acs.NewIdentity{Email: address, Phone: number}, "number"},
-		"one with the address":               {[]acs.FoundUser{other, byNumber, byAddress}, acs.NewIdentity{Email: address, Phone: number}, "address"},
-		"one with both":                      {[]acs.FoundUser{other, byNumber, byAddress, both}, acs.NewIdentity{Email: address, Phone: number}, "both"},
-		"of a person without an address":     {[]acs.FoundUser{other}, acs.NewIdentity{Phone: number}, "other"},
-		"of a person without a number":       {[]acs.FoundUser{byNumber, byAddress}, acs.NewIdentity{Email: address}, "address"},
-		"of a person with neither, nobody's": {[]acs.FoundUser{other, of("bare", "", "")}, acs.NewIdentity{}, "Jane Doe"},
+		"another person with the number": {[]acs.FoundUser{other}, acs.NewIdentity{Email: address, Phone: number}, "Jane Doe"},
+		"one with the number":            {[]acs.FoundUser{other, byNumber}, acs.NewIdentity{Email: address, Phone: number}, "number"},
+		"one with the address":           {[]acs.FoundUser{other, byNumber, byAddress}, acs.NewIdentity{Email: address, Phone: number}, "address"},
+		"one with both":                  {[]acs.FoundUser{other, byNumber, byAddress, both}, acs.NewIdentity{Email: address, Phone: number}, "both"},
+		"of a person without an address": {[]acs.FoundUser{other}, acs.NewIdentity{Phone: number}, "other"},
+		"of a person without a number":   {[]acs.FoundUser{byNumber, byAddress}, acs.NewIdentity{Email: address}, "address"},
+		"of a person with neither":       {[]acs.FoundUser{other, of("bare", "", "")}, acs.NewIdentity{}, "Jane Doe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, s, p, systems := twoSystems(t)
-			for n := range c.there { // one after the other, so that the least like is the oldest
+			for n := range c.there { // in sequence, so that the worst match is the oldest
 				if _, _, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), c.there[:n+1], nil, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -45,7 +46,7 @@ func TestUserOfAPersonIsNobodyElses(t *testing.T) {
 			}
 			u, err := s.GetUser(t.Context(), p, acs.UserName{UserID: i.UserIDs[0].String()})
 			if err != nil || u.FullName != c.want {
-				t.Errorf("it is %q, want %q: %v", u.FullName, c.want, err)
+				t.Errorf("got %q, want %q: %v", u.FullName, c.want, err)
 			}
 		})
 	}

@@ -7,28 +7,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// Vendors that know people by their address give the reference of one to another who has it, too.
+// Some vendors identify people by address and return the same reference for two users with one
+// address.
 
 // robin keeps the system from being empty.
 var robin = acs.FoundUser{Ref: "u9", Profile: acs.Profile{FullName: "Robin Hale"}}
 
-// A stray that turns out to be the user who was put just now is not taken away.
-func TestStrayThatIsTheUserWhoWasJustPutStays(t *testing.T) {
+// A stray that turns out to be the user that was just written is not deleted.
+func TestStray_IsUserJustWritten(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.create("Joe")
 	todo := h.look(append(h.users, h.stray()))
 	if len(todo) != 2 || todo[0].Stray || !todo[1].Stray {
-		t.Fatalf("there is to do: %+v", todo)
+		t.Fatalf("planned %+v", todo)
 	}
 	h.written(todo[0], todo[1].Ref)
 	if still, err := h.s.RecordWriteStarted(t.Context(), alone{}, h.system, todo[1]); err != nil || still {
-		t.Errorf("it is deleted: %v, %v", still, err)
+		t.Errorf("deletion wanted: %v, %v", still, err)
 	}
 }
 
-// Who is refused because the system takes him for another does not take that one's place.
-func TestUserThatIsTakenForAnotherDoesNotTakeTheirPlace(t *testing.T) {
+// A user refused because the system takes it for another does not replace the other.
+func TestTakenForAnother_KeepsOtherUser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	joe := h.create("Joe")
@@ -37,7 +38,7 @@ func TestUserThatIsTakenForAnotherDoesNotTakeTheirPlace(t *testing.T) {
 	for range 2 {
 		for _, w := range h.look([]acs.FoundUser{overwritten, robin}) {
 			if w.UserID != h.jane.ID || w.Delete || w.Ref != "u1" {
-				t.Errorf("there is to do: %+v", w)
+				t.Errorf("planned %+v", w)
 			}
 		}
 	}
@@ -47,13 +48,13 @@ func TestUserThatIsTakenForAnotherDoesNotTakeTheirPlace(t *testing.T) {
 	}
 	for _, e := range jane.Errors {
 		if e.Code == "deleted_externally" {
-			t.Errorf("she shows %v", jane.Errors)
+			t.Errorf("errors %v", jane.Errors)
 		}
 	}
 }
 
-// A user who was there before a change of his was taken for another is not tried again at each look.
-func TestChangedUserThatIsTakenForAnotherIsRefusedOnce(t *testing.T) {
+// An existing user whose change made it look like another is refused once, not at each look.
+func TestTakenForAnother_ChangeIsRefusedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	joe := h.create("Joe")
@@ -68,13 +69,14 @@ func TestChangedUserThatIsTakenForAnotherIsRefusedOnce(t *testing.T) {
 	for range 2 {
 		h.now = h.now.Add(time.Hour)
 		if todo := h.look(h.users); len(todo) != 0 {
-			t.Fatalf("there is to do: %+v", todo)
+			t.Fatalf("planned %+v", todo)
 		}
 	}
 }
 
-// Whom an older server has noted as deleted by somebody is not brought back by what a newer one had noted before.
-func TestUserThatSomebodyHasDeletedStaysAwayWhoeverHadBlockedHim(t *testing.T) {
+// A user that an older server marked as deleted externally stays deleted, whatever a newer server
+// had stored before.
+func TestDeletedExternally_StaysDeletedAfterBlock(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	joe := h.create("Joe")
@@ -87,20 +89,20 @@ func TestUserThatSomebodyHasDeletedStaysAwayWhoeverHadBlockedHim(t *testing.T) {
 	h.delete(h.jane)
 	for _, w := range h.look([]acs.FoundUser{robin}) {
 		if w.UserID == joe.ID {
-			t.Errorf("there is to do: %+v", w)
+			t.Errorf("planned %+v", w)
 		}
 	}
 }
 
-// Deletions that fail time and again come after what can be done.
-func TestDeletionsThatFailComeLast(t *testing.T) {
+// Repeatedly failing deletions come after the other writes.
+func TestWriteOrder_FailingDeletionsComeLast(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.delete(h.jane)
 	for range 5 {
 		todo := h.look(h.users)
 		if len(todo) != 1 || !todo[0].Delete {
-			t.Fatalf("there is to do: %+v", todo)
+			t.Fatalf("planned %+v", todo)
 		}
 		if _, err := h.s.RecordFailure(t.Context(), alone{}, h.system, todo[0], acs.Failure{Message: "no answer"}); err != nil {
 			t.Fatal(err)
@@ -110,6 +112,6 @@ func TestDeletionsThatFailComeLast(t *testing.T) {
 	joe := h.create("Joe")
 	todo := h.look(append(h.users, h.stray()))
 	if len(todo) != 3 || todo[0].UserID != joe.ID || !todo[1].Late() || todo[1].Stray || !todo[2].Stray {
-		t.Errorf("there is to do: %+v", todo)
+		t.Errorf("planned %+v", todo)
 	}
 }

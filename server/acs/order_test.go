@@ -17,12 +17,12 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// alone is nobody's lease.
+// alone is an undisputed lease.
 type alone struct{}
 
 func (alone) Check(context.Context, store.Tx) error { return nil }
 
-// twoSystems is a service with a workspace that has two access systems.
+// twoSystems returns a service with a workspace that has two access systems.
 func twoSystems(t *testing.T) (*store.DB, *acs.Service, access.Principal, []string) {
 	t.Helper()
 	return systemsOf(t, access.Options{})
@@ -65,10 +65,10 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 	return db, s, p, []string{systems[0].ID.String(), systems[1].ID.String()}
 }
 
-// waits returns once somebody waits for a lock in the database.
+// waits returns once a transaction waits for a lock.
 func waits(t *testing.T, db *store.DB) {
 	t.Helper()
-	apptest.Until(t, "somebody waits for a lock", func() bool {
+	apptest.Until(t, "a transaction waits for a lock", func() bool {
 		var n int
 		err := db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()").
 			Scan(&n)
@@ -76,9 +76,9 @@ func waits(t *testing.T, db *store.DB) {
 	})
 }
 
-// A user whose creation has to wait for its system stands behind those that were made meanwhile: a reader of pages
-// misses nobody.
-func TestUserThatWaitsForItsSystemIsOnALaterPage(t *testing.T) {
+// A user whose creation waits for its system comes after the users created meanwhile, so that a
+// client that reads pages misses no user.
+func TestListUsers_DelayedCreationIsOnLaterPage(t *testing.T) {
 	t.Parallel()
 	db, s, p, systems := twoSystems(t)
 	tx, err := db.Pool.Begin(t.Context())
@@ -114,8 +114,8 @@ func TestUserThatWaitsForItsSystemIsOnALaterPage(t *testing.T) {
 	}
 }
 
-// A person is deleted also when one of its systems goes at that moment.
-func TestIdentityIsDeletedWhileASystemGoes(t *testing.T) {
+// An identity can be deleted while one of its systems is being removed.
+func TestDeleteIdentity_WhileSystemIsRemoved(t *testing.T) {
 	t.Parallel()
 	db, s, p, systems := twoSystems(t)
 	i, err := s.CreateIdentity(t.Context(), p, acs.NewIdentity{FullName: "Jane Doe", SystemIDs: systems})
@@ -138,6 +138,6 @@ func TestIdentityIsDeletedWhileASystemGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("delete the person: %v", err)
+		t.Errorf("delete the identity: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// create has a user be made whom nobody knows yet.
+// create creates a user that the system does not have yet.
 func (h *house) create(name string) acs.User {
 	h.Helper()
 	u, err := h.s.CreateUser(h.Context(), h.p, acs.NewUser{SystemID: h.system.String(), FullName: name})
@@ -25,7 +25,7 @@ func (h *house) delete(u acs.User) {
 	}
 }
 
-// written is a write that the system has taken.
+// written is a write that the system accepted.
 func (h *house) written(w acs.Write, ref string) (look bool) {
 	h.Helper()
 	still, err := h.s.RecordWriteStarted(h.Context(), alone{}, h.system, w)
@@ -38,8 +38,8 @@ func (h *house) written(w acs.Write, ref string) (look bool) {
 	return look
 }
 
-// A vendor may give the reference of one that it has deleted to the next: that one is not the one who is to be gone.
-func TestReferenceOfADeletedUserIsGivenToAnother(t *testing.T) {
+// A vendor may reuse the reference of a deleted user. The new user must not be deleted.
+func TestReusedReference_OfDeletedUser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.delete(h.jane)
@@ -50,28 +50,29 @@ func TestReferenceOfADeletedUserIsGivenToAnother(t *testing.T) {
 			ref = "u1"
 		}
 		if !h.written(w, ref) {
-			t.Errorf("nobody looks at what has come of %+v", w)
+			t.Errorf("no look after %+v", w)
 		}
 	}
 	h.users = []acs.FoundUser{{Ref: "u1", Key: joe.ID.String(), Profile: acs.Profile{FullName: "Joe"}}}
 	for range 2 {
 		h.now = h.now.Add(time.Minute)
 		if todo := h.look(h.users); len(todo) != 0 {
-			t.Fatalf("there is to do: %+v", todo)
+			t.Fatalf("planned %+v", todo)
 		}
 	}
 	left, _, err := h.s.ListUsers(t.Context(), h.p, acs.UserFilter{}, access.Page{Limit: 10})
 	if err != nil || len(left) != 1 || left[0].ID != joe.ID || len(left[0].Errors) != 0 || len(left[0].Pending) != 0 {
-		t.Errorf("left are %+v: %v", left, err)
+		t.Errorf("remaining users %+v: %v", left, err)
 	}
 }
 
-// A user that was refused because the vendor takes it for another is tried again once that one is gone, whoever took it away.
-func TestUserThatWasTakenForAnotherIsTriedOnceThatOneIsGone(t *testing.T) {
+// A user refused because the vendor takes it for another is tried again once the other is gone, for
+// any reason.
+func TestTakenForAnother_RetriedOnceOtherIsGone(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(h *house){
-		"it was deleted here":           func(h *house) { h.delete(h.jane) },
-		"somebody deleted it elsewhere": func(h *house) {},
+		"deleted here":          func(h *house) { h.delete(h.jane) },
+		"deleted at the system": func(h *house) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,26 +80,26 @@ func TestUserThatWasTakenForAnotherIsTriedOnceThatOneIsGone(t *testing.T) {
 			other := acs.FoundUser{
 				Ref:     "u2",
 				Profile: acs.Profile{FullName: "Robin Hale"},
-			} // that the system is not empty
+			} // keeps the system from being empty
 			h.users = append(h.users, other)
 			h.create("Joe")
 			todo := h.look(h.users)
 			h.written(todo[0], "u1")
 			if todo := h.look(h.users); len(todo) != 0 {
-				t.Fatalf("although it was refused there is to do: %+v", todo)
+				t.Fatalf("refused: planned %+v", todo)
 			}
 			h.users = h.users[1:]
 			leave(h)
 			todo = h.look(h.users)
 			if len(todo) != 1 || todo[0].Profile.FullName != "Joe" {
-				t.Errorf("once the other one is gone there is to do: %+v", todo)
+				t.Errorf("once the other user is gone: planned %+v", todo)
 			}
 		})
 	}
 }
 
-// A user that is taken for one who is being deleted is not refused for good.
-func TestUserThatIsTakenForOneWhoIsBeingDeletedIsTriedAgain(t *testing.T) {
+// A user taken for one that is being deleted is not refused permanently.
+func TestTakenForAnother_OtherIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.delete(h.jane)
@@ -111,12 +112,12 @@ func TestUserThatIsTakenForOneWhoIsBeingDeletedIsTriedAgain(t *testing.T) {
 	h.now = h.now.Add(5 * time.Minute)
 	todo := h.look(h.users)
 	if len(todo) != 2 || todo[1].UserID != joe.ID || todo[1].Ref != "" {
-		t.Errorf("there is to do: %+v", todo)
+		t.Errorf("planned %+v", todo)
 	}
 }
 
-// An identifier of ours that stands at two users says nothing of the one who is known by its reference.
-func TestIdentifierThatStandsTwiceTakesNobodysPlace(t *testing.T) {
+// Our identifier on two users does not affect the one that is known by its reference.
+func TestDuplicateKey_KnownReferenceCounts(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	joe := h.create("Joe")

@@ -7,22 +7,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// stray is a second one of Jane, who nobody wants.
+// stray is an unwanted duplicate of Jane.
 func (h *house) stray() acs.FoundUser {
 	twin := h.users[0]
 	twin.Ref = "late"
 	return twin
 }
 
-// A vendor that takes the deletion of a stray and goes on showing it, or fails to delete it, is asked again after pauses that grow; it is
-// not looked at again at once for that.
-func TestStrayThatStaysIsDeletedAgainAfterPauses(t *testing.T) {
+// If a vendor accepts the deletion of a stray but keeps showing it, or fails to delete it, the
+// retries back off. The system is not read again immediately for that.
+func TestStray_DeletionBacksOff(t *testing.T) {
 	t.Parallel()
 	for name, tell := range map[string]func(h *house, w acs.Write) error{
 		"taken": func(h *house, w acs.Write) error {
 			look, err := h.s.RecordWritten(h.Context(), alone{}, h.system, w, "")
 			if look {
-				h.Error("the system is looked at again at once")
+				h.Error("the system is read again immediately")
 			}
 			return err
 		},
@@ -39,7 +39,7 @@ func TestStrayThatStaysIsDeletedAgainAfterPauses(t *testing.T) {
 			for range 12 {
 				todo := h.look(users)
 				if len(todo) != 1 || !todo[0].Stray || todo[0].Ref != "late" {
-					t.Fatalf("there is to do: %+v", todo)
+					t.Fatalf("planned %+v", todo)
 				}
 				if err := tell(h, todo[0]); err != nil {
 					t.Fatal(err)
@@ -47,7 +47,7 @@ func TestStrayThatStaysIsDeletedAgainAfterPauses(t *testing.T) {
 				todo, wait, err := h.s.RecordContent(t.Context(), alone{}, h.system, users, h.groups, nil)
 				if err != nil || len(todo) != 0 || wait < min(2*last, 5*time.Minute) || wait < time.Second ||
 					wait > 5*time.Minute {
-					t.Fatalf("after a pause of %s there is to do %+v, and in %s: %v", last, todo, wait, err)
+					t.Fatalf("after a pause of %s: planned %+v, next in %s: %v", last, todo, wait, err)
 				}
 				last, h.now = wait, h.now.Add(wait)
 			}
@@ -55,8 +55,8 @@ func TestStrayThatStaysIsDeletedAgainAfterPauses(t *testing.T) {
 	}
 }
 
-// A stray is dealt with after those who are known.
-func TestStraysComeLast(t *testing.T) {
+// Strays come after known users.
+func TestWriteOrder_StraysComeLast(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	if err := h.s.SetSuspended(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, true); err != nil {
@@ -64,6 +64,6 @@ func TestStraysComeLast(t *testing.T) {
 	}
 	todo := h.look(append(h.users, h.stray()))
 	if len(todo) != 2 || todo[0].Stray || !todo[1].Stray {
-		t.Errorf("there is to do: %+v", todo)
+		t.Errorf("planned %+v", todo)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// Who is to be kept out is not kept in by the imports of others: deletions come first, then suspensions, other changes, and new users.
-func TestWhoIsToBeKeptOutComesFirst(t *testing.T) {
+// Imports do not delay removals of access: deletions come first, then suspensions, other changes,
+// and new users.
+func TestWriteOrder_RemovalsOfAccessComeFirst(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.create("New")
@@ -35,14 +36,14 @@ func TestWhoIsToBeKeptOutComesFirst(t *testing.T) {
 		order = append(order, w.Ref)
 	}
 	if want := []string{"Joe", "Kim", "u1", "", "late"}; !slices.Equal(order, want) {
-		t.Errorf("in the order of %q, want %q", order, want)
+		t.Errorf("order %q, want %q", order, want)
 	}
 }
 
-// Neither is who is to have less of an access: a group, or a time.
-func TestWhoIsToHaveLessComesBeforeOtherChanges(t *testing.T) {
+// The same for reductions of access by a group or a time.
+func TestWriteOrder_ReductionsPrecedeOtherChanges(t *testing.T) {
 	t.Parallel()
-	const starts, ends = 24 * time.Hour, 48 * time.Hour // from now, on the system
+	const starts, ends = 24 * time.Hour, 48 * time.Hour // relative to now, on the system
 	change := func(starts, ends time.Duration) func(*house, acs.UserName) error {
 		return func(h *house, u acs.UserName) error {
 			schedule := acs.NewSchedule{StartsAt: h.now.Add(starts).Format(time.RFC3339)}
@@ -59,11 +60,11 @@ func TestWhoIsToHaveLessComesBeforeOtherChanges(t *testing.T) {
 		"a group less":          {func(h *house, u acs.UserName) error { return h.s.RevokeAllEntrances(h.Context(), h.p, u) }, true},
 		"another group instead": {func(h *house, u acs.UserName) error { return h.moves(u, "g1", "g2") }, true},
 		"an earlier end":        {change(starts, ends-time.Hour), true},
-		"a later beginning":     {change(starts+time.Hour, ends), true},
+		"a later start":         {change(starts+time.Hour, ends), true},
 		"a group more":          {func(h *house, u acs.UserName) error { return h.moves(u, "", "g2") }, false},
 		"a later end":           {change(starts, ends+time.Hour), false},
 		"no end":                {change(starts, 0), false},
-		"an earlier beginning":  {change(starts-time.Hour, ends), false},
+		"an earlier start":      {change(starts-time.Hour, ends), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,7 @@ func TestWhoIsToHaveLessComesBeforeOtherChanges(t *testing.T) {
 				EndsAt:   &until,
 				Groups:   []string{"g1"},
 			}})
-			h.settled("all is as it is to be")
+			h.settled("all writes")
 			if err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, acs.UserChange{FullName: "Jane Roe"}); err != nil {
 				t.Fatal(err)
 			}
@@ -93,13 +94,13 @@ func TestWhoIsToHaveLessComesBeforeOtherChanges(t *testing.T) {
 			}
 			todo := h.look(h.users)
 			if len(todo) != 2 || todo[0].UserID == kim.ID != c.first {
-				t.Errorf("in the order of %+v", todo)
+				t.Errorf("order %+v", todo)
 			}
 		})
 	}
 }
 
-// moves takes a user out of a group, and puts it into another; each may be none.
+// moves moves a user between groups. Empty names mean none.
 func (h *house) moves(u acs.UserName, from, to string) error {
 	groups := map[string]uuid.UUID{}
 	all, err := h.s.ListGroups(h.Context(), h.p, acs.GroupFilter{SystemID: h.system.String()})

@@ -9,8 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// A user that becomes another person's while its system is waited for is left alone by what was asked for of the first person.
-func TestUserThatIsAnotherPersonsByNowIsLeftAlone(t *testing.T) {
+// An operation on the user of one person does nothing if the user moves to another person while the
+// operation waits for the system.
+func TestUser_MovedToAnotherIdentityMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]struct {
 		do     func(*acs.Service, access.Principal, string) error
@@ -60,13 +61,13 @@ func TestUserThatIsAnotherPersonsByNowIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := <-done; (err != nil) != ask.denied {
-				t.Errorf("it was answered %v", err)
+				t.Errorf("got %v", err)
 			}
 			var kept bool
 			err = db.Pool.QueryRow(t.Context(), "select deleting_at is null and not is_suspended and user_identity_id = $2 from acs_users where acs_user_id = $1", user, second.ID).
 				Scan(&kept)
 			if err != nil || !kept {
-				t.Errorf("the other person's user is left alone: %t %v", kept, err)
+				t.Errorf("user of the other person unchanged: %t %v", kept, err)
 			}
 		})
 	}

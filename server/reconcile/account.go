@@ -27,7 +27,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		}
 	}
 	if account.Deleted {
-		r.adapters.drop(id, whichever)
+		r.adapters.drop(id, anyAdapter)
 		return 0, r.access.AccountRests(ctx, id)
 	}
 	if wait := min(r.access.Owing(id), r.opt.AccountEvery); wait > 0 && !account.Failing {

@@ -68,7 +68,7 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		return nil, err
 	}
 	if account.Deleted {
-		r.drop(id, whichever)
+		r.drop(id, anyAdapter)
 		return nil, errDisconnected
 	}
 	r.drop(id, other(account.Config))
@@ -164,7 +164,7 @@ func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 	}
 }
 
-func whichever(*opened) bool { return true }
+func anyAdapter(*opened) bool { return true }
 
 // configDiffers accepts adapters that were opened with another configuration.
 func other(than []byte) func(*opened) bool {
@@ -195,7 +195,7 @@ func (r *Adapters) check() {
 		account, err := r.access.GetAccount(ctx, id)
 		meant := other(account.Config)
 		if account.Deleted {
-			meant = whichever
+			meant = anyAdapter
 		}
 		if err == nil && meant(o) {
 			r.hints.Go(func() { r.drop(id, meant) })

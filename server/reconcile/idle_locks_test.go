@@ -21,7 +21,8 @@ func TestDeletedAtLock_WhileNoServerRan(t *testing.T) {
 	}
 	b.startEngine()
 	b.must(b.access.Hint(t.Context(), b.account, "")) // lists its locks, as happens every minute
-	b.until("the deletion is announced", func() bool { return len(b.told("access_code.deleted_external_to_seam")) == 1 })
+	b.until("the deletion is announced",
+		func() bool { return len(b.told("access_code.deleted_external_to_seam")) == 1 })
 	b.until("it is set again", func() bool { return b.onLock(*c.PIN) })
 }
 

@@ -250,7 +250,8 @@ func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 			var made atomic.Int32
 			s.loses(&made, false)
 			c, _ := b.create("2580")
-			b.until("the code exists but the response is lost", func() bool { return made.Load() > 0 && b.onLock("2580") })
+			b.until("the code exists but the response is lost",
+				func() bool { return made.Load() > 0 && b.onLock("2580") })
 			a := leave(b, c)
 			s.meets(func(*http.Request) (*http.Response, error) { return nil, nil })
 			b.succeeded(a)

@@ -211,7 +211,8 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 			if got := b.code(c.ID); got.Status != before.Status ||
 				!slices.EqualFunc(got.Errors, before.Errors,
 					func(a, b access.Problem) bool { return a.Code == b.Code }) {
-				t.Errorf("before: status %s, errors %v; after: status %s, errors %v", before.Status, before.Errors, got.Status, got.Errors)
+				t.Errorf("before: status %s, errors %v; after: status %s, errors %v", before.Status, before.Errors,
+					got.Status, got.Errors)
 			}
 		})
 	}

@@ -91,7 +91,8 @@ func TestRecreation_ReplacesInPlaceChange(t *testing.T) {
 				}
 				if got := b.code(code.ID); got.Status != access.StatusSet || *got.PIN != pin ||
 					len(got.Errors)+len(got.Mutations)+len(got.Warnings) > 0 {
-					t.Errorf("status %s, errors %v, warnings %v, mutations %v", got.Status, got.Errors, got.Warnings, got.Mutations)
+					t.Errorf("status %s, errors %v, warnings %v, mutations %v", got.Status, got.Errors, got.Warnings,
+						got.Mutations)
 				}
 			}
 			if n := len(b.memory()); n != others+1 {

@@ -27,7 +27,9 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 			c := b.unmanaged()[0]
 			a, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
 			b.must(err)
-			b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{on})) // the read had started before
+			b.must(
+				b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{on}),
+			) // the read had started before
 			if len(b.unmanaged()) != 1 {
 				t.Error("the code is managed")
 			}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsV
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// quick has a schedule of as many steps as the real one.
+// quick returns options with as many schedule steps as the real ones.
 func quick() webhook.Options {
 	return webhook.Options{
 		AllowPrefixes: loopback,
@@ -41,7 +41,7 @@ func quick() webhook.Options {
 	}
 }
 
-// bed is a deliverer at work.
+// bed is a running deliverer.
 type bed struct {
 	testing.TB
 	db     *store.DB
@@ -49,8 +49,8 @@ type bed struct {
 	waker  *worker.Waker
 	access *access.Service
 	p      access.Principal
-	last   uuid.UUID                    // the account that had the last turn in the outbox
-	stop   func(patience time.Duration) // the engine that start has started
+	last   uuid.UUID                    // the account whose events were fanned out last
+	stop   func(patience time.Duration) // stops the engine of start
 }
 
 func start(t testing.TB, o webhook.Options) *bed {
@@ -82,13 +82,14 @@ func (b *bed) workspace(name string) access.Principal {
 	return access.Principal{WorkspaceID: w.ID}
 }
 
-// patience is for what is in hand when an engine stops.
+// patience is the timeout for work in progress when an engine stops.
 var patience = testenv.Timeout(time.Minute)
 
-// engine runs until the test ends or stop is called; what stop finds in hand after that is cut off.
+// engine runs until the test ends or stop is called. stop cancels the work in progress after its
+// timeout.
 func (b *bed) engine(o webhook.Options) (stop func(patience time.Duration)) {
 	b.Helper()
-	return b.engineOf(600, o) // as package app has it
+	return b.engineOf(600, o) // as in package app
 }
 
 func (b *bed) engineOf(workers int, o webhook.Options) (stop func(patience time.Duration)) {
@@ -128,7 +129,7 @@ func (b *bed) until(what string, ok func() bool) {
 	testenv.Until(b.TB, what, ok)
 }
 
-// emit writes an event as the operations of package access do.
+// emit writes an event like the operations of package access.
 func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())
@@ -151,7 +152,7 @@ func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	return id
 }
 
-// emitAll writes that many events at once, so that all of them are due together.
+// emitAll writes count events in one transaction, so that all become due together.
 func (b *bed) emitAll(n int, eventType string) {
 	b.Helper()
 	_, err := b.db.Pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, payload)
@@ -173,7 +174,8 @@ func (b *bed) deliveries(w access.Webhook) []access.DeliveryLog {
 	return out
 }
 
-// replay sends deliveries again, all batches of them, after that of an event, and says how many.
+// replay replays deliveries in batches, starting after the delivery of an event, and returns their
+// number.
 func (b *bed) replay(w access.Webhook, f access.DeliveryFilter, after uuid.UUID) (n int) {
 	b.Helper()
 	for r := (access.Replayed{Last: after, More: true}); r.More; n += r.Deliveries {
@@ -184,7 +186,7 @@ func (b *bed) replay(w access.Webhook, f access.DeliveryFilter, after uuid.UUID)
 	return n
 }
 
-// is says whether the webhook has that many deliveries, all in one state.
+// is reports whether the webhook has n deliveries, all in one state.
 func (b *bed) is(w access.Webhook, n int, state access.DeliveryState) func() bool {
 	return func() bool {
 		all := b.deliveries(w)
@@ -218,7 +220,8 @@ func (m message) eventType(t testing.TB) string {
 	return e.Type
 }
 
-// verify checks a message as Standard Webhooks tell receivers to. It shares no code with the sender.
+// verify checks a message as Standard Webhooks requires of receivers. It shares no code with the
+// sender.
 func (m message) verify(t testing.TB, secret string) {
 	t.Helper()
 	if !m.verifies(secret) {
@@ -248,7 +251,7 @@ type sink struct {
 	received []message
 }
 
-// newSink answers with what answer writes; nil: 204.
+// newSink starts an endpoint that responds with answer; nil means 204.
 func newSink(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, n int)) *sink {
 	t.Helper()
 	s := &sink{}
@@ -268,8 +271,8 @@ func newSink(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, n
 	return s
 }
 
-// gate is what endpoints wait at until it is opened, or the test has ended: one that waited longer would keep a test that
-// fails from ending.
+// gate blocks endpoints until it is opened or the test has ended. A longer wait would block a
+// failing test.
 func gate(t testing.TB) (passed <-chan struct{}, open func()) {
 	ctx, open := context.WithCancel(t.Context())
 	return ctx.Done(), open

@@ -13,8 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A server whose clock is ahead of the database's, or behind it, looks at an endpoint again when it is due, and not all the time until then.
-func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
+// A server whose clock differs from the database's reads an endpoint when it is due, without a busy
+// loop until then.
+func TestClockSkew_CausesNoBusyLoop(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]string{"the database is behind": "-1 hour", "the database is ahead": "1 hour"} {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// What the database itself has noted is of the same clock.
+			// The database's own times use the same clock.
 			if _, err := conn.Exec(t.Context(), `create view clocks.pg_stat_activity as
 				select pid, datname, usename, state, xact_start, query, wait_event, state_change + interval '`+off+`' as state_change from pg_catalog.pg_stat_activity`); err != nil {
 				t.Fatal(err)
@@ -56,14 +57,14 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 				return n
 			}
 			b.emit(b.p, "device.connected", "")
-			b.until("it fails", s.got(1))
+			b.until("the attempt fails", s.got(1))
 			before := looks()
 			b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
 			if again, err := b.access.ScheduleWebhook(t.Context(), w.ID); err != nil || again != 0 {
-				t.Errorf("with nothing to do it is looked at again in %s, %v", again, err)
+				t.Errorf("idle: next look in %s, %v", again, err)
 			}
 			if n := looks() - before; n > 20 {
-				t.Errorf("it was looked at %d times", n)
+				t.Errorf("%d looks", n)
 			}
 			if n := len(s.messages()); n != 3 {
 				t.Errorf("%d requests", n)
@@ -72,8 +73,9 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 	}
 }
 
-// A webhook that was made before the database's clock was stepped back is told what happens after that, by a clock that says it was before.
-func TestAClockThatIsSteppedBackHidesNoEventFromANewWebhook(t *testing.T) {
+// A webhook created before the database's clock was set back receives later events, although their
+// times precede it.
+func TestClockStepsBack_NewWebhookGetsEvents(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -84,8 +86,8 @@ func TestAClockThatIsSteppedBackHidesNoEventFromANewWebhook(t *testing.T) {
 	told := newSink(t, nil)
 	other := b.hook(told.URL)
 	b.emit(b.p, "device.connected", "")
-	b.until("it is handed out", b.is(other, 1, access.DeliveryDelivered))
+	b.until("the event is fanned out", b.is(other, 1, access.DeliveryDelivered))
 	if len(b.deliveries(w)) != 1 {
-		t.Error("it is not told of the event")
+		t.Error("the webhook did not receive the event")
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// holder is the holder of every lease.
+// holder holds every lease.
 type holder struct{}
 
 func (holder) Check(context.Context, store.Tx) error { return nil }
 
-// Whoever hands out events has their webhooks locked, for seconds where there are many. What was sent meanwhile is written down, or
-// all connections that deliveries have would wait.
-func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
+// A fan-out locks its webhooks, for seconds if there are many. Recording attempts does not wait for
+// that. Otherwise, all connections for deliveries would wait.
+func TestRecord_DuringFanOut(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -50,9 +50,9 @@ func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
 	}))
 }
 
-// What waits for an endpoint that is given up is held a part at a time: one transaction for a million deliveries would outlast the
-// lease under which it is made, and be made again and again.
-func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
+// Deliveries of a disabled endpoint are held in parts. One transaction for a million deliveries
+// would outlast its lease and repeat forever.
+func TestDisabledEndpoint_HoldsInParts(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -66,7 +66,7 @@ func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
 	_, err = b.db.Pool.Exec(t.Context(), "update webhooks set due_at = now()")
 	b.must(err)
 	b.engine(quick())
-	b.until("all are held, and nothing is due", func() bool {
+	b.until("all are held, and none is due", func() bool {
 		var held int
 		var due bool
 		b.must(
@@ -88,9 +88,9 @@ func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
 	}
 }
 
-// Events that carry much are in memory until endpoints have read them. Those of one workspace wait for one another, and keep neither
-// small ones waiting, nor those to endpoints that answer, nor those of others.
-func TestLargeEventsWaitForRoom(t *testing.T) {
+// Large events stay in memory until their endpoints have read them. Events of one workspace wait
+// for each other, but not small ones, those to healthy endpoints, or those of other workspaces.
+func TestLargeEvents_WaitForMemory(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	const size, many, room = 400_000, 40, 6
@@ -123,18 +123,18 @@ func TestLargeEventsWaitForRoom(t *testing.T) {
 	b.emit(b.p, "device.added", "")
 	b.until("one has answered", b.is(w, 1, access.DeliveryDelivered))
 	large()
-	b.until("as many as there is room for are on their way", func() bool { return at.Load() >= room })
+	b.until("as many as fit are in flight", func() bool { return at.Load() >= room })
 	large()
-	b.until("one that has answered gets both", steady.got(3))
+	b.until("the healthy endpoint gets both", steady.got(3))
 	b.emit(b.p, "device.disconnected", "")
-	b.until("a small one arrives", small.got(1))
+	b.until("a small event arrives", small.got(1))
 	b.p = b.workspace("others")
 	good := newSink(t, nil)
 	b.hook(good.URL, "device.connected")
 	large()
-	b.until("that of another workspace arrives", good.got(1))
+	b.until("the event of another workspace arrives", good.got(1))
 	if n := at.Load(); n > room {
-		t.Errorf("%d events of %d bytes are on their way at once", n, size)
+		t.Errorf("%d events of %d bytes are in flight together", n, size)
 	}
 	for _, m := range append(steady.messages()[1:], good.messages()...) {
 		if len(m.body) < size {
@@ -143,8 +143,8 @@ func TestLargeEventsWaitForRoom(t *testing.T) {
 	}
 }
 
-// An endpoint that thinks about a large event keeps none of the room: it has read it.
-func TestLargeEventsThatAreReadLeaveRoom(t *testing.T) {
+// An endpoint that has read a large event and has not answered yet uses no memory.
+func TestLargeEvents_ReadOnesFreeMemory(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	passed, open := gate(t)
@@ -158,11 +158,11 @@ func TestLargeEventsThatAreReadLeaveRoom(t *testing.T) {
 		`insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
 		b.p.WorkspaceID, strings.Repeat("x", 400_000))
 	b.must(err)
-	b.until("all have it", hanging.got(many))
+	b.until("all endpoints have it", hanging.got(many))
 }
 
-// An endpoint that asks for an hour has it, whatever is still answered of what was in the air.
-func TestPauseThatAnEndpointAsksForLasts(t *testing.T) {
+// A pause requested by an endpoint lasts, even if other requests in flight get responses.
+func TestRetryAfter_SurvivesOtherResponses(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -176,16 +176,16 @@ func TestPauseThatAnEndpointAsksForLasts(t *testing.T) {
 		return e.Paused
 	}
 	if !paused() {
-		t.Error("the pause is forgotten")
+		t.Error("the pause was dropped")
 	}
 	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true}))
 	if paused() {
-		t.Error("it has answered, and the pause goes on")
+		t.Error("the pause continues after a success")
 	}
 }
 
-// How fast an endpoint answers is its own affair: what waits while it is sent other events makes nobody here late.
-func TestWhatASlowEndpointKeepsWaitingIsItsOwn(t *testing.T) {
+// A slow endpoint delays its own deliveries. They do not count as late.
+func TestBacklog_SlowEndpointIsNotLate(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	passed, open := gate(t)
@@ -193,7 +193,7 @@ func TestWhatASlowEndpointKeepsWaitingIsItsOwn(t *testing.T) {
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
 	b.hook(s.URL, "device.connected")
 	b.emitAll(3, "device.connected")
-	b.until("two are on their way", s.got(2))
+	b.until("two are in flight", s.got(2))
 	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '10 min'")
 	b.must(err)
 	told := func(what string, slow, late time.Duration) {
@@ -214,11 +214,11 @@ func TestWhatASlowEndpointKeepsWaitingIsItsOwn(t *testing.T) {
 	told("while it is sent others", 10*time.Minute, 0)
 	_, err = b.db.Pool.Exec(t.Context(), "update leases set held_until = '-infinity'")
 	b.must(err)
-	told("while nobody is at work", 0, 10*time.Minute)
+	told("while no worker is busy", 0, 10*time.Minute)
 }
 
-// However much waits for endpoints that fail, what waits for those that work is counted.
-func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
+// Deliveries to working endpoints are counted, however many wait for failing ones.
+func TestBacklog_CountsByEndpointHealth(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -238,12 +238,14 @@ func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 	}
 }
 
-// Whoever's they are, endpoints that hang leave workers to those that have answered: when the service that hundreds of customers send to is down,
-// others are told all the same.
-func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
+// Hanging endpoints of any workspaces leave workers to healthy ones. If a service with hundreds of
+// customers is down, other customers still receive their events.
+func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prompt, known, otherwise bool // the endpoints that hang are known to be so, by this server too, and another server has found that they are not
+		// The hanging endpoints are prompt as stored, prompt as this server knows, or prompt as
+		// another server has found meanwhile.
+		prompt, known, otherwise bool
 		fails                    bool // they fail before they hang
 	}{
 		"that were never sent to":      {},
@@ -270,7 +272,7 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 					return
 				}
 				times, _ := asked.LoadOrStore(r.URL.Path, &atomic.Int64{})
-				if c.fails && times.(*atomic.Int64).Add(1) <= 2 { // which are sent at once
+				if c.fails && times.(*atomic.Int64).Add(1) <= 2 { // sent immediately
 					w.WriteHeader(http.StatusInternalServerError)
 					return
 				}
@@ -291,7 +293,7 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 					b.until("it has answered", b.is(hooks[n], 1, access.DeliveryDelivered))
 				}
 				if c.prompt {
-					b.until("nobody is at work there", func() (free bool) {
+					b.until("no worker is busy there", func() (free bool) {
 						b.must(
 							b.db.Pool.QueryRow(t.Context(), "select not exists (select from leases where key = $1 and held_until > now())", "endpoint:"+hooks[n].ID.String()).
 								Scan(&free),
@@ -309,19 +311,19 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 				b.emitAll(4, "device.connected")
 				b.emit(b.p, "device.connected", "")
 			}
-			b.until("as many as may hang do", func() bool {
+			b.until("the maximum number hangs", func() bool {
 				n := 0
 				hanging.Range(func(any, any) bool { n++; return true })
 				return n >= 14
 			})
 			b.emit(mine, "device.connected", "")
-			b.until("the other is told", good.got(2))
+			b.until("the other webhook gets the event", good.got(2))
 		})
 	}
 }
 
-// One of which another server has found since that it answers is one of those that do, though this one has seen it when it had not.
-func TestAnEndpointIsPromptAsAnotherServerHasFound(t *testing.T) {
+// The latest health of an endpoint counts, even if another server found it.
+func TestHealth_FoundByAnotherServer(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -335,7 +337,7 @@ func TestAnEndpointIsPromptAsAnotherServerHasFound(t *testing.T) {
 		b.hook(hanging.URL, "device.connected")
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("as many as may hang do", hanging.got(14))
+	b.until("the maximum number hangs", hanging.got(14))
 	b.p = mine
 	w := b.hook(good.URL, "device.connected")
 	b.emit(mine, "device.connected", "")
@@ -345,14 +347,14 @@ func TestAnEndpointIsPromptAsAnotherServerHasFound(t *testing.T) {
 		return due
 	})
 	if len(good.messages()) != 0 {
-		t.Error("one that was never sent to does not wait for those")
+		t.Error("a new endpoint does not wait for the hanging ones")
 	}
 	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true, Prompt: true}))
-	b.until("it is told", good.got(1))
+	b.until("the webhook gets the event", good.got(1))
 }
 
-// It is written down that an endpoint is prompt, and that it no longer is, for whoever sends to it next.
-func TestWhetherAnEndpointIsPromptIsWrittenDown(t *testing.T) {
+// The health of an endpoint is stored for the next server that sends to it.
+func TestHealth_IsStored(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	var fails atomic.Bool
@@ -370,14 +372,14 @@ func TestWhetherAnEndpointIsPromptIsWrittenDown(t *testing.T) {
 		}
 	}
 	if !prompt(false)() {
-		t.Error("one that was never sent anything is prompt")
+		t.Error("a new endpoint is prompt")
 	}
 	b.emit(b.p, "device.connected", "")
-	b.until("it is prompt", prompt(true))
+	b.until("the endpoint is prompt", prompt(true))
 	fails.Store(true)
 	b.emit(b.p, "device.connected", "")
-	b.until("it no longer is", prompt(false))
+	b.until("the endpoint is not prompt", prompt(false))
 	fails.Store(false)
 	b.emit(b.p, "device.connected", "")
-	b.until("it is again", prompt(true))
+	b.until("the endpoint is prompt again", prompt(true))
 }

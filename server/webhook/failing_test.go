@@ -8,8 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-// An endpoint that keeps failing is left alone most of the time. What waits for it meanwhile is late all the same, or nobody is told of it.
-func TestWhatWaitsForAnEndpointThatIsLeftAloneIsLate(t *testing.T) {
+// A failing endpoint is paused most of the time. Its deliveries count as late during a pause.
+// Otherwise, no alert would fire.
+func TestBacklog_PausedEndpointIsLate(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, ProbePause: time.Hour})
 	s := newSink(t,
@@ -17,9 +18,9 @@ func TestWhatWaitsForAnEndpointThatIsLeftAloneIsLate(t *testing.T) {
 	b.hook(s.URL, "device.connected")
 	for n := range 5 {
 		b.emit(b.p, "device.connected", "")
-		b.until("it is tried", s.got(n+1))
+		b.until("an attempt is made", s.got(n+1))
 	}
-	b.until("it is left alone", func() bool {
+	b.until("the endpoint is paused", func() bool {
 		var alone bool
 		if err := b.db.Pool.QueryRow(t.Context(), "select coalesce(bool_and(due_at > now() + interval '1 minute' and due_at = paused_until), false) from webhooks").Scan(&alone); err != nil {
 			t.Fatal(err)
@@ -34,9 +35,9 @@ func TestWhatWaitsForAnEndpointThatIsLeftAloneIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if late := backlog.Failing.OldestDue; late < 2*time.Hour || late > 3*time.Hour {
-		t.Errorf("what waits is late by %v, want two hours", late)
+		t.Errorf("late by %v, want two hours", late)
 	}
 	if backlog.Healthy.OldestDue > 0 || backlog.Slow > 0 {
-		t.Errorf("other endpoints are said to be late: %+v", backlog)
+		t.Errorf("other endpoints are reported as late: %+v", backlog)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What the guide tells receivers to do, to the letter.
+// The instructions of the guide for receivers, word for word.
 func verify(secret string, header http.Header, body []byte) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -35,7 +35,7 @@ func verify(secret string, header http.Header, body []byte) error {
 	return errors.New("no signature matches")
 }
 
-func TestGuideVerifiesDeliveriesOfBothSecrets(t *testing.T) {
+func TestGuide_VerifiesBothSecrets(t *testing.T) {
 	t.Parallel()
 	here, err := os.ReadFile("guide_test.go")
 	if err != nil {
@@ -45,14 +45,14 @@ func TestGuideVerifiesDeliveriesOfBothSecrets(t *testing.T) {
 	code, _, _ = strings.Cut(code, "\n}\n")
 	guide, err := os.ReadFile("../../templates/guides/receive-webhooks.md")
 	if err != nil || !strings.Contains(string(guide), "\nfunc verify("+code+"\n}\n") {
-		t.Fatalf("the guide has other code than this test: %v", err)
+		t.Fatalf("the code of the guide differs from this test: %v", err)
 	}
 	b := start(t, quick())
 	s := newSink(t, nil)
 	old := b.hook(s.URL)
 	rotated := b.rotate(old, time.Hour)
 	b.emit(b.p, "device.connected", "")
-	b.until("it arrives", s.got(1))
+	b.until("the message arrives", s.got(1))
 	m := s.messages()[0]
 	for _, secret := range []string{old.Secret, rotated.Secret} {
 		if err := verify(secret, m.header, m.body); err != nil {
@@ -61,6 +61,6 @@ func TestGuideVerifiesDeliveriesOfBothSecrets(t *testing.T) {
 	}
 	if verify(b.hook(s.URL).Secret, m.header, m.body) == nil ||
 		verify(old.Secret, m.header, append(m.body, ' ')) == nil {
-		t.Error("a wrong secret or a changed body passes")
+		t.Error("a wrong secret or changed body passes")
 	}
 }

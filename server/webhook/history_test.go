@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A webhook with a long history is deleted a part at a time: whoever gives up, as a request does after its time, has come some way, and
-// the webhook is kept from nobody for longer than a part takes.
-func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
+// A webhook with a long history is deleted in parts. A canceled request keeps its progress, and
+// each part locks the webhook only briefly.
+func TestDeleteWebhook_LongHistory(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -43,14 +43,14 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		return entries
 	}
 	if err := b.access.DeleteWebhook(t.Context(), b.workspace("others"), w.ID.String()); err == nil {
-		t.Error("it is deleted by somebody else")
+		t.Error("another workspace deleted the webhook")
 	}
 	if deliveries, attempts := left(); deliveries != many || attempts != 2*many {
-		t.Fatalf("somebody else has left %d deliveries and %d attempts", deliveries, attempts)
+		t.Fatalf("another workspace left %d deliveries and %d attempts", deliveries, attempts)
 	}
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
 		own, err := tx.Begun(t.Context())
-		if err == nil { // the last one is in somebody's hands
+		if err == nil { // another transaction locks the last one
 			_, err = own.Exec(t.Context(),
 				"select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update")
 		}
@@ -61,13 +61,13 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- b.access.DeleteWebhook(ctx, b.p, w.ID.String()) }()
-		b.until("most is gone", func() bool { deliveries, _ := left(); return deliveries < many/2 })
+		b.until("most deliveries are gone", func() bool { deliveries, _ := left(); return deliveries < many/2 })
 		if _, err := b.db.Pool.Exec(t.Context(), "select from webhooks for no key update nowait"); err != nil {
-			t.Errorf("it is kept from others: %v", err)
+			t.Errorf("the webhook is locked: %v", err)
 		}
 		cancel()
 		if err := <-done; err == nil {
-			t.Error("it is deleted with what somebody holds")
+			t.Error("the webhook was deleted with a locked delivery")
 		}
 		return nil
 	}))
@@ -75,20 +75,20 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		t.Error(err)
 	}
 	if n := len(told()); n != 0 {
-		t.Errorf("the audit log has %d entries that it is deleted", n)
+		t.Errorf("%d audit entries for the deletion", n)
 	}
 	b.must(b.access.DeleteWebhook(acting, b.p, w.ID.String()))
 	if all := told(); len(all) != 1 || !slices.Contains(all[0].Subjects, access.Subject{Kind: "webhook_id", ID: w.ID}) {
-		t.Errorf("once it is deleted the audit log has %+v", all)
+		t.Errorf("audit log after the deletion: %+v", all)
 	}
 	if deliveries, attempts := left(); deliveries+attempts != 0 {
-		t.Errorf("%d deliveries and %d attempts are left", deliveries, attempts)
+		t.Errorf("%d deliveries and %d attempts left", deliveries, attempts)
 	}
 	if err := b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()); err == nil {
-		t.Error("it is deleted twice")
+		t.Error("the webhook was deleted twice")
 	}
 	if all, err := b.access.ListWebhooks(t.Context(), access.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil ||
 		len(all) != 0 {
-		t.Errorf("%d are listed, %v", len(all), err)
+		t.Errorf("%d listed, %v", len(all), err)
 	}
 }

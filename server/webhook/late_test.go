@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-// late is a webhook that was disabled by the answer to one request while another was in the air, and has been enabled again since. Open
-// lets the other be answered; all that is sent later is taken.
+// late returns a webhook that was disabled by one response while another request was in flight, and
+// that is enabled again. open releases the other response. The endpoint accepts all later requests.
 func (b *bed) late(answer http.HandlerFunc) (w access.Webhook, s *sink, event uuid.UUID, open func()) {
 	b.Helper()
 	both, answerFirst := gate(b)
@@ -29,38 +29,38 @@ func (b *bed) late(answer http.HandlerFunc) (w access.Webhook, s *sink, event uu
 	})
 	w = b.hook(s.URL, "device.connected")
 	b.emitAll(2, "device.connected")
-	b.until("both are in the air", s.got(2))
+	b.until("both are in flight", s.got(2))
 	answerFirst()
 	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
 	was, err := b.access.EnableWebhook(b.Context(), b.p, w.ID)
 	b.must(err)
 	if !was {
-		b.Fatal("it was not disabled")
+		b.Fatal("the webhook was not disabled")
 	}
 	return w, s, ids(s.messages())[1], open
 }
 
-// However late it comes, an answer tells what has become of its own request. The delivery has been replayed meanwhile, as the endpoint has been
-// repaired: it is neither given up for what was before nor made to wait.
-func TestLateFailureNeitherEndsNorPostponesAReplayedDelivery(t *testing.T) {
+// A late response only decides about its own request. The delivery has been replayed meanwhile, so
+// the response neither fails nor delays it.
+func TestLateFailure_ReplayedDeliveryContinues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		schedule []time.Duration
-		disable  time.Duration // after so much failure; 0: as usual
+		disable  time.Duration // 0: the default
 		answer   http.HandlerFunc
 	}{
-		"that would be tried again": {[]time.Duration{time.Hour}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
-		"that was the last try":     {[]time.Duration{}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		"that would be retried": {[]time.Duration{time.Hour}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		"of the last attempt":   {[]time.Duration{}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
 		"that ends the event": {[]time.Duration{time.Hour}, 0, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("webhook-delivery", "abort-message")
 			w.WriteHeader(http.StatusBadRequest)
 		}},
-		"that asks for a pause": {[]time.Duration{time.Millisecond}, 0, func(w http.ResponseWriter, _ *http.Request) {
+		"that requests a pause": {[]time.Duration{time.Millisecond}, 0, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}},
-		"that disables":                 {[]time.Duration{time.Millisecond}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }},
-		"that is one more for too long": {[]time.Duration{time.Millisecond}, time.Nanosecond, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		"that disables":             {[]time.Duration{time.Millisecond}, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }},
+		"that exceeds DisableAfter": {[]time.Duration{time.Millisecond}, time.Nanosecond, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,19 +77,19 @@ func TestLateFailureNeitherEndsNorPostponesAReplayedDelivery(t *testing.T) {
 				t.Errorf("%d messages", n)
 			}
 			if all := b.attempts(w, event); len(all) != 2 || all[0].Error == "" || all[1].Error != "" {
-				t.Errorf("the log of its attempts is %+v", all)
+				t.Errorf("attempts %+v", all)
 			}
 			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 ||
 				e.Disabled ||
 				e.Paused {
-				t.Errorf("the endpoint is %+v, %v", e, err)
+				t.Errorf("endpoint %+v, %v", e, err)
 			}
 		})
 	}
 }
 
-// The endpoint has the event. It may get it twice, and need not.
-func TestLateSuccessCountsForAReplayedDelivery(t *testing.T) {
+// The endpoint has the event. A second delivery is possible but not necessary.
+func TestLateSuccess_CountsForReplayedDelivery(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	w, s, event, open := b.late(func(http.ResponseWriter, *http.Request) {})
@@ -103,17 +103,17 @@ func TestLateSuccessCountsForAReplayedDelivery(t *testing.T) {
 	}
 }
 
-// What was held waits for whoever replays it, also when its own request is answered after that.
-func TestLateFailureLeavesHeldWhatIsHeld(t *testing.T) {
+// A held delivery waits for a replay, even if its own request is answered later.
+func TestLateFailure_HeldDeliveryStaysHeld(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	w, s, event, open := b.late(
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	)
 	open()
-	b.until("the answer is recorded", func() bool { return len(b.attempts(w, event)) == 1 })
+	b.until("the response is recorded", func() bool { return len(b.attempts(w, event)) == 1 })
 	if !b.is(w, 2, access.DeliveryHeld)() {
-		t.Errorf("the deliveries are %+v", b.deliveries(w))
+		t.Errorf("deliveries %+v", b.deliveries(w))
 	}
 	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
 		t.Errorf("replayed %d", n)
@@ -124,8 +124,8 @@ func TestLateFailureLeavesHeldWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Nor does it take a webhook that was disabled: what is pending can be replayed too.
-func TestLateFailureDoesNotPostponeWhatWasReplayedWhileInTheAir(t *testing.T) {
+// The same without a disabled webhook, because pending deliveries can be replayed, too.
+func TestLateFailure_DoesNotPostponeReplay(t *testing.T) {
 	t.Parallel()
 	o := webhook.Options{AllowPrefixes: loopback, Schedule: []time.Duration{time.Hour}}
 	b := start(t, o)
@@ -138,7 +138,7 @@ func TestLateFailureDoesNotPostponeWhatWasReplayedWhileInTheAir(t *testing.T) {
 	})
 	w := b.hook(s.URL, "device.connected")
 	b.emit(b.p, "device.connected", "")
-	b.until("it is in the air", s.got(1))
+	b.until("the request is in flight", s.got(1))
 	if n := b.replay(w, access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryPending}}, uuid.Nil); n != 1 {
 		t.Fatalf("replayed %d", n)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A server drops what was kept long enough and makes what comes next, without being asked.
-func TestPartitionsAreLookedAfter(t *testing.T) {
+// A server drops expired partitions and creates upcoming ones automatically.
+func TestPartitions_AreMaintained(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
@@ -54,7 +54,7 @@ func TestPartitionsAreLookedAfter(t *testing.T) {
 			all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(o.Retention)))
 	})
 	if events, deliveries := b.count("events where event_id = $1", inside), b.count("deliveries where event_id = $1", inside); events+deliveries != 0 {
-		t.Errorf("%d events and %d deliveries are left", events, deliveries)
+		t.Errorf("%d events and %d deliveries left", events, deliveries)
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// The whole path: a client makes a webhook and a code; the endpoint receives the events as the API serves them.
-func TestChangesMadeByTheAPIArriveSignedAsTheAPIServesThem(t *testing.T) {
+// End to end: a client creates a webhook and a code, and the endpoint receives the events as the
+// API returns them.
+func TestAPIChanges_ArriveSigned(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	endpoint := newSink(t, nil)
@@ -24,7 +25,7 @@ func TestChangesMadeByTheAPIArriveSignedAsTheAPIServesThem(t *testing.T) {
 		t.Fatalf("create a code: %d", status)
 	}
 	var set message
-	apptest.Until(t, "the endpoint hears that the code is set", func() bool {
+	apptest.Until(t, "the endpoint gets the set event", func() bool {
 		for _, m := range endpoint.messages() {
 			if m.eventType(t) == "access_code.set_on_device" {
 				set = m
@@ -52,10 +53,10 @@ func TestChangesMadeByTheAPIArriveSignedAsTheAPIServesThem(t *testing.T) {
 		}
 		return all
 	}
-	apptest.Until(t, "the endpoint hears that the code was created", func() bool { return len(created()) > 0 })
+	apptest.Until(t, "the endpoint gets the created event", func() bool { return len(created()) > 0 })
 	for _, m := range created() {
 		if bytes.Contains(m.body, []byte(`"7351"`)) {
-			t.Errorf("a type that carries no PIN: %s", m.body)
+			t.Errorf("an event type without a PIN: %s", m.body)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// The vector of spec/contract.md section 7, which the verifier of the receivers accepts.
-func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
+// The test vector of spec/contract.md section 7, which the receivers' verifier accepts.
+func TestSign_StandardWebhooksVector(t *testing.T) {
 	t.Parallel()
 	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`),
 		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -21,11 +21,11 @@ func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, err := sign("", time.Time{}, nil, "whsec_-_-_"); err == nil {
-		t.Error("a secret that is no base64 signs")
+		t.Error("an invalid base64 secret signs")
 	}
 }
 
-func TestScheduleIsThatOfTheContract(t *testing.T) {
+func TestSchedule_MatchesContract(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
 	failed := answer{status: 500, problem: "no"}
@@ -45,11 +45,11 @@ func TestScheduleIsThatOfTheContract(t *testing.T) {
 	}
 	failed.abort = true
 	if a := o.next(failed, 0); a.State != access.DeliveryFailed {
-		t.Errorf("what the endpoint does not want again: %s", a.State)
+		t.Errorf("event rejected by the endpoint: %s", a.State)
 	}
 }
 
-func TestRetryAfterIsHeededWithinBounds(t *testing.T) {
+func TestRetryAfter_IsBounded(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -69,12 +69,12 @@ func TestRetryAfterIsHeededWithinBounds(t *testing.T) {
 			t.Errorf("%s: %s", asked, got)
 		}
 		if got := o.health(access.Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
-			t.Errorf("%s: the endpoint pauses for %s", asked, got)
+			t.Errorf("%s: pause %s", asked, got)
 		}
 	}
 }
 
-func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
+func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
 	failed := answer{status: 500, problem: "no"}
@@ -92,15 +92,15 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 		t.Errorf("recovered: %+v", h)
 	}
 	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
-		t.Error("five days of failure do not disable")
+		t.Error("five days of failures do not disable")
 	}
 	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
-		t.Error("a success in between does not count")
+		t.Error("a success in between is ignored")
 	}
 }
 
-// One that lets its requests wait is not prompt, nor one that fails; what could not be sent at all shows nothing.
-func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
+// A slow or failing endpoint is not prompt. An attempt that could not be sent shows nothing.
+func TestHealth_Prompt(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
 	soon, between, late := answer{
@@ -121,7 +121,7 @@ func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
 	}{
 		{false, []answer{soon}, true}, {true, []answer{late}, false}, {true, []answer{failed}, false}, {true, []answer{soon, failed}, false},
 		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
-		{true, []answer{between}, true}, {false, []answer{between}, false}, // it does not change with every answer
+		{true, []answer{between}, true}, {false, []answer{between}, false}, // the state does not flap
 	} {
 		if h := o.health(access.Endpoint{Prompt: test.before}, 0, test.answers); h.Prompt != test.want {
 			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Prompt)
@@ -129,8 +129,8 @@ func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
 	}
 }
 
-// Of those that are prompt so many are remembered, and the last one always.
-func TestWhoIsPromptIsRememberedOfSoMany(t *testing.T) {
+// A bounded number of prompt endpoints is remembered, including the latest one.
+func TestHealth_RemembersBoundedNumber(t *testing.T) {
 	t.Parallel()
 	l := newLoads()
 	for range mostKnown + 10 {
@@ -138,16 +138,16 @@ func TestWhoIsPromptIsRememberedOfSoMany(t *testing.T) {
 		l.answered(id, true)
 		l.answered(id, true)
 		if !l.prompt(id) {
-			t.Fatal("the last one is forgotten")
+			t.Fatal("the latest endpoint was dropped")
 		}
 	}
 	if len(l.ok) != mostKnown {
-		t.Errorf("%d are remembered", len(l.ok))
+		t.Errorf("%d endpoints remembered", len(l.ok))
 	}
 }
 
-// Requests that were in the air meanwhile may still succeed, before or after it.
-func TestGoneIsNotTakenBackByASuccess(t *testing.T) {
+// Requests in flight may still succeed before or after the 410 response.
+func TestGone_IsNotRevertedBySuccess(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
 	ok, gone := answer{status: 200}, answer{status: http.StatusGone, problem: "gone"}
@@ -158,21 +158,21 @@ func TestGoneIsNotTakenBackByASuccess(t *testing.T) {
 	}
 }
 
-// Hundreds of answers wait until they are recorded when the database is busy.
-func TestExcerptDoesNotKeepWhatItWasCutFrom(t *testing.T) {
+// Hundreds of responses wait to be recorded if the database is busy.
+func TestExcerpt_DoesNotRetainWholeBody(t *testing.T) {
 	t.Parallel()
 	whole := strings.Repeat("x", drainSize)
 	if cut := redact(whole, nil, excerptSize); unsafe.StringData(cut) == unsafe.StringData(whole) {
-		t.Errorf("%d bytes are kept for %d", len(whole), len(cut))
+		t.Errorf("%d bytes retained for %d", len(whole), len(cut))
 	}
 }
 
-func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T) {
+func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{loads: newLoads()}
 	well, unknown := ownOf(access.Endpoint{Prompt: true}), ownOf(access.Endpoint{})
 	if well != firstWidth || unknown != 1 {
-		t.Errorf("%d at once to one that has answered, %d to another", well, unknown)
+		t.Errorf("%d concurrent to a proven endpoint, %d to another", well, unknown)
 	}
 	var all []*pass
 	for n := range 2 * moreAtOnce / healthyWidth {
@@ -181,7 +181,7 @@ func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T
 			p.up()
 		}
 		if p.air < p.own || d.more.Load() > moreAtOnce {
-			t.Errorf("the endpoint %d is sent %d at once, all are sent %d more", n, p.air, d.more.Load())
+			t.Errorf("endpoint %d: %d concurrent requests, %d extra in total", n, p.air, d.more.Load())
 		}
 		all = append(all, p)
 	}
@@ -191,28 +191,28 @@ func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T
 		}
 	}
 	if n := d.more.Load(); n != 0 {
-		t.Errorf("%d are counted when none is there", n)
+		t.Errorf("%d extra requests counted, want none", n)
 	}
 }
 
-// Those that may hang leave half of what is beyond each endpoint's own to those that answer.
-func TestEndpointsThatHaveNotAnsweredLeaveRoomToThoseThatHave(t *testing.T) {
+// Unproven endpoints leave half of the extra requests to proven ones.
+func TestExtraRequests_UnprovenLeaveHalf(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{loads: newLoads()}
 	for range moreAtOnce {
 		p := &pass{Deliverer: d, own: 1, window: firstWidth}
 		if !p.up() {
-			t.Fatal("not even one is sent")
+			t.Fatal("no request is sent")
 		}
 		p.up()
 	}
 	if n := d.more.Load(); n != moreAtOnce/2 {
-		t.Errorf("%d more are sent", n)
+		t.Errorf("%d extra requests", n)
 	}
 	answers := &pass{Deliverer: d, own: 1, window: firstWidth + 1}
 	for range 2 {
 		if !answers.up() {
-			t.Error("one that answers has no room")
+			t.Error("a proven endpoint gets no request")
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Whoever schedules the next look at a workspace while a change asks for an earlier one does not undo that.
-func TestAnEarlierLookIsNotPutOff(t *testing.T) {
+// Scheduling the next run of a workspace does not overwrite an earlier time that a concurrent
+// change requests.
+func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(time.Minute)
@@ -30,7 +31,7 @@ func TestAnEarlierLookIsNotPutOff(t *testing.T) {
 			return err
 		}
 		go func() { scheduled <- b.access.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()
-		b.until("the other waits for this change", func() bool {
+		b.until("the schedule waits for this change", func() bool {
 			return b.count("pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") == 1
 		})
 		return nil

@@ -7,8 +7,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// While the server was off, or nothing was to be sent, the endpoint may have answered: nobody knows.
-func TestFailureOfBeforeALongSilenceDoesNotDisable(t *testing.T) {
+// The endpoint may have recovered while the server was off or sent nothing, so that time does not
+// count.
+func TestDisableAfter_IgnoresTimeWithoutAttempts(t *testing.T) {
 	t.Parallel()
 	for name, failed := range map[string]string{"": "now() - interval '5 days'", "of a version that did not note the last failure": "null"} {
 		t.Run(name, func(t *testing.T) {
@@ -18,9 +19,9 @@ func TestFailureOfBeforeALongSilenceDoesNotDisable(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := b.emit(b.p, "device.connected", "")
-			b.until("it has failed twice again", func() bool { return len(b.attempts(w, id)) == 2 })
+			b.until("two more attempts have failed", func() bool { return len(b.attempts(w, id)) == 2 })
 			if !b.is(w, 2, access.DeliveryPending)() {
-				t.Error("it is disabled")
+				t.Error("the webhook is disabled")
 			}
 			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 ||
 				e.FailingFor > time.Hour {

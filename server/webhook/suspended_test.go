@@ -14,7 +14,7 @@ func (b *bed) suspend(p access.Principal, suspended bool) {
 	b.must(b.access.UpdateWorkspace(b.Context(), p, access.WorkspaceChange{Suspended: &suspended}))
 }
 
-// rests says whether nobody is to look at a webhook.
+// rests reports whether no look at a webhook is scheduled.
 func (b *bed) rests(w access.Webhook) func() bool {
 	return func() bool {
 		b.Helper()
@@ -27,8 +27,8 @@ func (b *bed) rests(w access.Webhook) func() bool {
 	}
 }
 
-// What happens in a workspace that is suspended is told once it no longer is, and makes nobody late meanwhile.
-func TestWhatHappensInASuspendedWorkspaceIsToldWhenItIsNoLonger(t *testing.T) {
+// Events of a suspended workspace are delivered after the suspension and do not count as late.
+func TestSuspendedWorkspace_DeliversAfterwards(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s, at := newSink(t, nil), newSink(t, nil)
@@ -39,25 +39,25 @@ func TestWhatHappensInASuspendedWorkspaceIsToldWhenItIsNoLonger(t *testing.T) {
 	b.p = b.workspace("others")
 	b.hook(at.URL, "device.connected")
 	b.emit(b.p, "device.connected", "")
-	b.until("that of another workspace arrives", at.got(1))
+	b.until("the event of another workspace arrives", at.got(1))
 	b.p = mine
-	b.until("it waits", func() bool { return b.is(w, 1, access.DeliveryPending)() && b.rests(w)() })
+	b.until("the delivery waits", func() bool { return b.is(w, 1, access.DeliveryPending)() && b.rests(w)() })
 	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '10 min'")
 	b.must(err)
 	late, err := b.access.Lateness(t.Context())
 	b.must(err)
 	if late.Deliveries != 0 || !s.got(0)() {
-		t.Errorf("late for %s; %d have arrived", late.Deliveries, len(s.messages()))
+		t.Errorf("late by %s; %d messages arrived", late.Deliveries, len(s.messages()))
 	}
 	b.suspend(mine, false)
-	b.until("it arrives", b.is(w, 1, access.DeliveryDelivered))
+	b.until("the message arrives", b.is(w, 1, access.DeliveryDelivered))
 	if n := len(s.messages()); n != 1 {
-		t.Errorf("%d have arrived", n)
+		t.Errorf("%d messages arrived", n)
 	}
 }
 
-// An endpoint that is at work when its workspace is suspended is sent no more than what is on its way.
-func TestWhatWaitsForABusyEndpointIsHeldOnceItsWorkspaceIsSuspended(t *testing.T) {
+// Once its workspace is suspended, a busy endpoint only finishes the requests in flight.
+func TestSuspendedWorkspace_StopsBusyEndpoint(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour, Glance: time.Millisecond})
 	passed, open := gate(t)
@@ -66,28 +66,29 @@ func TestWhatWaitsForABusyEndpointIsHeldOnceItsWorkspaceIsSuspended(t *testing.T
 	w := b.hook(s.URL, "device.connected")
 	const all = 20
 	b.emitAll(all, "device.connected")
-	b.until("two are on their way", s.got(2))
+	b.until("two are in flight", s.got(2))
 	b.suspend(b.p, true)
 	open()
-	b.until("nobody looks at it any more", b.rests(w))
+	b.until("no look is scheduled", b.rests(w))
 	if n := len(s.messages()); n != 2 {
-		t.Errorf("%d were sent", n)
+		t.Errorf("%d messages sent", n)
 	}
 	b.suspend(b.p, false)
 	b.until("all arrive", b.is(w, all, access.DeliveryDelivered))
 }
 
-// What waits for the end of a suspension is kept for as long as events are: it may never end.
-func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
+// Pending deliveries of a suspended workspace expire with the retention, because the suspension may
+// never end.
+func TestSuspendedWorkspace_RetentionApplies(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	o.Retention = 30 * 24 * time.Hour
 	b := start(t, o)
-	b.look() // the next look is when it is asked for
+	b.look() // the next run follows on request
 	w := b.hook(newSink(t, nil).URL)
 	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")
 	b.suspend(b.p, true)
-	b.until("nobody is at work on it any more",
+	b.until("no work is in progress",
 		func() bool { return b.count("leases where key like 'endpoint:%' and held_until > now()") == 0 })
 	_, err := b.db.Pool.Exec(t.Context(),
 		"update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
@@ -95,23 +96,23 @@ func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
 	b.look()
 	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 ||
 		kept != 1 {
-		t.Errorf("of what is old %d are left, of what is not %d", gone, kept)
+		t.Errorf("%d old and %d new deliveries left", gone, kept)
 	}
 	b.suspend(b.p, false)
-	b.until("what is left arrives", b.is(w, 1, access.DeliveryDelivered))
+	b.until("the remaining delivery arrives", b.is(w, 1, access.DeliveryDelivered))
 }
 
-// An event of a suspended workspace has nobody look at its webhooks, also not for an attempt that is due later.
-func TestNobodyLooksAtWebhooksOfASuspendedWorkspace(t *testing.T) {
+// An event of a suspended workspace causes no look at its webhooks, not even for a later attempt.
+func TestSuspendedWorkspace_CausesNoLooks(t *testing.T) {
 	t.Parallel()
 	b, w := failing(t)
 	b.suspend(b.p, true)
-	b.until("nobody is to look at it", b.rests(w))
+	b.until("no look is scheduled", b.rests(w))
 	for range 3 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("they are handed out", func() bool { return len(b.deliveries(w)) == 4 })
+	b.until("the events are fanned out", func() bool { return len(b.deliveries(w)) == 4 })
 	if !b.rests(w)() {
-		t.Error("it is to be looked at")
+		t.Error("a look is scheduled")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-func TestTrialTellsWhatToMend(t *testing.T) {
+func TestSendTest_Advice(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -34,7 +34,7 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 		"broken":           {answering(http.StatusBadGateway), "502", "Check its log"},
 		"teapot":           {answering(http.StatusTeapot), "418", "2xx"},
 		"slow":             {hanging.URL, "within 2s", "afterwards"},
-		"nobody there":     {"http://127.0.0.1:1/", "refused", "No process listens"},
+		"no listener":      {"http://127.0.0.1:1/", "refused", "No process listens"},
 		"unknown name":     {"http://nowhere.invalid/", "nowhere.invalid", "name"},
 		"wrong authority":  {tls.URL, "certificate", "SSL_CERT_FILE"},
 		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "does not use TLS"},
@@ -46,7 +46,8 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 		b.must(err)
 		d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: 2 * time.Second})
 		if name != "slow" {
-			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute}) // some resolvers take their time over a name that is none
+			// Some resolvers are slow for unknown names.
+			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 		}
 		got := d.Try(t.Context(), e)
 		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) ||
@@ -54,11 +55,11 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 			got.Latency <= 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if unsent := map[string]bool{"nobody there": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
+		if unsent := map[string]bool{"no listener": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
 			t.Errorf("%s: sent: %t", name, got.Sent)
 		}
 		if n := len(b.deliveries(access.Webhook{ID: w.ID})); n != 0 {
-			t.Errorf("%s: %d deliveries are recorded", name, n)
+			t.Errorf("%s: %d deliveries recorded", name, n)
 		}
 	}
 	m := plain.messages()[0]
@@ -76,8 +77,8 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 	}
 }
 
-// Who does not hold the lease of an endpoint any more sends nothing there.
-func TestNothingIsSentByWhoHasLostTheEndpoint(t *testing.T) {
+// A holder that has lost the lease of an endpoint sends nothing.
+func TestSendTest_LostLease(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	sink := newSink(t, nil)
@@ -87,6 +88,6 @@ func TestNothingIsSentByWhoHasLostTheEndpoint(t *testing.T) {
 	d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback})
 	if got := d.Try(worker.Under(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
 		len(sink.messages()) != 0 {
-		t.Errorf("%+v, and %d messages have come", got, len(sink.messages()))
+		t.Errorf("%+v, %d messages received", got, len(sink.messages()))
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// An event whose PIN cannot be opened, as it is damaged or its key is gone, fails by itself, small or large: the endpoint gets the others, and
-// is none the worse for it.
-func TestEventThatCannotBeOpenedKeepsNoOtherBack(t *testing.T) {
+// An event that cannot be decrypted fails alone, whatever its size. The endpoint gets the other
+// events and keeps its health.
+func TestUndecryptableEvent_DelaysNoOther(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	o.DisableAfter = time.Nanosecond
@@ -48,13 +48,13 @@ func TestEventThatCannotBeOpenedKeepsNoOtherBack(t *testing.T) {
 			return n == len(events)
 		}
 	}
-	b.until("the other is delivered", stands(access.DeliveryDelivered, good))
-	b.until("these are given up", stands(access.DeliveryFailed, small, large))
+	b.until("the other event is delivered", stands(access.DeliveryDelivered, good))
+	b.until("the damaged events have failed", stands(access.DeliveryFailed, small, large))
 	for _, event := range []uuid.UUID{small, large} {
 		all := b.attempts(w, event)
 		if len(all) != 8 || !strings.Contains(all[0].Error, "cannot be decrypted") ||
 			strings.Contains(all[0].Error, "1234") {
-			t.Errorf("its attempts: %+v", all)
+			t.Errorf("attempts %+v", all)
 		}
 	}
 	if got := ids(s.messages()); len(got) != 2 || got[0] != good || got[1] != good {

@@ -7,8 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// An event that cannot be read ends a pass once all that is in the air has been answered and recorded: what is cut off is sent twice.
-func TestEventThatCannotBeReadCutsOffNoOther(t *testing.T) {
+// If an event cannot be read, a run ends after the requests in flight are answered and recorded.
+// Canceling them would send them twice.
+func TestUnreadableEvent_CancelsNoOther(t *testing.T) {
 	t.Parallel()
 	unreadable, other := uuid.New(), uuid.New()
 	p := &pass{
@@ -18,9 +19,9 @@ func TestEventThatCannotBeReadCutsOffNoOther(t *testing.T) {
 	}
 	p.land(t.Context(), answer{event: unreadable, cut: true, unread: errors.New("the database is gone")})
 	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.air != 1 {
-		t.Errorf("%d are waited for, %d of them for an answer, want the other one", len(p.flying), p.air)
+		t.Errorf("%d in flight, %d without a response, want only the other one", len(p.flying), p.air)
 	}
 	if p.unread == nil || p.free() {
-		t.Errorf("the pass goes on: %v", p.unread)
+		t.Errorf("the run continues: %v", p.unread)
 	}
 }

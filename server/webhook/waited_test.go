@@ -19,8 +19,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// A large event may wait for its room in memory for long. It goes by the webhook as that is then.
-func TestWhatHasWaitedForRoomGoesByTheWebhookAsItIs(t *testing.T) {
+// A large event may wait long for memory. Afterwards, the current state of the webhook applies.
+func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.Context(), storetest.New(t), 4)
 	if err != nil {
@@ -63,11 +63,11 @@ func TestWhatHasWaitedForRoomGoesByTheWebhookAsItIs(t *testing.T) {
 		meanwhile func(*testing.T, access.Webhook) error
 		sent      bool
 	}{
-		"nothing happens": {func(*testing.T, access.Webhook) error { return nil }, true},
-		"it is deleted":   {func(t *testing.T, w access.Webhook) error { return a.DeleteWebhook(t.Context(), p, w.ID.String()) }, false},
-		"it is disabled":  {set("update webhooks set disabled_at = now()"), false},
-		"it is paused":    {set("update webhooks set paused_until = now() + interval '1 hour'"), false},
-		"its secret is new": {func(t *testing.T, w access.Webhook) error {
+		"unchanged": {func(*testing.T, access.Webhook) error { return nil }, true},
+		"deleted":   {func(t *testing.T, w access.Webhook) error { return a.DeleteWebhook(t.Context(), p, w.ID.String()) }, false},
+		"disabled":  {set("update webhooks set disabled_at = now()"), false},
+		"paused":    {set("update webhooks set paused_until = now() + interval '1 hour'"), false},
+		"rotated secret": {func(t *testing.T, w access.Webhook) error {
 			_, _, err := a.RotateSecret(t.Context(), p, w.ID.String(), 0)
 			return err
 		}, true},
@@ -122,24 +122,24 @@ func TestWhatHasWaitedForRoomGoesByTheWebhookAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			signed := false
-			for ago := range 3600 { // the second in which it was signed
+			for ago := range 3600 { // the time of the signature
 				want, err := sign(event.String(), at.Add(-time.Duration(ago)*time.Second), []byte(body), now.Secret)
 				signed = signed || err == nil && want == signature
 			}
 			if !signed {
-				t.Error("it is not signed with the webhook's secret")
+				t.Error("the message is not signed with the webhook's secret")
 			}
 		})
 	}
 }
 
-// What is withdrawn is no longer in the air, and nothing more is sent in its pass.
-func TestWhatIsWithdrawnEndsThePass(t *testing.T) {
+// A withdrawn delivery is not in flight, and its run sends nothing more.
+func TestWithdrawnDelivery_EndsRun(t *testing.T) {
 	t.Parallel()
 	withdrawn, other := uuid.New(), uuid.New()
 	p := &pass{Deliverer: &Deliverer{loads: newLoads()}, flying: map[uuid.UUID]flight{withdrawn: {}, other: {}}, air: 2}
 	p.land(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
 	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.free() || p.unread != nil || len(p.answers) > 0 {
-		t.Errorf("%d are in the air, and the pass goes on: %v, %v", len(p.flying), p.free(), p.unread)
+		t.Errorf("%d in flight, the run continues: %v, %v", len(p.flying), p.free(), p.unread)
 	}
 }

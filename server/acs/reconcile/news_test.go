@@ -15,8 +15,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Neither the systems of an account nor one of them is read again while there has been too much to tell of it.
-func TestSystemsOfAnAccountThatOwesAreNotRead(t *testing.T) {
+// Neither the systems of an account nor a single system is read while the account has emitted too
+// many events.
+func TestEventRate_SystemsAreNotRead(t *testing.T) {
 	t.Parallel()
 	doors := make([]string, 1000)
 	for i := range doors {
@@ -30,7 +31,7 @@ func TestSystemsOfAnAccountThatOwesAreNotRead(t *testing.T) {
 	t.Cleanup(vendor.Close)
 	b := newBedWith(t, access.Options{NewsPerSecond: 0.1, NewsAtOnce: 10})
 	d := b.start(accesscloud.Config{BaseURL: vendor.URL})
-	apptest.Until(t, "it is put off", func() (put bool) {
+	apptest.Until(t, "the listing is postponed", func() (put bool) {
 		b.must(
 			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '2 hours' from acs_systems").Scan(&put),
 		)
@@ -41,6 +42,6 @@ func TestSystemsOfAnAccountThatOwesAreNotRead(t *testing.T) {
 	before := asked.Load()
 	if wait, err := d.DrainAccount(t.Context(), nil, account); err != nil || wait < 40*time.Second ||
 		asked.Load() != before {
-		t.Errorf("its systems were listed (%d requests), and are again in %s: %v", asked.Load()-before, wait, err)
+		t.Errorf("%d requests, next listing in %s: %v", asked.Load()-before, wait, err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// An account that takes long to open holds up neither another one nor what is done for all, and is opened once for all who ask.
+// An account that is slow to open delays neither another account nor periodic work, and is opened
+// once for all waiting callers.
 func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{"it is opened": nil, "it fails": errors.New("no")} {
@@ -58,19 +59,19 @@ func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 					t.Error(err)
 				}
 			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-				t.Error("another account waits for it")
+				t.Error("another account waits")
 			}
 			close(goOn)
 			asking.Wait()
 			if failure == nil && opened.Load() != 1 {
-				t.Errorf("it is opened %d times", opened.Load())
+				t.Errorf("%d opens", opened.Load())
 			}
 		})
 	}
 }
 
-// Who gives up waiting for an account to be opened fails nobody but themselves.
-func TestWhoGivesUpOpeningAnAccountFailsNobodyElse(t *testing.T) {
+// A caller that stops waiting for an account does not fail the others.
+func TestOpen_CanceledCallerFailsNoOther(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 2)
 	d := New(
@@ -92,9 +93,9 @@ func TestWhoGivesUpOpeningAnAccountFailsNobodyElse(t *testing.T) {
 	go func() { _, err := d.get(t.Context(), account); second <- err }()
 	giveUp()
 	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("who gave up: %v", err)
+		t.Errorf("canceled caller: %v", err)
 	}
 	if err := <-second; err != nil {
-		t.Errorf("the other one: %v", err)
+		t.Errorf("other caller: %v", err)
 	}
 }

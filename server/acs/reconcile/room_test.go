@@ -29,12 +29,12 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// alone is nobody's lease.
+// alone is an undisputed lease.
 type alone struct{}
 
 func (alone) Check(context.Context, store.Tx) error { return nil }
 
-// bed is an account at a vendor that has a system, which nobody looks after before start.
+// bed is a vendor account with a system, without an engine until start.
 type bed struct {
 	*testing.T
 	db      *store.DB
@@ -100,9 +100,9 @@ func (b *bed) must(err error) {
 	}
 }
 
-// All that is on a large system, while it waits for the database, has other answers of its size wait: all of them would be
-// in memory at once.
-func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
+// The content of a large system keeps its memory until it is recorded, so other large responses
+// wait.
+func TestLargeContent_DelaysOtherLargeResponses(t *testing.T) {
 	t.Parallel()
 	var served atomic.Bool
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +121,7 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "lock table acs_users in share mode")
 	b.must(err)
 	b.start(accesscloud.Config{BaseURL: vendor.URL})
-	apptest.Until(t, "it is about to be written down", func() (waits bool) {
+	apptest.Until(t, "the content is about to be recorded", func() (waits bool) {
 		b.must(
 			b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").
 				Scan(&waits),
@@ -129,19 +129,19 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 		return waits && served.Load()
 	})
 	if !adaptertest.LargeAnswerWaits(t) {
-		t.Error("another is read meanwhile")
+		t.Error("another response was read meanwhile")
 	}
 	b.must(tx.Rollback(t.Context()))
-	apptest.Until(t, "another is read once it is", func() bool { return !adaptertest.LargeAnswerWaits(t) })
+	apptest.Until(t, "another response is read afterwards", func() bool { return !adaptertest.LargeAnswerWaits(t) })
 }
 
-// A system that could not be read for lack of room is read a little later, and has not fallen silent.
-func TestSystemThatThereIsNoRoomForIsReadAgain(t *testing.T) {
+// A read that failed for lack of memory is retried soon and does not count as a vendor failure.
+func TestMemoryShortage_SystemIsReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
 	var silent bool
-	apptest.Until(t, "it is put off", func() (put bool) {
+	apptest.Until(t, "the look is postponed", func() (put bool) {
 		b.must(
 			b.db.Pool.QueryRow(t.Context(), "select error_message is not null, due_at between now() and now() + interval '5 s' from acs_systems").
 				Scan(&silent, &put),
@@ -149,6 +149,6 @@ func TestSystemThatThereIsNoRoomForIsReadAgain(t *testing.T) {
 		return put
 	})
 	if silent {
-		t.Error("it counts as silent")
+		t.Error("the shortage counts as a vendor failure")
 	}
 }

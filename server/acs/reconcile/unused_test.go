@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// counted is an adapter that says whether it is shut.
+// counted is an adapter that counts its Close calls.
 type counted struct {
 	adapter.AccessSystems
 	shut *int
@@ -21,8 +21,9 @@ type counted struct {
 
 func (c counted) Close() error { *c.shut++; return nil }
 
-// An account may have ended, or be looked after by another server, without this one being told: its credentials are not kept for ever.
-func TestAdaptersThatNobodyAsksForAreShut(t *testing.T) {
+// An idle adapter is closed, because its account may have been deleted or moved to another server
+// without a notice.
+func TestIdleAdapter_IsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shut := 0
@@ -41,45 +42,45 @@ func TestAdaptersThatNobodyAsksForAreShut(t *testing.T) {
 			}
 			time.Sleep(unused)
 			if d.tidy(); shut != 0 {
-				t.Fatal("it is shut although somebody asks for it")
+				t.Fatal("the adapter was closed in use")
 			}
 		}
 		time.Sleep(time.Second)
 		if d.tidy(); shut != 1 || len(d.open) != 0 {
-			t.Errorf("it is shut %d times", shut)
+			t.Errorf("%d closes", shut)
 		}
 		if _, err := d.get(t.Context(), account); err != nil || len(d.open) != 1 {
-			t.Errorf("it is not opened again: %v", err)
+			t.Errorf("the adapter was not opened again: %v", err)
 		}
 	})
 }
 
-// A system that did not answer a week ago is not told to be away for a week by the first answer that is late.
-func TestSilenceOfLongAgoIsAnother(t *testing.T) {
+// An outage of a week ago does not count toward the next one.
+func TestSilence_OldOneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, of := New(nil, nil, nil, Options{DownAfter: 10 * time.Second}), silence{uuid.New(), false}
 		for range 2 {
 			for seconds := range 12 {
 				if wait, want := d.patience(of), time.Duration(10-seconds)*time.Second; wait != want {
-					t.Errorf("after %d s of silence it is told in %s, want %s", seconds, wait, want)
+					t.Errorf("after %d s of silence: grace left %s, want %s", seconds, wait, want)
 				}
 				time.Sleep(time.Second)
 			}
 			time.Sleep(unused)
 		}
 		d.tidy()
-		d.silent.Range(func(any, any) bool { t.Error("a silence of long ago is kept"); return false })
+		d.silent.Range(func(any, any) bool { t.Error("an old silence is kept"); return false })
 	})
 }
 
-// Whatever is left to write, a system is looked at again after a while.
-func TestWritesGiveWayToALook(t *testing.T) {
+// After a while, a look interrupts the remaining writes.
+func TestWrites_AreInterruptedByLook(t *testing.T) {
 	t.Parallel()
 	d := New(nil, nil, nil, Options{})
 	for written, want := range map[time.Duration]bool{0: false, leastWriting / 2: false, mostWriting / 2: false, mostWriting: true} {
 		if over, err := d.over(t.Context(), acs.Driven{}, written, time.Minute); over != want || err != nil {
-			t.Errorf("after %s they give way: %t %v", written, over, err)
+			t.Errorf("after %s: interrupted %t %v", written, over, err)
 		}
 	}
 }
