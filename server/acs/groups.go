@@ -87,7 +87,11 @@ type GroupFilter struct {
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
 	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
-	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.UserID, &arg.AcsUserID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
+	if !(conditions{
+		{f.SystemID, &arg.AcsSystemID},
+		{f.UserID, &arg.AcsUserID},
+		{f.IdentityID, &arg.UserIdentityID},
+	}).read() {
 		return nil, nil
 	}
 	rows, err := s.db.PlannedAnew.ListAcsAccessGroups(ctx, arg)

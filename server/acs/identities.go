@@ -135,7 +135,10 @@ func findIdentity(
 		}
 		r, err = q.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	} else {
-		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{WorkspaceID: p.WorkspaceID, UserIdentityKey: key})
+		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{
+			WorkspaceID:     p.WorkspaceID,
+			UserIdentityKey: key,
+		})
 	}
 	switch {
 	case store.IsNoRows(err):

@@ -117,7 +117,8 @@ func (s *Service) insertUser(
 	system store.AcsSystem,
 	arg store.InsertAcsUserParams,
 ) (store.AcsUser, error) {
-	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
+	arg.AcsUserID, arg.IsManaged = access.NewID(), true
+	arg.WorkspaceID, arg.AcsSystemID = system.WorkspaceID, system.AcsSystemID
 	r, err := tx.InsertAcsUser(ctx, arg)
 	if err != nil {
 		return r, err
@@ -196,10 +197,11 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 func onSystemAlready(err error, identity string) error {
 	if store.Violates(err, "acs_users_identity") {
 		return &access.Error{
-			Kind:    access.Conflict,
-			Type:    "acs_user_already_exists",
-			Data:    map[string]any{"user_identity_id": identity},
-			Message: "The person already has a user on this access system. Update that user, or remove it from the person first with /user_identities/remove_acs_user.",
+			Kind: access.Conflict,
+			Type: "acs_user_already_exists",
+			Data: map[string]any{"user_identity_id": identity},
+			Message: "The person already has a user on this access system. " +
+				"Update that user, or remove it from the person first with /user_identities/remove_acs_user.",
 		}
 	}
 	if _, known := asError(err); err != nil && !known {

@@ -335,8 +335,9 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 			access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
 	// The vendor stored the code, but differently from the specification.
 	case c.Ref == "" && res.Ref != "":
-		if recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}); recorded != nil ||
-			!unreachable(err) {
+		outcome := access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
+		recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
+		if recorded != nil || !unreachable(err) {
 			return recorded
 		}
 		return err

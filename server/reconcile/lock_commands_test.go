@@ -205,9 +205,8 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 	other, err := b.access.CreateWorkspace(t.Context(), "other", "c", true)
 	b.must(err)
 	var e *access.Error
-	if _, err := b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true); !errors.As(
-		err, &e) ||
-		e.Kind != access.NotFound {
+	_, err = b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true)
+	if !errors.As(err, &e) || e.Kind != access.NotFound {
 		t.Errorf("another workspace learns that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have a separate queue

@@ -176,10 +176,11 @@ func (r *Reconciler) AddUnmanagedCode(
 	}
 	if !d.Online {
 		return c, &access.Error{
-			Kind:    access.Invalid,
-			Type:    "device_offline",
-			Field:   "device_id",
-			Message: "The device is offline, so the server cannot observe a new code. Connect it first with /devices/simulate/connect.",
+			Kind:  access.Invalid,
+			Type:  "device_offline",
+			Field: "device_id",
+			Message: "The device is offline, so the server cannot observe a new code. " +
+				"Connect it first with /devices/simulate/connect.",
 		}
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
@@ -292,10 +293,11 @@ func (r *Reconciler) noticed(
 	d, sim, err := r.simulated(ctx, p, deviceID)
 	if err == nil && len(d.AccountErrors) > 0 {
 		err = &access.Error{
-			Kind:    access.Invalid,
-			Type:    "account_disconnected",
-			Field:   "device_id",
-			Message: "The device's account is disconnected, so the server cannot observe a simulation. Log in again with a connect webview.",
+			Kind:  access.Invalid,
+			Type:  "account_disconnected",
+			Field: "device_id",
+			Message: "The device's account is disconnected, so the server cannot observe a simulation. " +
+				"Log in again with a connect webview.",
 		}
 	}
 	return d, sim, err
@@ -334,7 +336,8 @@ func (r *Reconciler) seen(
 		case <-time.After(look):
 		case <-ctx.Done():
 			return &access.Error{Kind: access.Unavailable, Type: "simulation_not_noticed",
-				Message: "The simulation ran, but the server has not observed its effect yet. Check that the device is online and read it again in a moment."}
+				Message: "The simulation ran, but the server has not observed its effect yet. " +
+					"Check that the device is online and read it again in a moment."}
 		}
 	}
 }

@@ -215,9 +215,9 @@ func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
 				t.Errorf("errors %v", got.Errors)
 			}
-			if got := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device"); !slices.Equal(
-				got, []string{"access_code.failed_to_update"}) {
-				t.Errorf("events %v", got)
+			events := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device")
+			if !slices.Equal(events, []string{"access_code.failed_to_update"}) {
+				t.Errorf("events %v", events)
 			}
 			if c.failure.Class != access.FailedForNow {
 				return

@@ -85,7 +85,8 @@ func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error)
 	return answer{
 		event:    next.Event.ID,
 		unopened: true,
-		problem:  "Nothing was sent, because the event cannot be decrypted. Its encrypted part is damaged or its data key is missing.",
+		problem: "Nothing was sent, because the event cannot be decrypted. " +
+			"Its encrypted part is damaged or its data key is missing.",
 	}
 }
 

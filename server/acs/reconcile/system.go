@@ -251,7 +251,8 @@ func (d *Driver) unwritable(
 		}
 	}
 	d.opt.Log.Warn("an access system refuses writes; the server keeps retrying", "system", system.ID, "error", cause)
-	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
+	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
 }
 
 // refused reports whether the vendor refuses the credentials for the whole account.
@@ -305,7 +306,8 @@ func (d *Driver) failed(
 		}
 	}
 	d.opt.Log.Warn("an access system does not answer; the server keeps retrying", "system", system.ID, "error", err)
-	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
+	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
 }
 
 // describe converts an adapter's answer to the types of package acs.

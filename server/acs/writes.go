@@ -139,7 +139,8 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 		arg.ErrorCode, arg.ErrorMessage = new(
 			failedToDelete,
 		), new(
-			"The access system confirmed the deletion but still shows the user. The server repeats the deletion from time to time.",
+			"The access system confirmed the deletion but still shows the user. "+
+				"The server repeats the deletion from time to time.",
 		)
 	}
 	return tx.AcsUserFailed(ctx, arg)

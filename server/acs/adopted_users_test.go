@@ -24,11 +24,9 @@ func (h *house) robin() acs.FoundUser {
 // deletes asserts that the only planned write deletes the user.
 func (h *house) deletes(ref, after string) {
 	h.Helper()
-	if todo := h.look(append(h.users, acs.FoundUser{Ref: ref, Profile: acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}})); len(
-		todo,
-	) != 1 ||
-		!todo[0].Delete ||
-		todo[0].Ref != ref {
+	profile := acs.Profile{FullName: "Robin Hale", Email: "robin@example.com"}
+	todo := h.look(append(h.users, acs.FoundUser{Ref: ref, Profile: profile}))
+	if len(todo) != 1 || !todo[0].Delete || todo[0].Ref != ref {
 		h.Errorf("after %s: planned %+v", after, todo)
 	}
 }

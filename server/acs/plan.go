@@ -79,7 +79,12 @@ func (s *Service) missing(
 	if u.Applied != nil {
 		// No change was requested meanwhile, so an administrator deleted the user at the system.
 		deleted := u.WrittenGen == u.DesiredGen
-		if err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{AcsUserID: u.AcsUserID, DeletedThere: deleted, ErrorMessage: deletedThere}); err != nil {
+		err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{
+			AcsUserID:    u.AcsUserID,
+			DeletedThere: deleted,
+			ErrorMessage: deletedThere,
+		})
+		if err != nil {
 			return nil, 0, err
 		}
 		if deleted {
@@ -89,7 +94,8 @@ func (s *Service) missing(
 	return s.inTurn(u, &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Profile: desired(u)}, now)
 }
 
-const deletedThere = "The user was deleted at the access system. Change the user here to create it again, or delete it here as well."
+const deletedThere = "The user was deleted at the access system. " +
+	"Change the user here to create it again, or delete it here as well."
 
 // dueWrite drops a write that the system refused permanently, and delays one that failed recently.
 func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
@@ -138,7 +144,9 @@ func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) 
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
 		arg.ErrorMessage = new(
-			"The user at the access system keeps differing from what the server writes. Check whether another administrator or program changes it. The server repairs the user from time to time.",
+			"The user at the access system keeps differing from what the server writes. " +
+				"Check whether another administrator or program changes it. " +
+				"The server repairs the user from time to time.",
 		)
 	}
 	return tx.AcsUserDisputed(ctx, arg)

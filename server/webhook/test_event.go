@@ -71,10 +71,12 @@ func advice(status int, cause error) string {
 	case status/100 == 3:
 		return "The server does not follow redirects. Create the webhook with the final URL."
 	case status == http.StatusBadRequest, status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return "If the receiver checks signatures, it needs this webhook's secret and the raw body, and its clock may be at most 5 minutes off. " +
+		return "If the receiver checks signatures, it needs this webhook's secret and the raw body, " +
+			"and its clock may be at most 5 minutes off. " +
 			"If a proxy in front of it requires a login, exempt this path."
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return "This path accepts no POST request. Create another webhook with the right path, because a webhook's URL cannot be changed."
+		return "This path accepts no POST request. " +
+			"Create another webhook with the right path, because a webhook's URL cannot be changed."
 	case status == http.StatusGone:
 		return "In response to a real event, 410 Gone disables the webhook. Return it only to stop all deliveries."
 	case status == http.StatusTooManyRequests:
@@ -98,11 +100,11 @@ func prefixFor(cause error) string {
 func adviceOn(cause error) string {
 	switch {
 	case isProhibited(cause):
-		return "Pass the server's --allow-webhook-prefix to this command as well, or start the server with one, such as --allow-webhook-prefix " + prefixFor(
-			cause,
-		) + "."
+		return "Pass the server's --allow-webhook-prefix to this command as well, " +
+			"or start the server with one, such as --allow-webhook-prefix " + prefixFor(cause) + "."
 	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, os.ErrDeadlineExceeded):
-		return "Let the receiver accept the event, answer 200, and process it afterwards. If nothing arrives at the receiver, check for a firewall in between."
+		return "Let the receiver accept the event, answer 200, and process it afterwards. " +
+			"If nothing arrives at the receiver, check for a firewall in between."
 	case errors.Is(cause, syscall.ECONNREFUSED):
 		return "No process listens at this address. Start the receiver, and check the host and the port of the webhook's URL."
 	}
@@ -110,10 +112,12 @@ func adviceOn(cause error) string {
 		return "This machine cannot resolve the host name. Check its spelling and the name servers."
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](cause); ok {
-		return "Give the receiver a currently valid certificate for this host from an authority that this machine trusts. SSL_CERT_FILE names additional ones."
+		return "Give the receiver a currently valid certificate for this host from an authority that this machine trusts. " +
+			"SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](cause); ok {
-		return "Give the receiver a certificate from an authority that this machine trusts. SSL_CERT_FILE names additional ones."
+		return "Give the receiver a certificate from an authority that this machine trusts. " +
+			"SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](cause); ok || errors.Is(cause, http.ErrSchemeMismatch) {
 		return "This port does not use TLS. Create the webhook with http:// or with the TLS port."

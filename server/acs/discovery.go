@@ -129,7 +129,8 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.Acs
 		r.WorkspaceID,
 		r.ConnectedAccountID,
 		map[string]any{"acs_system_id": r.AcsSystemID,
-			"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}},
+			"acs_system_errors": errors, "acs_system_warnings": []any{},
+			"connected_account_errors": []any{}, "connected_account_warnings": []any{}},
 	)
 }
 
