@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// goneMemory is how long a tombstone remembers a deleted user.
+	// tombstoneTTL is how long a tombstone remembers a deleted user.
 	goneMemory = 30 * 24 * time.Hour
-	// refMemory is how long it remembers the vendor's reference. Later, an administrator may have
+	// tombstoneRefTTL is how long it remembers the vendor's reference. Later, an administrator may have
 	// created the user again.
 	refMemory = time.Hour
 )

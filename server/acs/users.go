@@ -38,7 +38,7 @@ type Schedule struct {
 	EndsAt   *time.Time // nil: never
 }
 
-// Mutation is a change that the system has not applied yet.
+// PendingChange is a change that the system has not applied yet.
 type Mutation struct {
 	Code     string // mutation_code of the API
 	Message  string

@@ -211,9 +211,9 @@ type Failure struct {
 }
 
 const (
-	// patience is the number of consecutive failures before the user reports an error.
+	// reportAfterFailures is the number of consecutive failures before the user reports an error.
 	patience = 3
-	// longestPause is the maximum delay between two retries.
+	// maxRetryPause is the maximum delay between two retries.
 	longestPause = 5 * time.Minute
 	longestQuiet = 30 * time.Minute
 	// disputeMemory is how long disputes count as recurring.

@@ -36,7 +36,7 @@ type Adapters struct {
 	hints   sync.WaitGroup
 }
 
-// checkEvery is the interval at which open adapters are compared with the stored accounts. Another
+// checkInterval is the interval at which open adapters are compared with the stored accounts. Another
 // instance may change or disconnect an account without notifying this one.
 const checkEvery = 15 * time.Second
 

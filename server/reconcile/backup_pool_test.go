@@ -218,7 +218,7 @@ func TestBackupPool_PullOutsideTimeFrame(t *testing.T) {
 	}
 }
 
-// An unmanaged pulled code no longer replaces another, so another one may be pulled.
+// An unmanaged pulled code does not replace another, so another one may be pulled.
 func TestPulledCode_BecomesUnmanaged(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
@@ -263,7 +263,8 @@ func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "Not that one."}})
 	}
 	b.look()
-	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool") // skips the backoff
+	// Skips the backoff.
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool")
 	b.must(err)
 	again := b.pool(guest)
 	if len(again) != 3 {
@@ -367,7 +368,8 @@ func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 			})
 			b.until("the pool is gone", func() bool { return b.inPool() == 0 })
 			b.until("its codes are read", func() bool { return len(b.unmanaged()) == others+1 })
-			if n := len(b.told("access_code.unmanaged.created")); n != others+others+1 { // first listing and second listing, which includes the guest's code
+			// First listing and second listing, which includes the guest's code.
+			if n := len(b.told("access_code.unmanaged.created")); n != others+others+1 {
 				t.Errorf("%d events about unmanaged codes", n)
 			}
 		})

@@ -244,7 +244,8 @@ func TestComplaints(t *testing.T) {
 				b.end(w, access.PutOutcome{Ref: "k1"})
 				b.read()
 				clock.pass(2 * time.Hour)
-				_, err := b.db.Pool.Exec(b.Context(), "update action_attempts set deadline_at = deadline_at - interval '2 hours'") // by the database's clock, too
+				// By the database's clock, too.
+				_, err := b.db.Pool.Exec(b.Context(), "update action_attempts set deadline_at = deadline_at - interval '2 hours'")
 				b.must(err)
 				b.look()
 				clock.pass(time.Hour)

@@ -76,7 +76,8 @@ func (b byHand) loses(clock *testClock, times int, apart time.Duration) {
 
 func (b byHand) flaky() []string {
 	b.Helper()
-	return b.told("device.connected", "device.disconnected", "device.connection_became_flaky", "device.connection_stabilized")[1:] // without the initial connection
+	// Without the initial connection.
+	return b.told("device.connected", "device.disconnected", "device.connection_became_flaky", "device.connection_stabilized")[1:]
 }
 
 func (b byHand) warnings() (codes []string) {

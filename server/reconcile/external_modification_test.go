@@ -50,7 +50,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 					t.Fatalf("before the change: status %s", got.Status)
 				}
 				before := countOf(b.events(code.ID), "access_code.set_on_device")
-				clock.pass(time.Minute) // the list no longer lags
+				clock.pass(time.Minute) // past the read lag
 				if disabled {
 					off := is
 					off.Disabled = true

@@ -133,7 +133,8 @@ func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 	}
 	ask("k", "987123", true)
 	before := entries()
-	_, err := b.db.Pool.Exec(t.Context(), "update idempotency_keys set held_until = now() - interval '1 s'") // the first request never returns
+	// The first request never returns.
+	_, err := b.db.Pool.Exec(t.Context(), "update idempotency_keys set held_until = now() - interval '1 s'")
 	b.must(err)
 	first := ask("k", "987123", false)
 	if after := entries(); len(before) != 1 || !reflect.DeepEqual(after, before) {

@@ -98,7 +98,8 @@ func TestKeyedCode_NumberIsBounded(t *testing.T) {
 	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Invalid || e.Field != "common_code_key" {
 		t.Errorf("one more: %v", err)
 	}
-	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where access_code_id <> $1", first.ID) // frees their PINs for others
+	// Frees their PINs for others.
+	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where access_code_id <> $1", first.ID)
 	b.must(err)
 	_, err = ofKey(b.device)
 	b.must(err)

@@ -263,7 +263,7 @@ func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 }
 
 // A vendor without idempotent creates, or one that keeps failing, is asked for some minutes. Other
-// codes wait no longer than that.
+// codes wait at most as long.
 func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, class := range map[string]access.FailureClass{"refused": access.FailedDuplicate, "failing": access.FailedForNow} {

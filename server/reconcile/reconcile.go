@@ -22,16 +22,16 @@ import (
 
 // Options configures a Reconciler. The zero value is for production.
 type Options struct {
-	// AccountEvery is the interval between two listings of an account's devices. 0 means 1 min.
+	// AccountInterval is the interval between two listings of an account's devices. 0 means 1 min.
 	AccountEvery time.Duration
-	// OfflineEvery is the interval between two tries of an offline device. 0 means 5 min.
+	// OfflineRetryInterval is the interval between two tries of an offline device. 0 means 5 min.
 	OfflineEvery time.Duration
 	// DownAfter is how long a gateway may be unreachable before the account reports an error. 0
 	// means 10 s.
 	DownAfter time.Duration
 	Log       *slog.Logger
 
-	// Elsewhere handles accounts that have no devices. nil means there are none.
+	// AccessSystems handles the accounts that have no devices. nil means there are none.
 	Elsewhere Elsewhere
 }
 

@@ -274,7 +274,8 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
 		t.Errorf("status %s", got.Status)
 	}
-	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set status = 'unset' where access_code_id = $1", c.ID) // the state of an older server
+	// The state of an older server.
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set status = 'unset' where access_code_id = $1", c.ID)
 	b.must(err)
 	f := found("k1", "2580")
 	f.StartsAt, f.EndsAt = &from, new(from.Add(time.Hour))

@@ -340,7 +340,8 @@ func TestRemovedDevice_CodeEnds(t *testing.T) {
 	b.until("the removal of the device is announced", func() bool { return len(b.told("device.removed")) == 1 })
 	b.until("the status of the code is unknown", func() bool { return b.code(on.ID).Status == access.StatusUnknown })
 	c.ahead.Store(int64(2 * time.Hour))
-	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null") // the skipped time has passed
+	// The skipped time has passed.
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null")
 	b.must(err)
 	b.until("the code that is not on the device is gone", func() bool { return !b.exists(later.ID) })
 	b.until("the other code is being removed", func() bool { return b.code(on.ID).Status == access.StatusRemoving })
@@ -403,7 +404,8 @@ func TestDisconnectedAccount_DuringLook(t *testing.T) {
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
 	b.create("730158")
-	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
+	// As if after the read of the device.
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()")
 	b.must(err)
 	ended := make(chan error, 1)
 	b.watch = func(l worker.Lane) worker.Lane {
@@ -422,7 +424,8 @@ func TestDisconnectedAccount_DuringLook(t *testing.T) {
 func TestDisconnectedAccount_Simulation(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if after the read of the device
+	// As if after the read of the device.
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()")
 	b.must(err)
 	var e *access.Error
 	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != access.NotFound {

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// seenWithin is how long a simulation waits until the server has observed its effect.
+// observeTimeout is how long a simulation waits until the server has observed its effect.
 const seenWithin = 30 * time.Second
 
 // Polling interval of that wait, from the first to the last. Most effects show immediately.

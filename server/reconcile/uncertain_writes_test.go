@@ -27,7 +27,8 @@ func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 			code, _ := b.create("2580")
 			w := b.work(code)
 			b.begin(w)
-			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set write_at = now() - interval '1 minute'") // the radio was busy
+			// The radio was busy.
+			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set write_at = now() - interval '1 minute'")
 			b.must(err)
 			b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
 			b.read(c.found)

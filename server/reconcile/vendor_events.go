@@ -34,7 +34,7 @@ type hints struct {
 	pace    *rate.Limiter
 	lists   *rate.Limiter
 	doings  *rate.Limiter
-	// hurried limits the log messages about dropped operations.
+	// logLimit limits the log messages about dropped operations.
 	hurried rate.Sometimes
 
 	// owed fires when the account must be listed.

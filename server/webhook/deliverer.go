@@ -61,9 +61,9 @@ type Deliverer struct {
 	stopping atomic.Bool
 	loads    *loads
 	more     atomic.Int64 // requests in flight beyond the guaranteed ones of each endpoint
-	// turns maps a workspace to the account whose events were fanned out last, while more are due.
+	// lastAccount maps a workspace to the account whose events were fanned out last, while more are due.
 	turns sync.Map
-	// news maps a webhook to a channel that signals new deliveries during its run in this process.
+	// wakeups maps a webhook to a channel that signals new deliveries during its run in this process.
 	news sync.Map
 }
 

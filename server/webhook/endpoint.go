@@ -32,7 +32,7 @@ type pass struct {
 	since time.Time
 	// read is when endpoint was read.
 	read time.Time
-	// prompt is whether the last response was prompt.
+	// healthy is whether the last response was prompt.
 	prompt bool
 
 	ready   []access.Delivery
@@ -43,7 +43,7 @@ type pass struct {
 	records chan record // at most one at a time
 	busy    bool        // a record is being written
 	unread  error       // why an event could not be read
-	// troubled is set while a failure is not recorded yet. Nothing is sent meanwhile.
+	// failing is set while a failure is not recorded yet. Nothing is sent meanwhile.
 	troubled bool
 	news     chan struct{}
 	looked   bool // all due deliveries are in ready or flying

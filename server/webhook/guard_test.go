@@ -242,7 +242,8 @@ func TestHostileResponses_AreBounded(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
 		}, ok: true, begins: "\x1f"},
-		"another protocol": {answer: func(w http.ResponseWriter, r *http.Request) { // net/http then leaves the connection to its caller
+		// Net/http then leaves the connection to its caller.
+		"another protocol": {answer: func(w http.ResponseWriter, r *http.Request) {
 			c, _, _ := http.NewResponseController(w).Hijack()
 			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chess\r\n\r\n")
 			io.Copy(io.Discard, c)

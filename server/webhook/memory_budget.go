@@ -27,10 +27,10 @@ type loads struct {
 	all *semaphore.Weighted
 	mu  sync.Mutex
 	of  map[uuid.UUID]*load // by workspace
-	ok  map[uuid.UUID]bool  // webhooks whose last response was prompt and successful; at most mostKnown
+	ok  map[uuid.UUID]bool  // webhooks whose last response was prompt and successful; at most maxKnownEndpoints
 }
 
-// mostKnown is the maximum number of healthy webhooks to remember.
+// maxKnownEndpoints is the maximum number of healthy webhooks to remember.
 const mostKnown = 20_000
 
 type load struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// partitionPause is the interval between two checks of an instance. Partitions are created days in
+// partitionInterval is the interval between two checks of an instance. Partitions are created days in
 // advance.
 const partitionPause = 10 * time.Minute
 

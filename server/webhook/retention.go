@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// retentionPause is the maximum interval between two runs for a workspace. A short retention
+// retentionInterval is the maximum interval between two runs for a workspace. A short retention
 // shortens it.
 const retentionPause = time.Hour
 

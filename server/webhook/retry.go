@@ -27,13 +27,13 @@ const (
 	// firstWidth is the same for an endpoint without a success so far, so that a hanging endpoint
 	// holds few connections. Each success adds one.
 	firstWidth = 2
-	// moreAtOnce is the maximum number of concurrent requests to all endpoints beyond the
+	// maxExtraRequests is the maximum number of concurrent requests to all endpoints beyond the
 	// guaranteed ones. Each holds a connection with its goroutines, and many endpoints may be slow.
 	moreAtOnce = 256
 	// failingAfter is the number of consecutive failures after which an endpoint gets one request
 	// at a time, with growing pauses.
 	failingAfter = 5
-	// maxObeyed limits the pause that an endpoint requests with Retry-After.
+	// maxRetryAfter limits the pause that an endpoint requests with Retry-After.
 	maxObeyed = time.Hour
 )
 

@@ -37,7 +37,7 @@ func verify(secret string, header http.Header, body []byte) error {
 
 func TestGuide_VerifiesBothSecrets(t *testing.T) {
 	t.Parallel()
-	here, err := os.ReadFile("guide_test.go")
+	here, err := os.ReadFile("verification_guide_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,9 @@ type Opener func(ctx context.Context, account access.Account) (adapter.AccessSys
 
 // Options configures a Reconciler. The zero value is for production.
 type Options struct {
-	// AccountEvery is the interval between two listings of an account's systems. 0 means 1 min.
+	// AccountInterval is the interval between two listings of an account's systems. 0 means 1 min.
 	AccountEvery time.Duration
-	// SystemEvery is the interval between two looks at a system without a wake-up. 0 means 5 min.
+	// SystemInterval is the interval between two looks at a system without a wake-up. 0 means 5 min.
 	SystemEvery time.Duration
 	// DownAfter is how long a system may fail to answer before it reports an error. 0 means 10 s.
 	DownAfter time.Duration
@@ -71,7 +71,7 @@ type opened struct {
 	used    time.Time // when the adapter was last requested
 }
 
-// unused is how long an idle adapter stays open and a silence is remembered. Another server may
+// idleTimeout is how long an idle adapter stays open and a silence is remembered. Another server may
 // handle the account by now, or it may have been deleted.
 const unused = 15 * time.Minute
 

@@ -13,17 +13,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// soon is the delay before a system is read again when only a read can decide.
+// rereadDelay is the delay before a system is read again when only a read can decide.
 const soon = 100 * time.Millisecond
 
-// crowded is the delay before a retry when memory for an answer was short.
+// overloadPause is the delay before a retry when memory for an answer was short.
 const crowded = 3 * time.Second
 
-// mostOwing is the maximum delay of a system whose account has emitted too many events.
+// maxOwing is the maximum delay of a system whose account has emitted too many events.
 const mostOwing = 6 * time.Hour
 
-// A series of writes runs for at least leastWriting, or as long as the last look took, before newer
-// requests cause another look, because each look reads the whole system. After mostWriting, the
+// A series of writes runs for at least minWriting, or as long as the last look took, before newer
+// requests cause another look, because each look reads the whole system. After maxWriting, the
 // system is read again in any case.
 const (
 	leastWriting = time.Second
@@ -131,7 +131,7 @@ func (d *Driver) write(
 }
 
 // mustLook reports whether another look comes before the remaining writes. This is so after
-// mostWriting, or after a shorter time if the desired state has changed. The change may be urgent,
+// maxWriting, or after a shorter time if the desired state has changed. The change may be urgent,
 // such as a suspension.
 func (d *Driver) over(ctx context.Context, system acs.Driven, written, looked time.Duration) (bool, error) {
 	switch {
