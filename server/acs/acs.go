@@ -1,10 +1,11 @@
-// Package acs is the domain of access systems, the people who have an account on them, and the identities that join a
-// person's accounts. It stands beside package access and shares with it workspaces, connected accounts, events and
-// the way errors and pages are told, but no rule of access codes. Each operation is one transaction and says which
-// errors it returns; besides those, any may fail because the database does.
+// Package acs is the domain of access systems, their users, and the identities that join one
+// person's users. It shares workspaces, connected accounts, events, and the form of errors and
+// pages with package access, but none of the rules of access codes. Each operation is one
+// transaction and documents the errors it returns. In addition, any operation may fail because the
+// database does.
 //
-// What should be on a system is decided here; how to get it there is the business of package acs/reconcile, which reports
-// back what it has found and done. The package knows neither HTTP nor any vendor.
+// The package decides the desired state of an access system. Package acs/reconcile applies it and
+// reports what it has found and done. The package must not know HTTP or any vendor.
 package acs
 
 import (
@@ -20,10 +21,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// SystemLane is the kind of keys that changes of users wake: the systems they are on.
+// SystemLane names the lane whose keys are access systems. Changes of users wake the systems that
+// have them.
 const SystemLane = "acs_system"
 
-// Service carries the operations.
+// Service runs the operations of the domain.
 type Service struct {
 	db     *store.DB
 	access *access.Service
@@ -31,27 +33,27 @@ type Service struct {
 	strays strays
 }
 
-// New makes a Service on the database that a is on.
+// New creates a Service on the database of a.
 func New(db *store.DB, a *access.Service, waker *worker.Waker) *Service {
 	return &Service{db: db, access: a, waker: waker}
 }
 
-// Problem is an error or a warning that a resource carries until it is gone.
+// Problem is an error or a warning that a resource carries until its cause is resolved.
 type Problem struct {
 	Code     string // error_code or warning_code of the API
 	Message  string
 	At       time.Time
-	SystemID uuid.UUID // of identities: the system of the user that has it; else zero
-	UserID   uuid.UUID // of identities: the user that has it; else zero
+	SystemID uuid.UUID // for identities, the system of the affected user; zero otherwise
+	UserID   uuid.UUID // for identities, the affected user; zero otherwise
 }
 
-// Change is what becomes of a text that may be absent; the zero Change leaves it.
+// Change is the change of an optional text. The zero Change keeps the text.
 type Change struct {
 	Given bool
-	To    *string // nil: it is taken away
+	To    *string // nil removes the text
 }
 
-// on is the text after the change.
+// applyTo returns the text after the change.
 func (c Change) on(text *string) *string {
 	if !c.Given {
 		return text
@@ -61,20 +63,24 @@ func (c Change) on(text *string) *string {
 
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
 
-// CheckPhone says what is wrong with a phone number, nil when nothing is.
+// CheckPhone returns what is wrong with a phone number, or nil if it is valid.
 func CheckPhone(number string) *access.Error {
 	if e164.MatchString(number) {
 		return nil
 	}
-	return access.Invalidf("phone_number", "Invalid phone number; write it in E.164 format, such as +15555550100")
+	return access.Invalidf("phone_number", "Invalid phone number. Use the E.164 format, such as +15555550100.")
 }
 
-// asError finds the *access.Error that a transaction was ended with.
+// asError returns the *access.Error that ended a transaction.
 func asError(err error) (*access.Error, bool) { return errors.AsType[*access.Error](err) }
 
 func notFound(kind, field string, id any) *access.Error {
-	return &access.Error{Kind: access.NotFound, Type: kind + "_not_found", Data: map[string]any{field: id},
-		Message: "There is no " + kind + " with this " + field + "."}
+	return &access.Error{
+		Kind:    access.NotFound,
+		Type:    kind + "_not_found",
+		Data:    map[string]any{field: id},
+		Message: "There is no " + kind + " with this " + field + ".",
+	}
 }
 
 func text(s *string) string {
@@ -96,7 +102,7 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of our own types only
+		panic(err) // only our own types
 	}
 	return b
 }

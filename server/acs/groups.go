@@ -11,14 +11,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Group is an access group: its users may pass its entrances. Groups are made at the system itself.
+// Group is an access group. Its users may pass its entrances. Groups are created at the system
+// itself.
 type Group struct {
 	ID, WorkspaceID, SystemID, AccountID uuid.UUID
 	Name                                 string
 	CreatedAt                            time.Time // when it was first seen
 }
 
-// Entrance is a door, a gate or a lift of a system.
+// Entrance is a door, gate, or elevator of a system.
 type Entrance struct {
 	ID, WorkspaceID, SystemID, AccountID uuid.UUID
 	Name                                 string
@@ -26,24 +27,43 @@ type Entrance struct {
 }
 
 func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
-	return Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+	return Group{
+		ID:          r.AcsAccessGroupID,
+		WorkspaceID: r.WorkspaceID,
+		SystemID:    r.AcsSystemID,
+		AccountID:   account,
+		Name:        r.Name,
+		CreatedAt:   r.CreatedAt,
+	}
 }
 
 func toEntrance(r store.AcsEntrance, account uuid.UUID) Entrance {
-	return Entrance{ID: r.AcsEntranceID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+	return Entrance{
+		ID:          r.AcsEntranceID,
+		WorkspaceID: r.WorkspaceID,
+		SystemID:    r.AcsSystemID,
+		AccountID:   account,
+		Name:        r.Name,
+		CreatedAt:   r.CreatedAt,
+	}
 }
 
 func groupNotFound(id any) *access.Error {
 	return notFound("acs_access_group", "acs_access_group_id", id)
 }
 
-// GetGroup reads an access group. It fails with NotFound.
+// GetGroup returns an access group. It fails with NotFound.
 func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (Group, error) {
 	r, account, err := getGroup(ctx, s.db.Queries, p.WorkspaceID, id)
 	return toGroup(r, account), err
 }
 
-func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id string) (store.AcsAccessGroup, uuid.UUID, error) {
+func getGroup(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	id string,
+) (store.AcsAccessGroup, uuid.UUID, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return store.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
@@ -58,7 +78,7 @@ func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id str
 	return r.AcsAccessGroup, r.ConnectedAccountID, nil
 }
 
-// GroupFilter is a set of conditions that must all hold; zero ones are none.
+// GroupFilter is a set of conditions that must all hold. Zero values match everything.
 type GroupFilter struct {
 	SystemID, UserID, IdentityID string
 	Search                       string // in the name and the identifier
@@ -67,7 +87,11 @@ type GroupFilter struct {
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
 	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
-	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.UserID, &arg.AcsUserID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
+	if !(conditions{
+		{f.SystemID, &arg.AcsSystemID},
+		{f.UserID, &arg.AcsUserID},
+		{f.IdentityID, &arg.UserIdentityID},
+	}).read() {
 		return nil, nil
 	}
 	rows, err := s.db.PlannedAnew.ListAcsAccessGroups(ctx, arg)
@@ -76,12 +100,19 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 	}
 	out := make([]Group, len(rows))
 	for i, r := range rows {
-		out[i] = Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: r.ConnectedAccountID, Name: r.Name, CreatedAt: r.CreatedAt}
+		out[i] = Group{
+			ID:          r.AcsAccessGroupID,
+			WorkspaceID: r.WorkspaceID,
+			SystemID:    r.AcsSystemID,
+			AccountID:   r.ConnectedAccountID,
+			Name:        r.Name,
+			CreatedAt:   r.CreatedAt,
+		}
 	}
 	return out, nil
 }
 
-// GetEntrance reads an entrance. It fails with NotFound.
+// GetEntrance returns an entrance. It fails with NotFound.
 func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string) (Entrance, error) {
 	missing := notFound("acs_entrance", "acs_entrance_id", id)
 	parsed, err := uuid.Parse(id)
@@ -98,17 +129,29 @@ func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string
 	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), nil
 }
 
-// EntranceFilter is a set of conditions that must all hold; zero ones are none.
+// EntranceFilter is a set of conditions that must all hold. Zero values match everything.
 type EntranceFilter struct {
 	SystemID, AccountID, CustomerKey, Search string
-	IDs                                      *[]string // one of; nil: any
-	Nothing                                  bool      // a condition that no entrance meets
+	IDs                                      *[]string // nil matches any
+	Nothing                                  bool      // true matches no entrance
 }
 
-// ListEntrances lists entrances, oldest first, and says whether more follow the page.
-func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f EntranceFilter, page access.Page) ([]Entrance, bool, error) {
-	arg := store.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+// ListEntrances lists entrances, oldest first, and reports whether more follow the page.
+func (s *Service) ListEntrances(
+	ctx context.Context,
+	p access.Principal,
+	f EntranceFilter,
+	page access.Page,
+) ([]Entrance, bool, error) {
+	arg := store.FindAcsEntrancesParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: nonEmpty(f.CustomerKey),
+		Search:      nonEmpty(f.Search),
+		Ids:         identifiers(f.IDs),
+	}
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
 		return nil, false, nil
 	}
@@ -124,15 +167,18 @@ func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f Entra
 	return out, more, nil
 }
 
-// EntrancesOfUser lists the entrances that the groups of a user open, oldest first; whether they open for the user at
-// the moment is also a matter of its schedule and of its suspension. It fails like GetUser.
+// EntrancesOfUser lists the entrances of the user's groups, oldest first. The schedule and the
+// suspension of the user further restrict the access. It fails like GetUser.
 func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name UserName) ([]Entrance, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.ListAcsEntrancesOfGroups(ctx, store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
-		GroupRefs: r.AcsUser.GroupRefs})
+	rows, err := s.db.ListAcsEntrancesOfGroups(
+		ctx,
+		store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+			GroupRefs: r.AcsUser.GroupRefs},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)
 	}
@@ -143,7 +189,8 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name 
 	return out, nil
 }
 
-// identifiers reads a list that may be absent: nil stays nil (no condition), what is no identifier names nothing.
+// identifiers parses an optional list of identifiers. nil means no condition; invalid identifiers
+// match nothing.
 func identifiers(texts *[]string) []uuid.UUID {
 	if texts == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 type Identity struct {
 	ID          uuid.UUID
 	WorkspaceID uuid.UUID
-	Key         *string // the application's own name for it
+	Key         *string // the application's own identifier
 	Email       *string
 	Phone       *string // E.164
 	FullName    *string
@@ -28,19 +28,19 @@ type Identity struct {
 	CreatedAt   time.Time
 }
 
-// DisplayName is how people tell it from others.
+// DisplayName returns the most readable name of the identity.
 func (i Identity) DisplayName() string {
 	return cmp.Or(text(i.FullName), text(i.Email), text(i.Phone), text(i.Key), i.ID.String())
 }
 
-// NewIdentity says what an identity is to be; what is empty it does not have.
+// NewIdentity is the specification of a new identity. Empty fields stay unset.
 type NewIdentity struct {
 	Key, Email, Phone, FullName string
-	SystemIDs                   []string // the access systems that the person is to have a user on
+	SystemIDs                   []string // access systems on which the person gets a user
 }
 
-// CreateIdentity makes an identity. It fails with Conflict where another one of the workspace has the key, the email
-// address or the phone number; with Invalid; and with NotFound for a system.
+// CreateIdentity creates an identity. It fails with Conflict if another identity of the workspace
+// has the key, email address, or phone number; with Invalid; and with NotFound for a system.
 func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewIdentity) (Identity, error) {
 	if err := checkNumber(n.Phone); err != nil {
 		return Identity{}, err
@@ -61,11 +61,17 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 }
 
 func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (store.UserIdentity, error) {
-	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{UserIdentityID: access.NewID(), WorkspaceID: workspace,
-		UserIdentityKey: nonEmpty(n.Key), EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), FullName: nonEmpty(n.FullName)})
+	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{
+		UserIdentityID:  access.NewID(),
+		WorkspaceID:     workspace,
+		UserIdentityKey: nonEmpty(n.Key),
+		EmailAddress:    nonEmpty(n.Email),
+		PhoneNumber:     nonEmpty(n.Phone),
+		FullName:        nonEmpty(n.FullName),
+	})
 }
 
-// taken turns the refusal of a second identity with the same key, address or number into what to do about it.
+// identityConflict converts the violation of a unique index to an error that says what to do.
 func taken(err error, key, email, phone *string) error {
 	for _, unique := range []struct {
 		index, field string
@@ -76,9 +82,14 @@ func taken(err error, key, email, phone *string) error {
 		{"user_identities_phone", "phone_number", phone},
 	} {
 		if store.Violates(err, unique.index) {
-			return &access.Error{Kind: access.Conflict, Type: "user_identity_already_exists", Field: unique.field,
-				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.", unique.field),
-				Data:    map[string]any{unique.field: text(unique.value)}}
+			return &access.Error{
+				Kind:  access.Conflict,
+				Type:  "user_identity_already_exists",
+				Field: unique.field,
+				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.",
+					unique.field),
+				Data: map[string]any{unique.field: text(unique.value)},
+			}
 		}
 	}
 	if _, known := asError(err); err != nil && !known {
@@ -87,14 +98,15 @@ func taken(err error, key, email, phone *string) error {
 	return err
 }
 
-// GetIdentity reads an identity by its identifier or by its key. It fails with Invalid unless exactly one is given,
-// and with NotFound.
+// GetIdentity returns an identity by its identifier or key. It fails with Invalid unless exactly
+// one of them is set, and with NotFound.
 func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key string) (Identity, error) {
 	r, err := findIdentity(ctx, s.db.Queries, p, id, key)
 	if err != nil {
 		return Identity{}, err
 	}
-	if p.Kind == access.EndUser { // who sees himself, and nobody else
+	// An end user may see only their own identity.
+	if p.Kind == access.EndUser {
 		own, err := s.db.IdentityOfSession(ctx, p.CredentialID)
 		if err != nil && !store.IsNoRows(err) {
 			return Identity{}, fmt.Errorf("read whose session it is: %w", err)
@@ -106,7 +118,12 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 	return describeOne(ctx, s.db.Queries, r)
 }
 
-func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id, key string) (r store.UserIdentity, err error) {
+func findIdentity(
+	ctx context.Context,
+	q *store.Queries,
+	p access.Principal,
+	id, key string,
+) (r store.UserIdentity, err error) {
 	if (id == "") == (key == "") {
 		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
@@ -118,7 +135,10 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 		}
 		r, err = q.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	} else {
-		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{WorkspaceID: p.WorkspaceID, UserIdentityKey: key})
+		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{
+			WorkspaceID:     p.WorkspaceID,
+			UserIdentityKey: key,
+		})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -129,8 +149,8 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 	return r, nil
 }
 
-// noIdentity is what is said of an identity that is not there, or of which it must not be told that it is: by what it
-// was asked for.
+// noIdentity returns the NotFound error for an identity, named by the given identifier or key. It
+// also hides identities that the caller may not see.
 func noIdentity(id, key string) error {
 	if id != "" {
 		return notFound("user_identity", "user_identity_id", id)
@@ -138,30 +158,43 @@ func noIdentity(id, key string) error {
 	return notFound("user_identity", "user_identity_key", key)
 }
 
-// keep has an identity that was found not end before tx does. It fails with NotFound.
+// holdIdentity prevents the deletion of an identity until tx ends. It fails with NotFound.
 func keep(ctx context.Context, tx store.Tx, r store.UserIdentity) error {
 	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
-	if store.IsNoRows(err) { // since it was found
+	// The identity was deleted after it was found.
+	if store.IsNoRows(err) {
 		return notFound("user_identity", "user_identity_id", r.UserIdentityID)
 	}
 	return err
 }
 
-// IdentityFilter is a set of conditions that must all hold; zero ones are none.
+// IdentityFilter is a set of conditions that must all hold. Zero values match everything.
 type IdentityFilter struct {
 	CreatedBefore string
-	IDs           *[]string // one of; nil: any
+	IDs           *[]string // nil matches any
 	Search        string    // in its name, number, address and identifier
-	Nothing       bool      // a condition that no identity meets
+	Nothing       bool      // true matches no identity
 }
 
-// ListIdentities lists identities, oldest first, and says whether more follow the page. It fails with Invalid.
-func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f IdentityFilter, page access.Page) ([]Identity, bool, error) {
+// ListIdentities lists identities, oldest first, and reports whether more follow the page. It fails
+// with Invalid.
+func (s *Service) ListIdentities(
+	ctx context.Context,
+	p access.Principal,
+	f IdentityFilter,
+	page access.Page,
+) ([]Identity, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+	arg := store.FindUserIdentitiesParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		Search:      nonEmpty(f.Search),
+		Ids:         identifiers(f.IDs),
+	}
 	if p.Kind == access.EndUser {
 		arg.Session = &p.CredentialID
 	}
@@ -178,7 +211,7 @@ func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f Iden
 	return out, more, err
 }
 
-// before reads the condition created_before.
+// parseCreatedBefore parses the condition created_before.
 func before(value string) (*time.Time, error) {
 	if value == "" {
 		return nil, nil
@@ -187,12 +220,13 @@ func before(value string) (*time.Time, error) {
 	return &at, err
 }
 
-// IdentityChange says what is to change of an identity.
+// IdentityChange is a change of an identity.
 type IdentityChange struct {
 	Key, Email, Phone, FullName Change
 }
 
-// UpdateIdentity changes an identity. It fails with NotFound, and with Conflict like CreateIdentity.
+// UpdateIdentity changes an identity. It fails with NotFound, and with Conflict like
+// CreateIdentity.
 func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id string, c IdentityChange) error {
 	if err := checkNumber(text(c.Phone.To)); err != nil {
 		return err
@@ -202,15 +236,21 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.LockUserIdentity(ctx, store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err := tx.LockUserIdentity(ctx,
+			store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{UserIdentityID: parsed, UserIdentityKey: c.Key.on(r.UserIdentityKey),
-			EmailAddress: c.Email.on(r.EmailAddress), PhoneNumber: c.Phone.on(r.PhoneNumber), FullName: c.FullName.on(r.FullName)})
+		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{
+			UserIdentityID:  parsed,
+			UserIdentityKey: c.Key.on(r.UserIdentityKey),
+			EmailAddress:    c.Email.on(r.EmailAddress),
+			PhoneNumber:     c.Phone.on(r.PhoneNumber),
+			FullName:        c.FullName.on(r.FullName),
+		})
 	})
 	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
 }
@@ -223,8 +263,13 @@ func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (I
 	return out[0], nil
 }
 
-// describe reads what the users of identities tell of these.
-func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows []store.UserIdentity) ([]Identity, error) {
+// describe adds to identities what their users show: errors and warnings.
+func describe(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	rows []store.UserIdentity,
+) ([]Identity, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.UserIdentityID
@@ -239,16 +284,34 @@ func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows [
 	}
 	out := make([]Identity, len(rows))
 	for i, r := range rows {
-		d := Identity{ID: r.UserIdentityID, WorkspaceID: r.WorkspaceID, Key: r.UserIdentityKey, Email: r.EmailAddress, Phone: r.PhoneNumber,
-			FullName: r.FullName, CreatedAt: r.CreatedAt}
+		d := Identity{
+			ID:          r.UserIdentityID,
+			WorkspaceID: r.WorkspaceID,
+			Key:         r.UserIdentityKey,
+			Email:       r.EmailAddress,
+			Phone:       r.PhoneNumber,
+			FullName:    r.FullName,
+			CreatedAt:   r.CreatedAt,
+		}
 		for _, u := range of[r.UserIdentityID] {
 			d.UserIDs = append(d.UserIDs, u.AcsUserID)
 			if u.ErrorCode != nil {
-				d.Errors = append(d.Errors, Problem{Code: "issue_with_acs_user", Message: text(u.ErrorMessage), At: *u.ErrorAt, SystemID: u.AcsSystemID, UserID: u.AcsUserID})
+				d.Errors = append(d.Errors, Problem{
+					Code:     "issue_with_acs_user",
+					Message:  text(u.ErrorMessage),
+					At:       *u.ErrorAt,
+					SystemID: u.AcsSystemID,
+					UserID:   u.AcsUserID,
+				})
 			}
 			if fields := unlike(r, u); len(fields) > 0 {
-				d.Warnings = append(d.Warnings, Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
-					Message: fmt.Sprintf("The access system user %s has another %s. Update one of the two.", u.AcsUserID, strings.Join(fields, ", "))})
+				d.Warnings = append(
+					d.Warnings,
+					Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
+						Message: fmt.Sprintf(
+							"The access system user %s has a different %s. Update the user or the identity.",
+							u.AcsUserID, strings.Join(fields, ", "))},
+				)
 			}
 		}
 		out[i] = d
@@ -256,7 +319,8 @@ func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows [
 	return out, nil
 }
 
-// unlike names what a person's user has otherwise than the identity. What either does not have is no difference.
+// mismatchedFields names the fields in which a user differs from its identity. Unset fields never
+// differ.
 func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
 	if i.FullName != nil && *i.FullName != u.FullName {
 		fields = append(fields, "full_name")
@@ -270,14 +334,16 @@ func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
 	return slices.Clip(fields)
 }
 
-// DeleteIdentity ends an identity and its client sessions, and has its users be deleted from their systems. It fails with NotFound.
+// DeleteIdentity deletes an identity and its client sessions, and starts the deletion of its users
+// from their systems. It fails with NotFound.
 func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.EndUserIdentity(ctx, store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		_, err := tx.EndUserIdentity(ctx,
+			store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
@@ -290,7 +356,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		if err := s.access.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		return tx.DeleteUserIdentity(ctx,
+			store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("delete the user identity %s: %w", id, err)

@@ -11,16 +11,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// joinSystems gives a new person a user on each of the systems: the one with the person's email address or phone number
-// that is there already, or else a new one. A user that somebody has made at the system is taken over by that.
+// joinSystems gives a new person a user on each of the systems. It links an existing user with the
+// person's email address or phone number, or creates one. Linking adopts an unmanaged user.
 func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIdentity, systems []string) error {
 	systems = slices.Clone(systems)
 	for n, id := range systems {
-		if parsed, err := uuid.Parse(id); err == nil { // the same one may be written in several ways
+		// Normalize different spellings of the same identifier.
+		if parsed, err := uuid.Parse(id); err == nil {
 			systems[n] = parsed.String()
 		}
 	}
-	order := make([]int, len(systems)) // systems in one order, whoever locks them
+	// Lock systems in a fixed order to prevent deadlocks.
+	order := make([]int, len(systems))
 	for n := range systems {
 		order[n] = n
 	}
@@ -33,19 +35,34 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		if err != nil {
 			return err
 		}
-		found, err := tx.FindAcsUserToLink(ctx, store.FindAcsUserToLinkParams{AcsSystemID: system.AcsSystemID, EmailAddress: i.EmailAddress, PhoneNumber: i.PhoneNumber})
+		found, err := tx.FindAcsUserToLink(
+			ctx,
+			store.FindAcsUserToLinkParams{
+				AcsSystemID:  system.AcsSystemID,
+				EmailAddress: i.EmailAddress,
+				PhoneNumber:  i.PhoneNumber,
+			},
+		)
 		switch {
 		case err == nil:
-			err = tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+			err = tx.LinkAcsUser(ctx,
+				store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
 			if err == nil && !found.IsManaged {
 				found.UserIdentityID = &i.UserIdentityID
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
 			}
 		case store.IsNoRows(err) && i.FullName == nil:
-			return access.Invalidf("full_name", "Needed for a new user: nobody with this email address or phone number is on the access system acs_system_ids.%d", at)
+			return access.Invalidf("full_name",
+				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
+				at)
 		case store.IsNoRows(err):
-			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{UserIdentityID: &i.UserIdentityID, FullName: *i.FullName, EmailAddress: i.EmailAddress,
-				PhoneNumber: i.PhoneNumber, GroupRefs: []string{}})
+			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{
+				UserIdentityID: &i.UserIdentityID,
+				FullName:       *i.FullName,
+				EmailAddress:   i.EmailAddress,
+				PhoneNumber:    i.PhoneNumber,
+				GroupRefs:      []string{},
+			})
 		}
 		if err != nil {
 			return err
@@ -54,9 +71,9 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 	return nil
 }
 
-// AddUser makes a managed user that of a person. A key that no identity has makes a new one of what is known of the
-// user. It fails with Invalid unless it is told which identity, with NotFound, and with Conflict where the user is
-// another person's, or the person has another user on the system.
+// AddUser links a managed user to a person. An unknown key creates an identity from the user's
+// data. It fails with Invalid unless an identity is named, with NotFound, and with Conflict if the
+// user belongs to another person or the person has another user on the system.
 func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key, user string) error {
 	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
 	if err != nil {
@@ -66,7 +83,12 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		i, err := findIdentity(ctx, tx.Queries, p, identity, key)
 		if e, ok := asError(err); ok && e.Kind == access.NotFound && identity == "" {
-			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{Key: key, Email: text(u.EmailAddress), Phone: text(u.PhoneNumber), FullName: u.FullName})
+			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{
+				Key:      key,
+				Email:    text(u.EmailAddress),
+				Phone:    text(u.PhoneNumber),
+				FullName: u.FullName,
+			})
 			err = taken(err, &key, u.EmailAddress, u.PhoneNumber)
 		}
 		if err == nil {
@@ -82,16 +104,20 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != i.UserIdentityID:
-			return &access.Error{Kind: access.Conflict, Type: "acs_user_belongs_to_another_user_identity", Data: map[string]any{"user_identity_id": *r.UserIdentityID},
-				Message: "The user belongs to another user identity. Take it from that with /user_identities/remove_acs_user first."}
+			return &access.Error{
+				Kind:    access.Conflict,
+				Type:    "acs_user_belongs_to_another_user_identity",
+				Data:    map[string]any{"user_identity_id": *r.UserIdentityID},
+				Message: "The user belongs to another user identity. Remove it there first with /user_identities/remove_acs_user.",
+			}
 		}
 		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
 	})
 	return onSystemAlready(err, identity)
 }
 
-// RemoveUser takes a user from a person; on its system nothing changes. It fails with NotFound, also for a user that
-// is not the person's.
+// RemoveUser unlinks a user from a person. Its system does not change. It fails with NotFound, also
+// for a user of another person.
 func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, user string) error {
 	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
 	if err != nil {
@@ -112,7 +138,7 @@ func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, 
 		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: r.AcsUserID})
 	})
 	if _, known := asError(err); err != nil && !known {
-		return fmt.Errorf("take the user %s from its identity: %w", user, err)
+		return fmt.Errorf("remove the user %s from its identity: %w", user, err)
 	}
 	return err
 }
@@ -127,7 +153,7 @@ func (s *Service) UsersOf(ctx context.Context, p access.Principal, identity stri
 	return out, err
 }
 
-// SystemsOf lists the systems that a person has a user on, oldest first. It fails with NotFound.
+// SystemsOf lists the systems on which a person has a user, oldest first. It fails with NotFound.
 func (s *Service) SystemsOf(ctx context.Context, p access.Principal, identity string) ([]System, error) {
 	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
 	if err != nil {
@@ -136,5 +162,5 @@ func (s *Service) SystemsOf(ctx context.Context, p access.Principal, identity st
 	return s.ListSystems(ctx, p, SystemFilter{IdentityID: i.UserIdentityID.String()})
 }
 
-// everything is a page that holds all of a short list.
+// everything is a page that holds the whole of a short list.
 var everything = access.Page{Limit: 1 << 20}

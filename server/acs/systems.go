@@ -11,14 +11,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// System is an access system: it keeps who may pass which entrances.
+// System is an access system. It stores which users may pass which entrances.
 type System struct {
 	ID          uuid.UUID
 	WorkspaceID uuid.UUID
 	AccountID   uuid.UUID
 	Name        string
-	TimeZone    *string // IANA name; nil: not known
-	Users       int     // that are on it, or are to be
+	TimeZone    *string // IANA name; nil: unknown
+	Users       int     // on the system or planned for it
 	Groups      int
 	Errors      []Problem
 	CreatedAt   time.Time
@@ -26,9 +26,22 @@ type System struct {
 
 const systemDisconnected = "acs_system_disconnected"
 
-func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt *time.Time, users, groups int32) System {
-	s := System{ID: r.AcsSystemID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Name: r.Name, TimeZone: r.TimeZone,
-		Users: int(users), Groups: int(groups), CreatedAt: r.CreatedAt}
+func toSystem(
+	r store.AcsSystem,
+	accountCode, accountMessage *string,
+	accountAt *time.Time,
+	users, groups int32,
+) System {
+	s := System{
+		ID:          r.AcsSystemID,
+		WorkspaceID: r.WorkspaceID,
+		AccountID:   r.ConnectedAccountID,
+		Name:        r.Name,
+		TimeZone:    r.TimeZone,
+		Users:       int(users),
+		Groups:      int(groups),
+		CreatedAt:   r.CreatedAt,
+	}
 	if accountCode != nil && accountAt != nil {
 		s.Errors = append(s.Errors, Problem{Code: *accountCode, Message: text(accountMessage), At: *accountAt})
 	}
@@ -38,7 +51,7 @@ func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt 
 	return s
 }
 
-// GetSystem reads a system. It fails with NotFound.
+// GetSystem returns a system. It fails with NotFound.
 func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) (System, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -56,15 +69,20 @@ func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) 
 
 func systemNotFound(id any) *access.Error { return notFound("acs_system", "acs_system_id", id) }
 
-// SystemFilter is a set of conditions that must all hold; zero ones are none.
+// SystemFilter is a set of conditions that must all hold. Zero values match everything.
 type SystemFilter struct {
 	AccountID, CustomerKey, Search string
-	IdentityID                     string // that this person has a user on
+	IdentityID                     string // this person has a user on the system
 }
 
 // ListSystems lists the systems of the workspace, oldest first.
 func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
-	arg := store.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+	arg := store.ListAcsSystemsParams{
+		WorkspaceID: p.WorkspaceID,
+		CustomerKey: nonEmpty(f.CustomerKey),
+		Search:      nonEmpty(f.Search),
+		Reach:       p.Reach,
+	}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}
@@ -79,13 +97,13 @@ func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemF
 	return out, nil
 }
 
-// conditions are identifiers that rows must have, and where to put those that are given.
+// conditions are optional identifiers and where to store them once parsed.
 type conditions []struct {
 	text string
 	to   **uuid.UUID
 }
 
-// read says whether anything can meet them: what is no identifier names nothing.
+// read parses the conditions. It reports false if one is no identifier, so that nothing can match.
 func (c conditions) read() bool {
 	for _, one := range c {
 		if one.text == "" {
@@ -100,20 +118,21 @@ func (c conditions) read() bool {
 	return true
 }
 
-// lockSystem locks a system of the workspace for a change of what should be on it.
+// lockSystem locks a system of the workspace to change its desired state.
 func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (store.AcsSystem, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return store.AcsSystem{}, systemNotFound(id)
 	}
-	r, err := tx.LockWorkspaceAcsSystem(ctx, store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
+	r, err := tx.LockWorkspaceAcsSystem(ctx,
+		store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
 	if store.IsNoRows(err) {
 		return r, systemNotFound(id)
 	}
 	return r, err
 }
 
-// wake has a system looked at once tx is committed.
+// wake requests a look at a system when tx commits.
 func (s *Service) wake(ctx context.Context, tx store.Tx, system uuid.UUID) error {
 	if err := tx.WakeAcsSystem(ctx, system); err != nil {
 		return err

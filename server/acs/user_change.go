@@ -10,14 +10,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// UserChange says what is to change of a user; nil and empty fields stay.
+// UserChange is a change of a user. nil and empty fields stay unchanged.
 type UserChange struct {
 	FullName, Email, Phone string
 	ScheduleGiven          bool
-	Schedule               *NewSchedule // with ScheduleGiven; nil: it is not bound to a time any more
+	Schedule               *NewSchedule // with ScheduleGiven, nil removes the schedule
 }
 
-// UpdateUser changes what a user should be. It fails with Invalid, and with NotFound.
+// UpdateUser changes the desired state of a user. It fails with Invalid and with NotFound.
 func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserName, c UserChange) error {
 	if err := checkNumber(c.Phone); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 	})
 }
 
-// SetSuspended suspends a user, who keeps everything but may not pass, or ends that. It fails with Invalid unless it
-// is told which user, and with NotFound.
+// SetSuspended suspends or unsuspends a user. A suspended user keeps its data but may not pass any
+// entrance. It fails with Invalid unless the name is unambiguous, and with NotFound.
 func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name UserName, suspended bool) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
 		r.IsSuspended = suspended
@@ -51,8 +51,8 @@ func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name Use
 	})
 }
 
-// AddToGroup puts a user into an access group. It fails with Invalid, also for a group of another system, and with
-// NotFound.
+// AddToGroup adds a user to an access group. It fails with Invalid, also for a group of another
+// system, and with NotFound.
 func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
 	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
@@ -63,8 +63,8 @@ func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserN
 	})
 }
 
-// RemoveFromGroup takes a user out of an access group, if it is in it; a person who is named without a system is meant
-// on that of the group. It fails like AddToGroup.
+// RemoveFromGroup removes a user from an access group. A person named without a system means the
+// user on the group's system. It fails like AddToGroup.
 func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
 	if name.IdentityID != "" && name.SystemID == "" {
 		g, err := s.GetGroup(ctx, p, group)
@@ -80,8 +80,8 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 	})
 }
 
-// RevokeAllEntrances takes a user out of all access groups, which is what entrances open for. It fails like
-// SetSuspended.
+// RevokeAllEntrances removes a user from all access groups, and thereby from all entrances. It
+// fails like SetSuspended.
 func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, name UserName) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
 		r.GroupRefs = []string{}
@@ -89,7 +89,8 @@ func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, na
 	})
 }
 
-// DeleteUser has a user be taken from its system; it is there until that is done. It fails like SetSuspended.
+// DeleteUser starts the deletion of a user from its system. The user exists until the system
+// confirms. It fails like SetSuspended.
 func (s *Service) DeleteUser(ctx context.Context, p access.Principal, name UserName) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
 		s.deleteUser(r)
@@ -103,26 +104,34 @@ func (s *Service) deleteUser(r *store.AcsUser) {
 	}
 }
 
-// onUser runs f on a managed user that is locked, and writes down what it makes of it. One that is being deleted is
-// not changed any more.
-func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName, f func(store.Tx, store.AcsSystem, *store.AcsUser) error) error {
+// onUser runs f on a locked managed user and stores the result. It refuses changes of a user that
+// is being deleted.
+func (s *Service) onUser(
+	ctx context.Context,
+	p access.Principal,
+	name UserName,
+	f func(store.Tx, store.AcsSystem, *store.AcsUser) error,
+) error {
 	found, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return err
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		system, err := lockSystem(ctx, tx, p.WorkspaceID, found.AcsUser.AcsSystemID.String()) // before its users, as everybody does
+		// Lock the system before its users, like every other transaction.
+		system, err := lockSystem(ctx, tx, p.WorkspaceID, found.AcsUser.AcsSystemID.String())
 		if err != nil {
 			return err
 		}
 		r, err := tx.LockAcsUser(ctx, found.AcsUser.AcsUserID)
-		if store.IsNoRows(err) || err == nil && !r.IsManaged { // since it was found
+		// The user changed after it was found.
+		if store.IsNoRows(err) || err == nil && !r.IsManaged {
 			return userNotFound("acs_user_id", found.AcsUser.AcsUserID)
 		}
 		if err != nil {
 			return err
 		}
-		if name.IdentityID != "" && !same(r.UserIdentityID, found.AcsUser.UserIdentityID) { // it is somebody else's by now
+		// The user belongs to another identity by now.
+		if name.IdentityID != "" && !same(r.UserIdentityID, found.AcsUser.UserIdentityID) {
 			return userNotFound("user_identity_id", name.IdentityID)
 		}
 		was := r
@@ -130,23 +139,32 @@ func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName,
 			return err
 		}
 		if was.DeletingAt != nil && r.DeletingAt == was.DeletingAt && !desired(was).equal(desired(r)) {
-			return access.Invalidf("acs_user_id", "The user is being deleted; create another one")
+			return access.Invalidf("acs_user_id", "The user is being deleted. Create a new user instead.")
 		}
 		return s.changeUser(ctx, tx, was, r)
 	})
 	return onSystemAlready(err, name.IdentityID)
 }
 
-// changeUser writes down what should be from now on, if that is something else or has got lost at the system, and has
-// it be done. It is for those who hold the locks of the system and the user.
+// changeUser stores the new desired state if it differs or if the user was lost at the system, and
+// wakes the system. The caller must hold the locks of the system and the user.
 func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsUser) error {
 	lost := was.ErrorCode != nil && *was.ErrorCode == deletedExternally
 	if desired(was).equal(desired(r)) && sameInstant(was.StartsAt, r.StartsAt) && sameInstant(was.EndsAt, r.EndsAt) &&
 		sameInstant(was.DeletingAt, r.DeletingAt) && !lost {
 		return nil
 	}
-	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{AcsUserID: r.AcsUserID, FullName: r.FullName, EmailAddress: r.EmailAddress, PhoneNumber: r.PhoneNumber,
-		StartsAt: r.StartsAt, EndsAt: r.EndsAt, IsSuspended: r.IsSuspended, GroupRefs: r.GroupRefs, DeletingAt: r.DeletingAt})
+	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{
+		AcsUserID:    r.AcsUserID,
+		FullName:     r.FullName,
+		EmailAddress: r.EmailAddress,
+		PhoneNumber:  r.PhoneNumber,
+		StartsAt:     r.StartsAt,
+		EndsAt:       r.EndsAt,
+		IsSuspended:  r.IsSuspended,
+		GroupRefs:    r.GroupRefs,
+		DeletingAt:   r.DeletingAt,
+	})
 	if err != nil {
 		return err
 	}
@@ -154,25 +172,30 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 	return s.wake(ctx, tx, r.AcsSystemID)
 }
 
-// endUsersOf has all managed users of an identity be deleted, in the transaction that ends it.
+// endUsersOf starts the deletion of all managed users of an identity, in the transaction that
+// deletes the identity.
 func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	rows, err := tx.ListAcsUsersOfIdentity(ctx, store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	rows, err := tx.ListAcsUsersOfIdentity(ctx,
+		store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b store.ListAcsUsersOfIdentityRow) int { // systems in one order, whoever locks them
+	// Lock systems in a fixed order to prevent deadlocks.
+	slices.SortFunc(rows, func(a, b store.ListAcsUsersOfIdentityRow) int {
 		return slices.Compare(a.AcsUser.AcsSystemID[:], b.AcsUser.AcsSystemID[:])
 	})
 	for _, row := range rows {
 		_, err := lockSystem(ctx, tx, workspace, row.AcsUser.AcsSystemID.String())
-		if e, ok := asError(err); ok && e.Kind == access.NotFound { // it has gone since, and its users with it
+		// The system and its users were removed meanwhile.
+		if e, ok := asError(err); ok && e.Kind == access.NotFound {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		r, err := tx.LockAcsUser(ctx, row.AcsUser.AcsUserID)
-		if store.IsNoRows(err) || err == nil && !same(r.UserIdentityID, &identity) { // or it is somebody else's by now
+		// The user was deleted or moved to another identity meanwhile.
+		if store.IsNoRows(err) || err == nil && !same(r.UserIdentityID, &identity) {
 			continue
 		}
 		if err != nil {

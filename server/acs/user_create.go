@@ -12,15 +12,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// NewSchedule is a schedule as it is asked for, in times of the API.
+// NewSchedule is a requested schedule, with times in the format of the API.
 type NewSchedule struct {
-	StartsAt string // empty: from now on
-	EndsAt   string // empty: for ever
+	StartsAt string // empty: now
+	EndsAt   string // empty: never
 }
 
-// parse reads a schedule. It fails with Invalid unless the end is still to come, and after the beginning.
+// parse parses a schedule. It fails with Invalid unless the end is in the future and after the
+// start.
 func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
-	at := now.UTC().Truncate(time.Second) // finer than many systems keep
+	at := now.UTC().Truncate(time.Second) // many systems store whole seconds
 	if n.StartsAt != "" {
 		if at, err = access.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
 			return nil, nil, err
@@ -41,16 +42,17 @@ func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
 	return &at, &until, nil
 }
 
-// NewUser says what a user is to be; what is empty it does not have.
+// NewUser is the specification of a new user. Empty fields stay unset.
 type NewUser struct {
 	SystemID, FullName, Email, Phone string
-	Schedule                         *NewSchedule // nil: it is not bound to a time
+	Schedule                         *NewSchedule // nil: no time limit
 	GroupIDs                         []string
 	IdentityID                       string
 }
 
-// CreateUser has a user be made on a system; the answer does not wait for it. It fails with NotFound for the system, a
-// group or the identity; with Invalid; and with Conflict where the person has a user on the system already.
+// CreateUser starts the creation of a user on a system and does not wait for it. It fails with
+// NotFound for the system, a group, or the identity; with Invalid; and with Conflict if the person
+// has a user on the system already.
 func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser) (User, error) {
 	if err := checkNumber(n.Phone); err != nil {
 		return User{}, err
@@ -58,8 +60,14 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 	var out User
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var row userRow
-		arg := store.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
-		if n.IdentityID != "" { // before its systems, as whoever deletes it does
+		arg := store.InsertAcsUserParams{
+			FullName:     n.FullName,
+			EmailAddress: nonEmpty(n.Email),
+			PhoneNumber:  nonEmpty(n.Phone),
+			GroupRefs:    []string{},
+		}
+		// Lock the identity before its systems, like DeleteIdentity.
+		if n.IdentityID != "" {
 			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
 			if err == nil {
 				err = keep(ctx, tx, i)
@@ -102,9 +110,15 @@ func checkNumber(number string) error {
 	return nil
 }
 
-// insertUser is for those who hold the system's lock.
-func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsSystem, arg store.InsertAcsUserParams) (store.AcsUser, error) {
-	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
+// insertUser inserts a user. The caller must hold the system's lock.
+func (s *Service) insertUser(
+	ctx context.Context,
+	tx store.Tx,
+	system store.AcsSystem,
+	arg store.InsertAcsUserParams,
+) (store.AcsUser, error) {
+	arg.AcsUserID, arg.IsManaged = access.NewID(), true
+	arg.WorkspaceID, arg.AcsSystemID = system.WorkspaceID, system.AcsSystemID
 	r, err := tx.InsertAcsUser(ctx, arg)
 	if err != nil {
 		return r, err
@@ -116,7 +130,13 @@ func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsS
 	return r, s.wake(ctx, tx, system.AcsSystemID)
 }
 
-func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, u store.AcsUser) error {
+func (s *Service) emitUser(
+	ctx context.Context,
+	tx store.Tx,
+	event string,
+	system store.AcsSystem,
+	u store.AcsUser,
+) error {
 	fields := map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": u.AcsUserID}
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
@@ -124,8 +144,8 @@ func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, syste
 	return s.access.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
-// groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid
-// for a group of another system.
+// groupOn returns a group of a system. field is the parameter that names the group. It fails with
+// NotFound, and with Invalid for a group of another system.
 func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field string) (store.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
@@ -134,7 +154,8 @@ func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field
 	return g, err
 }
 
-// groupsOn are the references of groups of a system, each once, that acs_access_group_ids names. It fails like groupOn.
+// groupsOn returns the deduplicated references of the groups in acs_access_group_ids. It fails like
+// groupOn.
 func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []string) ([]string, error) {
 	parsed, seen := make([]uuid.UUID, len(ids)), map[uuid.UUID]bool{}
 	for i, id := range ids {
@@ -147,7 +168,8 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 	if len(ids) == 0 {
 		return refs, nil
 	}
-	rows, err := tx.FindAcsAccessGroups(ctx, store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
+	rows, err := tx.FindAcsAccessGroups(ctx,
+		store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
 	if err != nil {
 		return nil, fmt.Errorf("read the access groups: %w", err)
 	}
@@ -161,7 +183,8 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 		case !ok:
 			return nil, groupNotFound(ids[i])
 		case g.AcsSystemID != system.AcsSystemID:
-			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i), "The access group belongs to another access system")
+			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i),
+				"The access group belongs to another access system")
 		case !seen[id]:
 			seen[id], refs = true, append(refs, g.VendorRef)
 		}
@@ -169,11 +192,17 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 	return refs, nil
 }
 
-// onSystemAlready turns the refusal of a person's second user on a system into what to do about it.
+// onSystemAlready converts the unique violation of a person's second user on a system to an error
+// that says what to do.
 func onSystemAlready(err error, identity string) error {
 	if store.Violates(err, "acs_users_identity") {
-		return &access.Error{Kind: access.Conflict, Type: "acs_user_already_exists", Data: map[string]any{"user_identity_id": identity},
-			Message: "The person has a user on this access system already. Update that one, or take it from the person with /user_identities/remove_acs_user first."}
+		return &access.Error{
+			Kind: access.Conflict,
+			Type: "acs_user_already_exists",
+			Data: map[string]any{"user_identity_id": identity},
+			Message: "The person already has a user on this access system. " +
+				"Update that user, or remove it from the person first with /user_identities/remove_acs_user.",
+		}
 	}
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("write the user: %w", err)

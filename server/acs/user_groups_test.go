@@ -14,8 +14,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// The groups of a new user are read together, each once: the system is locked meanwhile.
-func TestManyGroupsOfAUserTakeOneRoundTrip(t *testing.T) {
+// The groups of a new user are read in one query without duplicates, because the system is locked
+// meanwhile.
+func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	asked := &storetest.Trips{}
 	db, err := store.Open(t.Context(), storetest.New(t), 4, func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked })
@@ -69,6 +70,6 @@ func TestManyGroupsOfAUserTakeOneRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(refs, want) {
-		t.Errorf("the groups %v, expected %v", refs, want)
+		t.Errorf("groups %v, want %v", refs, want)
 	}
 }

@@ -19,34 +19,34 @@ type User struct {
 	Managed                              bool
 	FullName                             string
 	Email, Phone                         *string
-	Schedule                             *Schedule // nil: it is not bound to a time
+	Schedule                             *Schedule // nil: no time limit
 	Suspended                            bool
 	IdentityID                           *uuid.UUID
-	Identity                             Person // what is known of the identity; zero where there is none
+	Identity                             Person // data of the identity; zero if there is none
 	Errors, Warnings                     []Problem
 	Pending                              []Mutation
-	SyncedAt                             *time.Time // when it was last seen on the system as it should be
+	SyncedAt                             *time.Time // when the system last had the desired state
 	CreatedAt                            time.Time
 }
 
-// Person is what is known of somebody.
+// Person is the data of an identity.
 type Person struct{ FullName, Email, Phone *string }
 
-// Schedule is the time in which a user may pass.
+// Schedule is the period in which a user may pass.
 type Schedule struct {
 	StartsAt time.Time
-	EndsAt   *time.Time // nil: for ever
+	EndsAt   *time.Time // nil: never
 }
 
-// Mutation is a change that is on its way to the system.
+// PendingChange is a change that the system has not applied yet.
 type Mutation struct {
 	Code     string // mutation_code of the API
 	Message  string
 	At       time.Time
-	From, To map[string]any // nil where the change has none
+	From, To map[string]any // nil if the change has none
 }
 
-// Profile is what a system keeps of a user. As JSON it is what the system was last seen to have.
+// Profile is the data of a user on a system. Its JSON form stores the last observed state.
 type Profile struct {
 	FullName  string     `json:"full_name"`
 	Email     string     `json:"email,omitempty"`
@@ -54,7 +54,7 @@ type Profile struct {
 	StartsAt  *time.Time `json:"starts_at,omitempty"`
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
 	Suspended bool       `json:"suspended,omitempty"`
-	Groups    []string   `json:"groups,omitempty"` // as the system names them, sorted
+	Groups    []string   `json:"groups,omitempty"` // vendor references, sorted
 }
 
 func (p Profile) equal(o Profile) bool {
@@ -69,27 +69,37 @@ func (p Profile) sameSchedule(o Profile) bool {
 	return sameTime(p.StartsAt, o.StartsAt) && sameTime(p.EndsAt, o.EndsAt)
 }
 
-// less says whether somebody may pass less by this than by the other: without one of its groups, or for a shorter time.
+// less reports whether p grants less than the profile than: it lacks a group or covers a shorter
+// time.
 func (p Profile) less(than Profile) bool {
 	return slices.ContainsFunc(than.Groups, func(g string) bool { return !slices.Contains(p.Groups, g) }) ||
 		p.EndsAt != nil && !sameTime(p.EndsAt, than.EndsAt) && (than.EndsAt == nil || p.EndsAt.Before(*than.EndsAt)) ||
-		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) && (than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
+		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) &&
+			(than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
 }
 
-// sameTime says whether two times are one to a system: many keep whole seconds, some round.
+// sameTime reports whether a system cannot tell two times apart. Many systems store whole seconds,
+// some round.
 func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Sub(*b).Abs() < time.Second
 }
 
 func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// desired is what should be on the system of a user.
+// desired returns the desired profile of a user on its system.
 func desired(r store.AcsUser) Profile {
-	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: utc(r.StartsAt), EndsAt: utc(r.EndsAt),
-		Suspended: r.IsSuspended, Groups: slices.Compact(slices.Sorted(slices.Values(r.GroupRefs)))}
+	return Profile{
+		FullName:  r.FullName,
+		Email:     text(r.EmailAddress),
+		Phone:     text(r.PhoneNumber),
+		StartsAt:  utc(r.StartsAt),
+		EndsAt:    utc(r.EndsAt),
+		Suspended: r.IsSuspended,
+		Groups:    slices.Compact(slices.Sorted(slices.Values(r.GroupRefs))),
+	}
 }
 
-// utc is a time as it is written everywhere: close to the end of the calendar there is no other way.
+// utc converts a time to UTC. Other zones cannot represent times close to the end of the calendar.
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -97,17 +107,18 @@ func utc(t *time.Time) *time.Time {
 	return new(t.UTC())
 }
 
-// applied is what the system was last seen to have of a user; nil: it is not there.
+// applied returns the profile that the system last had; nil means that the user is not on the
+// system.
 func applied(r store.AcsUser) *Profile {
 	if r.Applied == nil {
 		return nil
 	}
 	var p Profile
-	_ = json.Unmarshal(r.Applied, &p) // written by this package
+	_ = json.Unmarshal(r.Applied, &p) // this package wrote it
 	return &p
 }
 
-// userRow is a user with what is told along with it.
+// userRow is a user with the data of its account and identity.
 type userRow struct {
 	AcsUser              store.AcsUser
 	ConnectedAccountID   uuid.UUID
@@ -118,17 +129,18 @@ type userRow struct {
 
 func userNotFound(field string, id any) *access.Error { return notFound("acs_user", field, id) }
 
-// UserName names a managed user: by its identifier, or by its system and the person it belongs to.
+// UserName names a managed user by its identifier, or by its system and identity.
 type UserName struct {
 	UserID, SystemID, IdentityID string
 }
 
-// findUser finds a managed user. Without its system a person names it who has only one. It fails with Invalid unless
-// it is told which, and with NotFound.
+// findUser finds a managed user. An identity alone names a user only if it has users on one system.
+// It fails with Invalid unless the name is unambiguous, and with NotFound.
 func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
-		return userRow{}, access.Invalidf("", "Must specify either acs_user_id or both acs_system_id and user_identity_id")
+		return userRow{}, access.Invalidf("",
+			"Must specify either acs_user_id or both acs_system_id and user_identity_id")
 	case n.UserID != "" && n.IdentityID != "":
 		return userRow{}, access.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
 	case n.UserID != "":
@@ -152,13 +164,20 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	case n.SystemID == "" && slices.ContainsFunc(rows, func(r store.ListAcsUsersOfIdentityRow) bool {
 		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
 	}):
-		return userRow{}, access.Invalidf("acs_system_id", "The person has users on several access systems; say on which one is meant")
+		return userRow{}, access.Invalidf("acs_system_id",
+			"The person has users on several access systems. Specify acs_system_id.")
 	}
 	return userRow(rows[0]), nil
 }
 
-// getUser reads a user by its identifier; system, if given, is the one that it must be on.
-func getUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, id, system string, managed bool) (userRow, error) {
+// getUser returns a user by its identifier. If system is set, the user must be on it.
+func getUser(
+	ctx context.Context,
+	q *store.Queries,
+	workspace uuid.UUID,
+	id, system string,
+	managed bool,
+) (userRow, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return userRow{}, userNotFound("acs_user_id", id)
@@ -176,7 +195,8 @@ func getUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, id, sys
 	return userRow(r), nil
 }
 
-// GetUser reads a managed user. It fails with Invalid unless it is told which, and with NotFound.
+// GetUser returns a managed user. It fails with Invalid unless the name is unambiguous, and with
+// NotFound.
 func (s *Service) GetUser(ctx context.Context, p access.Principal, n UserName) (User, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, n)
 	if err != nil {
@@ -185,7 +205,7 @@ func (s *Service) GetUser(ctx context.Context, p access.Principal, n UserName) (
 	return s.toUser(ctx, r)
 }
 
-// GetUnmanagedUser reads a user that somebody has made at the system. It fails with NotFound.
+// GetUnmanagedUser returns a user that was created at the system. It fails with NotFound.
 func (s *Service) GetUnmanagedUser(ctx context.Context, p access.Principal, id string) (User, error) {
 	r, err := getUser(ctx, s.db.Queries, p.WorkspaceID, id, "", false)
 	if err != nil {
@@ -194,19 +214,34 @@ func (s *Service) GetUnmanagedUser(ctx context.Context, p access.Principal, id s
 	return s.toUser(ctx, r)
 }
 
-// UserFilter is a set of conditions that must all hold; zero ones are none.
+// UserFilter is a set of conditions that must all hold. Zero values match everything.
 type UserFilter struct {
 	SystemID, IdentityID         string
 	IdentityEmail, IdentityPhone string
-	Search                       string // in what is known of the user and of the person
+	Search                       string // in the data of the user and its identity
 	CreatedBefore                string
-	Unmanaged                    bool // those that somebody has made at the system, in place of the managed ones
+	Unmanaged                    bool // true lists unmanaged users in place of managed ones
 }
 
-// ListUsers lists users, oldest first, and says whether more follow the page. It fails with Invalid.
-func (s *Service) ListUsers(ctx context.Context, p access.Principal, f UserFilter, page access.Page) ([]User, bool, error) {
-	arg := store.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Reach: p.Reach}
+// ListUsers lists users, oldest first, and reports whether more follow the page. It fails with
+// Invalid.
+func (s *Service) ListUsers(
+	ctx context.Context,
+	p access.Principal,
+	f UserFilter,
+	page access.Page,
+) ([]User, bool, error) {
+	arg := store.FindAcsUsersParams{
+		WorkspaceID:   p.WorkspaceID,
+		IsManaged:     !f.Unmanaged,
+		AfterAt:       page.After.At,
+		AfterID:       page.After.ID,
+		MaxRows:       page.Rows(),
+		IdentityEmail: nonEmpty(f.IdentityEmail),
+		IdentityPhone: nonEmpty(f.IdentityPhone),
+		Search:        nonEmpty(f.Search),
+		Reach:         p.Reach,
+	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil
 	}
@@ -243,19 +278,38 @@ func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
 	out := make([]User, len(rows))
 	for i, row := range rows {
 		r := row.AcsUser
-		u := User{ID: r.AcsUserID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: row.ConnectedAccountID, Managed: r.IsManaged,
-			FullName: r.FullName, Email: r.EmailAddress, Phone: r.PhoneNumber, Suspended: r.IsSuspended, IdentityID: r.UserIdentityID,
-			Identity: Person{row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber}, SyncedAt: r.SyncedAt, CreatedAt: r.CreatedAt}
+		u := User{
+			ID:          r.AcsUserID,
+			WorkspaceID: r.WorkspaceID,
+			SystemID:    r.AcsSystemID,
+			AccountID:   row.ConnectedAccountID,
+			Managed:     r.IsManaged,
+			FullName:    r.FullName,
+			Email:       r.EmailAddress,
+			Phone:       r.PhoneNumber,
+			Suspended:   r.IsSuspended,
+			IdentityID:  r.UserIdentityID,
+			Identity:    Person{row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber},
+			SyncedAt:    r.SyncedAt,
+			CreatedAt:   r.CreatedAt,
+		}
 		if r.StartsAt != nil {
 			u.Schedule = &Schedule{*r.StartsAt, r.EndsAt}
-		} else if r.EndsAt != nil { // as somebody has set it at the system
+		} else if r.EndsAt != nil { // set at the system
 			u.Schedule = &Schedule{r.CreatedAt, r.EndsAt}
 		}
 		if r.ErrorCode != nil {
 			u.Errors = append(u.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), At: *r.ErrorAt})
 		}
 		if r.DeletingAt != nil {
-			u.Warnings = append(u.Warnings, Problem{Code: "being_deleted", Message: "The user is being deleted from the access system.", At: *r.DeletingAt})
+			u.Warnings = append(
+				u.Warnings,
+				Problem{
+					Code:    "being_deleted",
+					Message: "The user is being deleted from the access system.",
+					At:      *r.DeletingAt,
+				},
+			)
 		}
 		if r.IsManaged {
 			u.Pending = pending(r, groups[r.AcsSystemID])
@@ -265,11 +319,13 @@ func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
 	return out, nil
 }
 
-// groupsOf are the groups of the systems of those users whose groups are being changed, by what the system calls them.
+// groupsOf returns the groups of the systems whose users have pending group changes, by vendor
+// reference.
 func (s *Service) groupsOf(ctx context.Context, rows []userRow) (map[uuid.UUID]map[string]uuid.UUID, error) {
 	var systems []uuid.UUID
 	for _, r := range rows {
-		if has := applied(r.AcsUser); r.AcsUser.IsManaged && has != nil && !slices.Equal(has.Groups, desired(r.AcsUser).Groups) {
+		if has := applied(r.AcsUser); r.AcsUser.IsManaged && has != nil &&
+			!slices.Equal(has.Groups, desired(r.AcsUser).Groups) {
 			systems = append(systems, r.AcsUser.AcsSystemID)
 		}
 	}

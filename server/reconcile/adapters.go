@@ -17,16 +17,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Opener makes the adapter of an account from its address and credentials.
+// Opener opens the adapter of an account with the account's address and credentials.
 type Opener func(ctx context.Context, account access.Account) (adapter.Adapter, error)
 
-// Adapters keeps one adapter per account, opened when it is first needed, and passes on what they hint at.
+// Adapters holds one adapter per account. It opens an adapter on first use and forwards the
+// adapter's events as hints.
 type Adapters struct {
 	access  *access.Service
 	openers map[string]Opener
 	log     *slog.Logger
 
-	opening adapter.Flights // of accounts, whose vendors may hang
+	// opening runs one open per account at a time, because a vendor may hang.
+	opening adapter.Flights
 	mu      sync.Mutex
 	open    map[uuid.UUID]*opened
 	closed  bool
@@ -34,8 +36,8 @@ type Adapters struct {
 	hints   sync.WaitGroup
 }
 
-// checkEvery is how often open adapters are compared with what is written down: an account that another
-// instance looks after is changed or disconnected without this one being told.
+// checkInterval is the interval at which open adapters are compared with the stored accounts. Another
+// instance may change or disconnect an account without notifying this one.
 const checkEvery = 15 * time.Second
 
 type opened struct {
@@ -43,23 +45,30 @@ type opened struct {
 	adapter adapter.Adapter
 }
 
-// NewAdapters makes the registry; openers are by the name of the adapter.
+// NewAdapters creates the registry. The keys of openers are adapter names.
 func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger) *Adapters {
-	r := &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}, stop: make(chan struct{})}
+	r := &Adapters{
+		access:  a,
+		openers: openers,
+		log:     log,
+		open:    map[uuid.UUID]*opened{},
+		stop:    make(chan struct{}),
+	}
 	r.hints.Go(r.watch)
 	return r
 }
 
 var errDisconnected = adapter.Errorf(adapter.GatewayDown, "the account was disconnected")
 
-// Get is the adapter of an account, as its configuration is now.
+// Get returns the adapter of an account with the account's current configuration. It opens the
+// adapter if necessary.
 func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
 	account, err := r.access.GetAccount(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if account.Deleted {
-		r.drop(id, whichever)
+		r.drop(id, anyAdapter)
 		return nil, errDisconnected
 	}
 	r.drop(id, other(account.Config))
@@ -69,7 +78,8 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 			return a, err
 		}
 		did, err := r.opening.Do(ctx, id, func() (err error) {
-			if a, err = r.asItIs(id); a == nil && err == nil { // nor was it opened since
+			// Another caller may have opened it since.
+			if a, err = r.asItIs(id); a == nil && err == nil {
 				a, err = r.opens(ctx, account)
 			}
 			return err
@@ -80,7 +90,7 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 	}
 }
 
-// asItIs is the adapter of an account as it is open now, or as somebody has just read it; nil: none is.
+// cached returns the open adapter of an account, or nil if none is open. It fails after Close.
 func (r *Adapters) asItIs(id uuid.UUID) (adapter.Adapter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,11 +105,12 @@ func (r *Adapters) asItIs(id uuid.UUID) (adapter.Adapter, error) {
 
 var errClosed = errors.New("the adapters are closed")
 
-// opens makes the adapter of an account. That may take as long as its vendor likes; those of other accounts do not wait for it.
+// openAdapter opens the adapter of an account. A slow vendor delays only its own account.
 func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.Adapter, error) {
 	open, ok := r.openers[account.Adapter]
 	if !ok {
-		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
+		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
+			account.Adapter)
 	}
 	a, err := open(ctx, account)
 	if err != nil {
@@ -114,7 +125,8 @@ func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.A
 	r.mu.Unlock()
 	if closed {
 		go func() {
-			for range a.Events() { // whatever it still tells is not to keep it open
+			// Drain the events so that Close does not block.
+			for range a.Events() {
 			}
 		}()
 		return nil, errors.Join(errClosed, a.Close())
@@ -122,8 +134,9 @@ func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.A
 	return a, nil
 }
 
-// Listening is the adapter of an account for what its vendor pushes. One that is open is not compared with what is
-// written down about the account, which would cost every push: a push only says where to look.
+// ForPush returns the adapter that handles the vendor's push messages for an account. It does not
+// compare an open adapter with the stored account, because that would cost a query per push. A push
+// only says where to look.
 func (r *Adapters) Listening(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
 	r.mu.Lock()
 	o, ok := r.open[id]
@@ -134,8 +147,8 @@ func (r *Adapters) Listening(ctx context.Context, id uuid.UUID) (adapter.Adapter
 	return r.Get(ctx, id)
 }
 
-// drop closes the adapter of an account, if one is open that is meant. That may take as long as its vendor likes; nobody else
-// waits for it.
+// drop closes the open adapter of an account if meant accepts it. Other callers do not wait for the
+// close.
 func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 	r.mu.Lock()
 	o, ok := r.open[id]
@@ -151,14 +164,14 @@ func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 	}
 }
 
-func whichever(*opened) bool { return true }
+func anyAdapter(*opened) bool { return true }
 
-// other is those that are not opened with a configuration.
+// configDiffers accepts adapters that were opened with another configuration.
 func other(than []byte) func(*opened) bool {
 	return func(o *opened) bool { return !bytes.Equal(o.config, than) }
 }
 
-// watch drops the adapters of accounts that have ended or are reached otherwise by now.
+// watch drops the adapters of accounts that were disconnected or reconfigured.
 func (r *Adapters) watch() {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -182,7 +195,7 @@ func (r *Adapters) check() {
 		account, err := r.access.GetAccount(ctx, id)
 		meant := other(account.Config)
 		if account.Deleted {
-			meant = whichever
+			meant = anyAdapter
 		}
 		if err == nil && meant(o) {
 			r.hints.Go(func() { r.drop(id, meant) })
@@ -190,7 +203,7 @@ func (r *Adapters) check() {
 	}
 }
 
-// Close ends all adapters, at once.
+// Close closes all adapters concurrently and waits for them.
 func (r *Adapters) Close() error {
 	r.mu.Lock()
 	if !r.closed {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// An instance that has nothing to do for an account is told by nobody that its credentials are others now, or that it
-// was disconnected. It lets go of it all the same, within half a minute.
-func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
+// An instance without work for an account is not notified when another instance changes its
+// credentials or disconnects it. It still closes the adapter within half a minute.
+func TestAdapterCloses_ChangedByAnotherInstance(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bed) error{
 		"other credentials": func(b *bed) error {
@@ -33,7 +34,10 @@ func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
 			b := start(t, options{profile: "august"})
 			other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 				access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
-					return watched{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), make(chan struct{})}, nil
+					return watched{
+						devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
+						make(chan struct{}),
+					}, nil
 				},
 			}, slog.New(slog.DiscardHandler))
 			t.Cleanup(func() { b.must(other.Close()) })
@@ -43,13 +47,13 @@ func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
 			select {
 			case <-a.(watched).closed:
 			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-				t.Fatal("it holds on to it")
+				t.Fatal("the adapter is still open")
 			}
 		})
 	}
 }
 
-// watched is an adapter that tells when it was closed.
+// watched is an adapter that signals when it was closed.
 type watched struct {
 	adapter.Adapter
 	closed chan struct{}
@@ -60,9 +64,9 @@ func (w watched) Close() error {
 	return w.Adapter.Close()
 }
 
-// A vendor that never stops telling of devices that there are not has its account listed now and then, and not for each;
-// what it tells of those that there are is heard all the same.
-func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
+// A vendor that keeps reporting unknown devices causes a listing now and then, not for each event.
+// Events about known devices still count.
+func TestHints_EndlessEventsAreBatched(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -80,16 +84,16 @@ func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
 	events <- adapter.Event{Kind: adapter.CodesChanged, Device: adapter.DeviceRef(b.lock)}
 	b.until("the device is looked at", func() bool { return woken() > device })
 	if n := b.woken() - before; n < 1 || n > 50 {
-		t.Errorf("the account was to be listed %d times", n)
+		t.Errorf("the account became due %d times", n)
 	}
-	// What came last is not forgotten.
+	// The last event counts as well.
 	before = b.woken()
 	events <- adapter.Event{Kind: adapter.DeviceListed}
-	b.until("the account is to be listed", func() bool { return b.woken() > before })
+	b.until("the account is due", func() bool { return b.woken() > before })
 }
 
-// What is put off is done when the adapter is closed: whoever works for the account from then on has not heard of it.
-func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
+// Delayed work runs when the adapter closes, because the next instance does not know about it.
+func TestHints_DelayedWorkRunsOnClose(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -97,18 +101,18 @@ func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
 	for range 2 {
 		before := b.woken()
 		events <- adapter.Event{Kind: adapter.Resync}
-		b.until("it is done", func() bool { return b.woken() > before })
+		b.until("the account is woken", func() bool { return b.woken() > before })
 	}
 	before := b.woken()
 	events <- adapter.Event{Kind: adapter.Resync}
 	end()
 	if b.woken() == before {
-		t.Error("it is forgotten")
+		t.Error("the account was not woken")
 	}
 }
 
-// What could not be written down is done again.
-func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
+// A hint that could not be recorded is retried.
+func TestHints_SurviveDatabaseErrors(t *testing.T) {
 	t.Parallel()
 	for name, e := range map[string]adapter.Event{
 		"a list":            {Kind: adapter.DeviceListed},
@@ -141,13 +145,13 @@ func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
 			})
 			_, err := b.db.Pool.Exec(t.Context(), "delete from broken")
 			b.must(err)
-			b.until("it is done", func() bool { return b.woken() > before })
+			b.until("the account is woken", func() bool { return b.woken() > before })
 		})
 	}
 }
 
-// A device that no vendor can have spoils nothing for the others.
-func TestHintsOfDevicesThatThereCannotBe(t *testing.T) {
+// An event about an impossible device does not affect the others.
+func TestHints_ImpossibleDevice(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
@@ -156,16 +160,16 @@ func TestHintsOfDevicesThatThereCannotBe(t *testing.T) {
 	due, err := b.access.DeviceDue(t.Context(), uuid.MustParse(b.device))
 	b.must(err)
 	if !others || !due {
-		t.Errorf("there are others: %v; the device is looked at: %v", others, due)
+		t.Errorf("others: %v; device due: %v", others, due)
 	}
 	known, err := b.access.RecordOperation(t.Context(), b.account, "\x00", access.Operation{Kind: access.BoltMoved})
 	b.must(err)
 	if known {
-		t.Error("it is known")
+		t.Error("the impossible device is known")
 	}
 }
 
-// telling has an instance look after the account whose adapter tells what the test does, until end.
+// telling starts an instance for the account, whose adapter emits the test's events until end.
 func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 	b.Helper()
 	told := make(chan adapter.Event, 256)
@@ -181,14 +185,17 @@ func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 	return told, end
 }
 
-// woken counts how often somebody wanted the account to be looked at.
+// woken returns how often the account was woken.
 func (b *bed) woken() (n int) {
 	b.Helper()
-	b.must(b.db.Pool.QueryRow(b.Context(), "select wake_seq from connected_accounts where connected_account_id = $1", b.account).Scan(&n))
+	b.must(
+		b.db.Pool.QueryRow(b.Context(), "select wake_seq from connected_accounts where connected_account_id = $1", b.account).
+			Scan(&n),
+	)
 	return n
 }
 
-// telling is an adapter that tells what the test does.
+// telling is an adapter that emits the test's events.
 type telling struct {
 	adapter.Adapter
 	events chan adapter.Event
@@ -199,4 +206,169 @@ func (a telling) Events() <-chan adapter.Event { return a.events }
 func (a telling) Close() error {
 	close(a.events)
 	return a.Adapter.Close()
+}
+
+// slow is an adapter whose Close blocks until it is released.
+type slow struct {
+	adapter.Adapter
+	begun chan<- struct{}
+	may   <-chan struct{}
+}
+
+func (a slow) Close() error {
+	a.begun <- struct{}{}
+	<-a.may
+	return a.Adapter.Close()
+}
+
+// closing returns a registry of slow adapters with two open accounts.
+func closing(b *bed) (r *reconcile.Adapters, accounts [2]access.Account, begun <-chan struct{}, may chan<- struct{}) {
+	b.Helper()
+	begins, mayClose := make(chan struct{}, 10), make(chan struct{})
+	r = reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
+		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+			return slow{
+				devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
+				begins,
+				mayClose,
+			}, nil
+		},
+	}, slog.New(slog.DiscardHandler))
+	other, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+		WorkspaceID: b.p.WorkspaceID,
+		Adapter:     access.SandboxAdapter,
+		DisplayName: "others",
+		Config:      json.RawMessage(`{"token":"t"}`),
+	})
+	b.must(err)
+	accounts[0].ID, accounts[1].ID = b.account, other
+	for _, a := range accounts {
+		_, err := r.Get(b.Context(), a.ID)
+		b.must(err)
+	}
+	return r, accounts, begins, mayClose
+}
+
+func (b *bed) soon(what string, c <-chan struct{}) {
+	b.Helper()
+	select {
+	case <-c:
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		b.Fatalf("timed out waiting: %s", what)
+	}
+}
+
+// A broker that does not read delays the end of its connection, but not the work of other accounts.
+func TestClose_SlowAdapterDelaysNoOtherAccount(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	r, accounts, begun, may := closing(b)
+	b.must(
+		b.access.ChangeAccount(t.Context(), accounts[0].ID,
+			access.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
+	)
+	changed, others := make(chan struct{}), make(chan struct{})
+	get := func(a access.Account, got chan<- struct{}) {
+		defer close(got)
+		if _, err := r.Get(t.Context(), a.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	go get(accounts[0], changed)
+	b.soon("the old one is being closed", begun)
+	go get(accounts[1], others)
+	b.soon("the other account is reached", others)
+	close(may)
+	b.soon("the changed one is reached", changed)
+	b.must(r.Close())
+}
+
+func TestClose_Concurrently(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	r, _, begun, may := closing(b)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 {
+		b.soon("each is being closed", begun)
+	}
+	close(may)
+	b.soon("all are closed", closed)
+	if _, err := r.Get(t.Context(), b.account); err == nil {
+		t.Error("an adapter was opened after Close")
+	}
+}
+
+// A cloud that hangs while its account is opened delays no other account, and is contacted once for
+// all waiting callers. An adapter that opens after Close is closed.
+func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: b.p.WorkspaceID,
+		Adapter:     "slow",
+		DisplayName: "Slow",
+		Config:      []byte(`{}`),
+	})
+	b.must(err)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var opened atomic.Int32
+	late := watched{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), make(chan struct{})}
+	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
+		"slow": func(context.Context, access.Account) (adapter.Adapter, error) {
+			if opened.Add(1) == 1 {
+				close(begun)
+			}
+			<-goOn
+			return late, nil
+		},
+		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+			return devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), nil
+		},
+	}, slog.New(slog.DiscardHandler))
+	asked := make(chan error, 2)
+	ask := func() { _, err := other.Get(t.Context(), slow); asked <- err }
+	go ask()
+	<-begun
+	go ask()
+	done := make(chan error)
+	go func() {
+		_, err := other.Get(t.Context(), b.account)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		b.must(err)
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		t.Error("another account waits")
+	}
+	ended := make(chan error)
+	go func() { ended <- other.Close() }()
+	select {
+	case err := <-ended:
+		b.must(err)
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		t.Error("Close waits")
+	}
+	close(goOn)
+	for range 2 {
+		if err := <-asked; err == nil {
+			t.Error("the adapter was opened after Close")
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d opens", n)
+	}
+	select {
+	case <-late.closed:
+	default:
+		t.Error("the adapter was not closed")
+	}
 }

@@ -1,8 +1,10 @@
 package reconcile_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// backed creates a code that asks for the backup pool.
+// backed creates a code with a backup pool.
 func (b *bed) backed() access.Code {
 	b.Helper()
 	c, _ := b.backedAttempt("2580")
@@ -20,13 +22,20 @@ func (b *bed) backed() access.Code {
 
 func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
 	b.Helper()
-	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
-		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              pin,
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+		BackupPool:       true,
+		StartsAt:         time.Now().Format(time.RFC3339),
+		EndsAt:           time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	return c, a
 }
 
-// pool is what there is to do about codes of the pool.
+// pool returns the planned work for pool codes.
 func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
 	b.Helper()
 	for _, w := range b.look().Codes {
@@ -37,21 +46,22 @@ func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
 	return out
 }
 
-// A holder that crashes while it fills the pool leaves rows, which the next one finds: the pool has never more codes than it should.
-func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
+// A holder that crashes while it fills the pool leaves rows that the next holder finds. The pool
+// never exceeds its size.
+func TestBackupPool_CrashWhileFilling(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
 	first := b.pool(guest)
 	if len(first) != 3 || first[0].Action != access.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
-		t.Fatalf("%d codes are to be put", len(first))
+		t.Fatalf("%d puts planned", len(first))
 	}
-	b.begin(first[0]) // and it crashes: whether the code is on the lock nobody knows
+	b.begin(first[0]) // a crash: the outcome is unknown
 	b.begin(first[1])
 	b.read(found("7", first[0].PIN))
 	again := b.pool(guest)
 	if len(b.unmanaged()) != 0 {
-		t.Error("what is on the lock is taken for somebody else's")
+		t.Error("the code on the lock counts as unmanaged")
 	}
 	for _, w := range again {
 		if !slices.ContainsFunc(first, func(f access.CodeWork) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
@@ -59,20 +69,20 @@ func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
 		}
 	}
 	if got := b.code(guest.ID); !got.BackupAvailable {
-		t.Error("the code that has arrived cannot be pulled")
+		t.Error("the late code cannot be pulled")
 	}
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	if *pulled.PIN != first[0].PIN || pulled.ID != first[0].ID {
-		t.Error("what was pulled is not the code on the lock")
+		t.Error("the pulled code is not the one on the lock")
 	}
 	if n := len(b.pool(guest, pulled)); n != 3 {
-		t.Errorf("%d codes are to be put for a full pool", n)
+		t.Errorf("%d puts planned for a full pool", n)
 	}
 }
 
-// A code of the pool that somebody deletes at the lock is put back, and counts for nothing until then.
-func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
+// A pool code that is deleted at the lock is put back and does not count until then.
+func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	guest := b.backed()
@@ -89,10 +99,10 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 	b.read(others[2])
 	again := b.pool(guest)
 	if len(again) != 2 || again[0].PIN != others[0].PIN {
-		t.Fatalf("%d codes are to be put back", len(again))
+		t.Fatalf("%d puts planned", len(again))
 	}
 	if got := b.told("access_code.deleted_external_to_seam"); len(got) != 0 {
-		t.Error("that is told, of codes that nobody knows")
+		t.Error("events about pool codes were sent")
 	}
 	b.read(found("z", "987654"))
 	b.look()
@@ -100,12 +110,12 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 		t.Error("a code that is not on the lock can be pulled")
 	}
 	if _, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err == nil {
-		t.Error("it was pulled")
+		t.Error("the missing code was pulled")
 	}
 }
 
-// What is pulled on a lock that takes no start in the past gets one that it takes.
-func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
+// Some locks reject a start in the past, so the pulled code gets a later one.
+func TestPulledCode_LockRejectsPastStart(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "kwikset"})
 	guest := b.backed()
@@ -113,16 +123,25 @@ func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	b.until("the lock has its time frame", func() bool { return len(b.code(pulled.ID).Mutations) == 0 })
-	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || !got.StartsAt.Equal(*guest.StartsAt) || !got.EndsAt.Equal(*guest.EndsAt) {
-		t.Errorf("it is %s with %v", got.Status, got.Errors)
+	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
+		!got.StartsAt.Equal(*guest.StartsAt) ||
+		!got.EndsAt.Equal(*guest.EndsAt) {
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
 
-// filled has a code with a time frame on the lock, and a pool of codes for it.
+// filled returns a time-bound code on the lock and its full pool.
 func (b byHand) filled(from, to time.Time) access.Code {
 	b.Helper()
-	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
-		StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
+	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              "2580",
+		NativeScheduling: true,
+		EvenIfOffline:    true,
+		BackupPool:       true,
+		StartsAt:         from.Format(time.RFC3339),
+		EndsAt:           to.Format(time.RFC3339),
+	})
 	b.must(err)
 	for i, w := range b.pool() {
 		b.begin(w)
@@ -136,16 +155,16 @@ func warned(c access.Code, of string) bool {
 	return slices.ContainsFunc(c.Warnings, func(p access.Problem) bool { return p.Code == of })
 }
 
-// A code of the pool is on the lock without a time frame: until the lock has taken that of the code that it was pulled for,
-// it opens whatever the time is.
-func TestPulledCodeIsNotSetBeforeTheLockHasItsTimeFrame(t *testing.T) {
+// A pool code is on the lock without a time frame. Until the lock has the time frame of the
+// replaced code, the pulled code opens at any time.
+func TestPulledCode_IsSetOnceTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	if pulled.Status != access.StatusSetting || !warned(pulled, "delay_in_setting_on_device") {
-		t.Errorf("it is %s with %v", pulled.Status, pulled.Warnings)
+		t.Errorf("status %s, warnings %v", pulled.Status, pulled.Warnings)
 	}
 	w := b.work(pulled)
 	if w.Action != access.Put || w.EndsAt == nil {
@@ -154,11 +173,11 @@ func TestPulledCodeIsNotSetBeforeTheLockHasItsTimeFrame(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
 	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
-		t.Errorf("with its time frame on the lock it is %s with %v", got.Status, got.Warnings)
+		t.Errorf("with its time frame on the lock: status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
 
-func TestPulledCodeThatEndsBeforeTheLockHasItsTimeFrameSaysThatItOpens(t *testing.T) {
+func TestPulledCode_EndsBeforeTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -167,11 +186,11 @@ func TestPulledCodeThatEndsBeforeTheLockHasItsTimeFrameSaysThatItOpens(t *testin
 	clock.at = clock.now().Add(time.Hour)
 	b.look()
 	if got := b.code(pulled.ID); got.Status != access.StatusRemoving || !warned(got, "delay_in_removing_from_device") {
-		t.Errorf("it is %s with %v", got.Status, got.Warnings)
+		t.Errorf("status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
 
-func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
+func TestBackupPool_PullOutsideTimeFrame(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	start := clock.now()
@@ -179,13 +198,14 @@ func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
 	for at, want := range map[time.Duration]bool{59 * time.Minute: false, time.Hour: true, 2 * time.Hour: false} {
 		clock.at = start.Add(at)
 		if available := b.code(guest.ID).BackupAvailable; available != want {
-			t.Errorf("after %s one can be pulled: %t", at, available)
+			t.Errorf("after %s: pullable %t", at, available)
 		}
 		if want {
 			continue
 		}
 		_, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
-		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid || e.Type != "access_code_inactive" {
+		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid ||
+			e.Type != "access_code_inactive" {
 			t.Errorf("after %s: %v", at, err)
 		}
 	}
@@ -194,12 +214,12 @@ func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
 	b.must(err)
 	clock.at = start.Add(2 * time.Hour)
 	if again, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
-		t.Errorf("what was pulled is not told again: %v", err)
+		t.Errorf("repeating the pull failed: %v", err)
 	}
 }
 
-// Nobody stands behind a code any more that is the workspace's own matter again: another may be pulled.
-func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
+// An unmanaged pulled code does not replace another, so another one may be pulled.
+func TestPulledCode_BecomesUnmanaged(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -209,12 +229,13 @@ func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
 	b.update(access.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
-	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") || !got.BackupAvailable {
-		t.Errorf("it uses %s, with %v; another can be pulled: %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
+	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") ||
+		!got.BackupAvailable {
+		t.Errorf("pulled %s, warnings %v, pullable %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
 	}
 }
 
-func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
+func TestUnmanagedCode_UsesNoBackup(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
@@ -223,16 +244,16 @@ func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
 	b.update(access.CodeChange{ID: guest.ID.String(), Managed: new(bool)})
 	for _, c := range b.unmanaged() {
 		if c.PulledBackup != uuid.Nil || len(c.Warnings) > 0 {
-			t.Errorf("it uses %s, with %v", c.PulledBackup, c.Warnings)
+			t.Errorf("pulled %s, warnings %v", c.PulledBackup, c.Warnings)
 		}
 	}
 	if got := b.code(pulled.ID); !got.Backup {
-		t.Error("what was pulled is no backup code any more")
+		t.Error("the pulled code is not a backup code")
 	}
 }
 
-// A vendor may have rules that it does not tell: one PIN is refused, another may not be.
-func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
+// A vendor may have undocumented PIN rules. If it refuses one PIN, another may work.
+func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
@@ -242,21 +263,22 @@ func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
 		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "Not that one."}})
 	}
 	b.look()
-	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool") // the pause is over
+	// Skips the backoff.
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool")
 	b.must(err)
 	again := b.pool(guest)
 	if len(again) != 3 {
-		t.Fatalf("%d codes are tried again", len(again))
+		t.Fatalf("%d codes are retried", len(again))
 	}
 	for i, w := range again {
 		if w.PIN == refused[i].PIN || w.ID != refused[i].ID {
-			t.Error("the PIN that was refused is tried again")
+			t.Error("the refused PIN is retried")
 		}
 	}
 }
 
-// How the pool stands is told where no PIN is free, too.
-func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
+// The pool reports its state even if no PIN is free.
+func TestBackupPool_NoFreePIN(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	guest := b.backed()
@@ -267,12 +289,134 @@ func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
 	if !b.code(guest.ID).BackupAvailable {
 		t.Fatal("nothing can be pulled")
 	}
-	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // which no PIN has
+	_, err := b.db.Pool.Exec(t.Context(),
+		`update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // no PIN has this length
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where in_pool")
 	b.must(err)
 	b.look()
 	if b.code(guest.ID).BackupAvailable {
-		t.Error("a code is said to be there that is not")
+		t.Error("a missing backup code is reported as available")
+	}
+}
+
+// inPool counts the pool codes on the lock.
+func (b *bed) inPool() (n int) {
+	b.Helper()
+	for _, c := range b.memory() {
+		if c.Name == "Backup code" {
+			n++
+		}
+	}
+	return n
+}
+
+// Pool codes leave an unmanaged lock.
+func TestBackupPool_LeavesUnmanagedLock(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "yale"})
+	others := len(b.memory())
+	_, a := b.create("1379")
+	b.succeeded(a)
+	_, a = b.backedAttempt("2580")
+	b.succeeded(a)
+	b.until("the pool is full", func() bool { return b.inPool() == 3 })
+	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
+	b.until("the pool is gone", func() bool { return b.inPool() == 0 })
+	if n := len(b.memory()); n != others+2 {
+		t.Errorf("%d codes on the lock, want %d unmanaged and two of ours", n, others)
+	}
+	managed := true
+	b.must(b.access.UpdateUnmanagedDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: &managed}))
+	b.until("the pool is full again", func() bool { return b.inPool() == 3 })
+}
+
+// A deleted device, or one of a disconnected account, comes back as another device. Its pool codes
+// are recognized and removed.
+func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
+	t.Parallel()
+	for how, giveUp := range map[string]func(b *bed){
+		"deleted": func(b *bed) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
+		"its account was disconnected": func(b *bed) {
+			b.must(b.access.DisconnectAccount(b.Context(), b.account))
+			_, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+				WorkspaceID: b.p.WorkspaceID,
+				Adapter:     access.SandboxAdapter,
+				DisplayName: "again",
+				Config:      json.RawMessage(`{}`),
+			})
+			b.must(err)
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "yale"})
+			others := len(b.memory())
+			guest, a := b.backedAttempt("2580")
+			b.succeeded(a)
+			b.until("the pool is full", func() bool { return b.inPool() == 3 })
+			b.until("the pool is available", func() bool { return b.code(guest.ID).BackupAvailable })
+			old := b.device
+			giveUp(b)
+			b.until("the device is back", func() bool {
+				ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+				b.must(err)
+				if len(ds) == 1 {
+					b.device = ds[0].ID.String()
+				}
+				return len(ds) == 1 && b.device != old
+			})
+			b.until("the pool is gone", func() bool { return b.inPool() == 0 })
+			b.until("its codes are read", func() bool { return len(b.unmanaged()) == others+1 })
+			// First listing and second listing, which includes the guest's code.
+			if n := len(b.told("access_code.unmanaged.created")); n != others+others+1 {
+				t.Errorf("%d events about unmanaged codes", n)
+			}
+		})
+	}
+}
+
+// A code and the backup pulled for it are two codes on their lock. An extended stay needs slots for
+// both.
+func TestPulledCode_ExtensionNeedsTwoSlots(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tomorrow []string // PINs of the codes at that time
+		room     bool
+	}{
+		"with room for both": {[]string{"4711"}, true},
+		"with room for one":  {[]string{"4711", "4712"}, false},
+		"on an empty lock":   {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, "smartthings")
+			_, err := b.db.Pool.Exec(t.Context(),
+				`update devices set capabilities = capabilities || '{"max_codes": 3}'`)
+			b.must(err)
+			ends := clock.now().Add(5 * time.Hour)
+			guest := b.filled(clock.now(), ends)
+			pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+			b.must(err)
+			for _, pin := range c.tomorrow {
+				b.between(pin, clock.now().Add(24*time.Hour), clock.now().Add(48*time.Hour))
+			}
+			later := clock.now().Add(30 * time.Hour)
+			_, err = b.access.UpdateCode(t.Context(), b.p,
+				access.CodeChange{ID: guest.ID.String(), EndsAt: later.Format(time.RFC3339), EvenIfOffline: true})
+			want := ends
+			if c.room {
+				b.must(err)
+				want = later
+			} else if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" ||
+				!strings.Contains(e.Message, clock.now().Add(23*time.Hour).UTC().Format(time.RFC3339)) {
+				t.Errorf("got %v", err)
+			}
+			for what, one := range map[string]access.Code{"the code": guest, "the one that was pulled": pulled} {
+				if got := b.code(one.ID); got.EndsAt == nil || !got.EndsAt.Equal(want) {
+					t.Errorf("%s ends at %v, want %v", what, got.EndsAt, want)
+				}
+			}
+		})
 	}
 }

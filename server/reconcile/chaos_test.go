@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -10,51 +11,76 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// clock is the system's, moved by some time.
+// clock is the system clock plus an offset.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func readsCodes(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/locks/") && strings.HasSuffix(r.URL.Path, "/access_codes")
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/locks/") &&
+		strings.HasSuffix(r.URL.Path, "/access_codes")
 }
 
-// The time of one code runs out while another is being written, which is refused: nothing else wakes the device.
-func TestCodeWhoseTimeEndsDuringAWriteLeavesAllTheSame(t *testing.T) {
+// A code expires during a write of another code, which is refused. Nothing else wakes the device.
+func TestExpiry_DuringAnotherWrite(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var refuse atomic.Bool
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") || !refuse.Load() {
-			return false
-		}
-		c.ahead.Store(int64(2 * time.Hour))
-		http.Error(w, `{"error_code":"INVALID_PIN","message":"no"}`, http.StatusUnprocessableEntity)
-		return true
-	}})
-	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, NativeScheduling: true,
-		StartsAt: time.Now().Add(-time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(time.Hour).Format(time.RFC3339)})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") || !refuse.Load() {
+					return false
+				}
+				c.ahead.Store(int64(2 * time.Hour))
+				http.Error(w, `{"error_code":"INVALID_PIN","message":"no"}`, http.StatusUnprocessableEntity)
+				return true
+			},
+		},
+	)
+	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID:         b.device,
+		PIN:              "2580",
+		EvenIfOffline:    true,
+		NativeScheduling: true,
+		StartsAt:         time.Now().Add(-time.Hour).Format(time.RFC3339),
+		EndsAt:           time.Now().Add(time.Hour).Format(time.RFC3339),
+	})
 	b.must(err)
 	b.succeeded(a)
 	refuse.Store(true)
 	b.create("2581")
-	b.until("the code that is over leaves the lock", func() bool { return !b.onLock("2580") })
+	b.until("the expired code leaves the lock", func() bool { return !b.onLock("2580") })
 }
 
-func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
+func TestClock_BehindDatabaseCausesNoBusyReads(t *testing.T) {
 	t.Parallel()
 	var c clock
 	c.ahead.Store(int64(-20 * time.Second))
 	var reads atomic.Int32
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
-		if readsCodes(r) {
-			reads.Add(1)
-		}
-		return false
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now},
+			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+				if readsCodes(r) {
+					reads.Add(1)
+				}
+				return false
+			},
+		},
+	)
 	b.faults(map[string]any{"latency_ms": map[string]int{"min": 1500, "max": 1500}})
 	reads.Store(0)
 	b.set()
@@ -63,13 +89,14 @@ func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
 	}
 }
 
-func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
+func TestLostLease_ReadIsRepeated(t *testing.T) {
 	t.Parallel()
 	var b *bed
 	var steal atomic.Bool
 	b = start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 		if readsCodes(r) && steal.CompareAndSwap(true, false) {
-			_, err := b.db.Pool.Exec(r.Context(), "update leases set fence = fence + 1, held_until = now() where key like 'device:%'")
+			_, err := b.db.Pool.Exec(r.Context(),
+				"update leases set fence = fence + 1, held_until = now() where key like 'device:%'")
 			if err != nil {
 				b.Errorf("steal the lease: %v", err)
 			}
@@ -81,30 +108,49 @@ func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
 	b.onlyOnce("2580")
 }
 
-// hurry ends the pauses after several failures in a row: they are longer than a test waits.
+// hurry skips the backoff after repeated failures, which exceeds the test's timeout.
 func (b *bed) hurry() {
 	b.Helper()
-	_, err := b.db.Pool.Exec(b.Context(), `with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
-		update devices set due_at = now() where device_id in (select device_id from c)`)
+	_, err := b.db.Pool.Exec(
+		b.Context(),
+		`with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
+		update devices set due_at = now() where device_id in (select device_id from c)`,
+	)
 	b.must(err)
 }
 
-// Two instances of the server, a vendor that fails in every way, and clients that change their minds: once
-// that is over, what is on the lock is what should be, and no attempt is left.
-func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
+// Two instances, a vendor with all faults, and clients that change their minds. Afterwards, the
+// lock has the desired codes, and no attempt is pending.
+func TestFaults_LockConverges(t *testing.T) {
 	t.Parallel()
 	for profile, length := range map[string]int{"august": 6, "smartthings": 6, "nuki": 6, "ttlock": 6, "schlage": 4} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: profile, access: access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond}})
+			b := start(
+				t,
+				options{
+					profile: profile,
+					access:  access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond},
+				},
+			)
 			one := b.stopEngine
 			b.startEngine()
 			defer one()
 			others := b.memory()
-			b.faults(map[string]any{"failure_rate": map[string]float64{"transient": 0.05, "unconfirmed": 0.1, "failed": 0.1, "busy": 0.05},
-				"lost_webhook": 0.2, "eventual_consistency_window_ms": 50})
+			b.faults(
+				map[string]any{
+					"failure_rate": map[string]float64{
+						"transient":   0.05,
+						"unconfirmed": 0.1,
+						"failed":      0.1,
+						"busy":        0.05,
+					},
+					"lost_webhook":                   0.2,
+					"eventual_consistency_window_ms": 50,
+				},
+			)
 			rng := rand.New(rand.NewPCG(1, 2))
-			pin := func() string { // that all of them take
+			pin := func() string { // accepted by all locks
 				digits := []byte{'3' + byte(rng.IntN(4))}
 				for len(digits) < length {
 					digits = append(digits, '1'+byte(rng.IntN(6)))
@@ -113,43 +159,53 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 			}
 			var attempts []access.Attempt
 			for range 60 {
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				var a access.Attempt
 				switch n := rng.IntN(3); {
 				case len(cs) < 4 || n == 0 && len(cs) < 12:
-					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin(), NativeScheduling: true, EvenIfOffline: true})
+					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{
+						DeviceID:         b.device,
+						PIN:              pin(),
+						NativeScheduling: true,
+						EvenIfOffline:    true,
+					})
 				case n == 1:
-					a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
+					a, err = b.access.UpdateCode(t.Context(), b.p,
+						access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
 				default:
 					a, err = b.access.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
 				}
 				var refused *access.Error
 				if errors.As(err, &refused) && (refused.Kind == access.Conflict || refused.Kind == access.NotFound) {
-					continue // a code that is being removed, or was, or a PIN that is there
+					continue // a code being removed or a duplicate PIN
 				}
 				b.must(err)
 				attempts = append(attempts, a)
 			}
-			if len(attempts) < 20 { // also when none that is to be removed goes meanwhile
+			if len(attempts) < 20 { // even if no removal succeeds meanwhile
 				t.Fatalf("only %d of 60 were accepted", len(attempts))
 			}
 			b.faults(map[string]any{})
 			for _, a := range attempts {
-				b.until("attempt "+a.Type+" ends", func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
+				b.until("attempt "+a.Type+" ends",
+					func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
 			}
 			b.until("all codes are set", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				return !slices.ContainsFunc(cs, func(c access.Code) bool { return c.Status != access.StatusSet })
 			})
-			// A write that was given up may have arrived after the one that took its place, and the vendor may have lost
-			// the word of it: that shows when the device is looked at the next time.
+			// An abandoned write may have arrived after its successor, and the vendor may have lost
+			// the event. The next look shows it.
 			b.must(b.access.Resync(t.Context(), b.account))
-			b.until("the lock has what it should", func() bool {
+			b.until("the lock has the desired codes", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.ListCodes(t.Context(), b.p,
+					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
 				b.must(err)
 				var want, got []string
 				for _, c := range cs {
@@ -165,13 +221,14 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				slices.Sort(got)
 				return slices.Equal(got, want)
 			})
-			b.until("none of ours is taken for others'", func() bool { return len(b.unmanaged()) == len(others) })
+			b.until("no managed code counts as unmanaged", func() bool { return len(b.unmanaged()) == len(others) })
 		})
 	}
 }
 
-// A list that cannot be read says nothing about what is on the lock: until it can, nothing is written (a complaint).
-func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
+// A failed read says nothing about the codes on the lock. Nothing is written until a read succeeds
+// (a complaint).
+func TestRead_PrecedesAnyWrite(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	var reads, writes atomic.Int32
@@ -189,15 +246,79 @@ func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
 		}
 		return false
 	}})
-	b.stopEngine() // a look that is under way has read the device
+	b.stopEngine() // a look in progress has read the device
 	broken.Store(true)
 	_, a := b.create("2580")
 	b.startEngine()
-	b.until("reading is tried again", func() bool { return reads.Load() >= 2 })
+	b.until("the read is retried", func() bool { return reads.Load() >= 2 })
 	if n := writes.Load(); n > 0 || b.onLock("2580") {
-		t.Errorf("%d times something was written", n)
+		t.Errorf("%d writes", n)
 	}
 	broken.Store(false)
 	b.succeeded(a)
 	b.onlyOnce("2580")
+}
+
+// looked is a device lane that reports after each drain whether work is due. An instance has no
+// other sign of another instance's wake-up.
+type looked struct {
+	worker.Lane
+	tell func(due bool)
+}
+
+func (l looked) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
+	again, err := l.Lane.Drain(ctx, lease, id)
+	if due, problem := l.Due(ctx, id); problem == nil {
+		l.tell(due)
+	}
+	return again, err
+}
+
+// Another instance wakes a device during a read, which may miss the reason. It relies on the holder
+// of the lease.
+func TestRead_WokenMeanwhileIsRepeated(t *testing.T) {
+	t.Parallel()
+	var wake atomic.Pointer[func()] // once, during the read
+	woken, looks := make(chan bool, 1), make(chan bool, 1)
+	b := start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
+			if f := wake.Swap(nil); f != nil {
+				(*f)()
+				woken <- true
+			}
+		}
+		return false
+	}})
+	b.stopEngine()
+	b.watch = func(l worker.Lane) worker.Lane {
+		if l.Name() != access.DeviceLane {
+			return l
+		}
+		return looked{l, func(due bool) {
+			select {
+			case <-woken:
+				looks <- due
+			default:
+			}
+		}}
+	}
+	b.startEngine()
+	waker, err := worker.NewWaker(b.db)
+	b.must(err)
+	other := access.New(b.db, b.keys, waker, access.Options{})
+	f := func() {
+		if err := other.Hint(context.WithoutCancel(t.Context()), b.account, b.lock); err != nil {
+			t.Error(err)
+		}
+	}
+	wake.Store(&f)
+	b.must(b.access.Hint(t.Context(), b.account, b.lock))
+	select {
+	case due := <-looks:
+		if !due {
+			t.Error("no work is due")
+		}
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		t.Fatal("the device was not read")
+	}
 }

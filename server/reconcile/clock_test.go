@@ -1,44 +1,59 @@
 package reconcile_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// The time of an attempt goes by the database's clock. A server whose own is behind, as that of a machine that was suspended, moves no
-// bolt for which nobody waits any more; one that is ahead gives up none that was asked for just now.
-func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
+// The database's clock decides when an attempt expires. A server whose clock is behind, such as a
+// suspended machine, sends no command that has expired. A server whose clock is ahead does not
+// expire a new one.
+func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -10 * time.Minute, "ahead": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return time.Now().Add(off) }}})
+			b := hand(
+				t,
+				options{
+					profile: "august",
+					access:  access.Options{Now: func() time.Time { return time.Now().Add(off) }},
+				},
+			)
 			a := b.door(false)
 			w := b.look()
 			if w.Bolt == nil {
-				t.Fatalf("asked for just now: %+v", b.attempt(a))
+				t.Fatalf("a new attempt: %+v", b.attempt(a))
 			}
 			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
-				t.Errorf("the device is looked at again in %s", until)
+				t.Errorf("next look in %s", until)
 			}
-			_, err := b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1", a.ID)
+			_, err := b.db.Pool.Exec(t.Context(),
+				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
+				a.ID)
 			b.must(err)
 			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
 			b.must(err)
 			if still {
-				t.Error("a minute after its time the bolt is to be moved")
+				t.Error("an expired command is planned")
 			}
 			if b.look(); b.attempt(a).Status != access.Failed {
-				t.Errorf("then: %+v", b.attempt(a))
+				t.Errorf("afterwards: %+v", b.attempt(a))
 			}
 		})
 	}
 }
 
-// A clock that is stepped back has nothing that was written before be waited for that much longer, or be looked at without a pause.
-func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
+// A clock that is set back neither delays pending work by that time nor causes busy looks.
+func TestClockStepsBack_DelaysNothing(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c, _ := b.create("2580")
@@ -50,7 +65,7 @@ func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
 	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
 		due := b.look().Due
 		if due == nil {
-			t.Fatal("it is given up")
+			t.Fatal("the code was given up")
 		}
 		if b.work(c).Action == access.Put {
 			break
@@ -58,11 +73,11 @@ func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
 		clock.to(*due)
 	}
 	if b.work(c).Action != access.Put || looks > 60 {
-		t.Errorf("after %d looks there is %q to do", looks, b.work(c).Action)
+		t.Errorf("after %d looks: planned action %q", looks, b.work(c).Action)
 	}
 }
 
-func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
+func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.door(false)
@@ -70,11 +85,11 @@ func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
 	b.must(err)
 	clock.pass(-6 * time.Hour)
 	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
-		t.Errorf("it is looked for again at %v", due)
+		t.Errorf("next look at %v", due)
 	}
 }
 
-func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
+func TestClockStepsBack_EmptyListCounts(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "k1")
@@ -87,6 +102,56 @@ func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
 		clock.pass(time.Minute)
 	}
 	if w := b.work(c); w.Action != access.Put {
-		t.Errorf("there is %q to do", w.Action)
+		t.Errorf("planned action %q", w.Action)
+	}
+}
+
+// If a lock rejects a start in the past, a code that has begun gets the time of the write as its
+// start. Writing many codes takes minutes, so the time of the look is in the past by then.
+func TestPastStart_IsTimeOfWrite(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"kwikset", "igloohome"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			var c clock
+			var written, late atomic.Int32
+			b := start(
+				t,
+				options{
+					profile: profile,
+					access:  access.Options{Now: c.now},
+					vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+						if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") {
+							return false
+						}
+						var asked struct {
+							StartsAt time.Time `json:"starts_at"`
+						}
+						body, err := io.ReadAll(r.Body)
+						if err != nil || json.Unmarshal(body, &asked) != nil {
+							t.Errorf("request %s (%v)", r.URL, err)
+						}
+						r.Body = io.NopCloser(bytes.NewReader(body))
+						if written.Add(1); asked.StartsAt.Before(c.now().Add(-time.Minute)) {
+							late.Add(1)
+						}
+						c.ahead.Add(int64(5 * time.Minute)) // the duration of the write
+						return false
+					},
+				},
+			)
+			b.stopEngine() // one look sees all codes
+			var codes []access.Code
+			for _, pin := range []string{"2580", "1470", "3690"} {
+				codes = append(codes, byHand{b}.between(pin, c.now().Add(-time.Hour), c.now().Add(24*time.Hour)))
+			}
+			b.startEngine()
+			for _, code := range codes {
+				b.until("the code is set", func() bool { return b.code(code.ID).Status == access.StatusSet })
+			}
+			if late.Load() > 0 || written.Load() != 3 {
+				t.Errorf("%d writes, %d with a start in the past", written.Load(), late.Load())
+			}
+		})
 	}
 }

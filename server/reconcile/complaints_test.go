@@ -8,8 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// What people complain about in programs that do this job (spec/adapters.md section 5), each named after it. They are
-// told by hand what is on the lock, in the order that hurts; what needs a real gateway is tested beside its adapter.
+// TestComplaints covers common complaints about similar programs (spec/adapters.md section 5), each
+// under its name. The test sets what is on the lock. Complaints that need a real gateway are tested
+// with its adapter.
 func TestComplaints(t *testing.T) {
 	t.Parallel()
 	for complaint, test := range map[string]func(b byHand, clock *testClock){
@@ -24,7 +25,7 @@ func TestComplaints(t *testing.T) {
 				b.quiet(c, clock, time.Hour)
 			}
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || got.Errors[0].Other != b.unmanaged()[0].ID {
-				b.Errorf("it shows %v", got.Errors)
+				b.Errorf("errors %v", got.Errors)
 			}
 		},
 		"infinite loop on a duplicate PIN that shows nowhere": func(b byHand, clock *testClock) { // such as the master code
@@ -40,7 +41,7 @@ func TestComplaints(t *testing.T) {
 				clock.pass(time.Hour)
 			}
 			if got := b.code(c.ID); tries == 0 || tries > 3 || len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || b.attempt(a).Status != access.Failed {
-				b.Errorf("it was tried %d times and shows %v", tries, got.Errors)
+				b.Errorf("%d tries, errors %v", tries, got.Errors)
 			}
 		},
 		"already exists after it was deleted": func(b byHand, clock *testClock) {
@@ -53,17 +54,17 @@ func TestComplaints(t *testing.T) {
 			b.begin(w)
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
 			if got := b.attempt(a); got.Status != access.Pending {
-				b.Errorf("the attempt is %s", got.Status)
+				b.Errorf("attempt status %s", got.Status)
 			}
 			clock.pass(time.Minute)
 			w = b.work(two)
 			if w.Action != access.Put {
-				b.Fatalf("there is %q to do", w.Action)
+				b.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
 			if got := b.code(two.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || b.attempt(a).Status != access.Succeeded {
-				b.Errorf("it is %s with %v", got.Status, got.Errors)
+				b.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 		},
 		"an idle lock is read all the time, which costs its battery": func(b byHand, clock *testClock) {
@@ -73,7 +74,7 @@ func TestComplaints(t *testing.T) {
 			for range 24 {
 				clock.pass(time.Hour)
 				if w := b.look(); w.ReadNeeded || w.Due != nil || len(w.Codes) > 0 {
-					b.Fatalf("it is to be read %v, looked at again at %v", w.ReadNeeded, w.Due)
+					b.Fatalf("read needed %v, next look at %v", w.ReadNeeded, w.Due)
 				}
 			}
 		},
@@ -83,15 +84,15 @@ func TestComplaints(t *testing.T) {
 			b.begin(w)
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "no_space_for_access_code_on_device" || b.attempt(a).ErrorType != "no_space_for_access_code_on_device" {
-				b.Errorf("it shows %v, the attempt %s", got.Errors, b.attempt(a).ErrorType)
+				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).ErrorType)
 			}
 			b.read(found("k1", "1111"))
 			b.quiet(c, clock, 24*time.Hour)
-			b.read() // there is room again
+			b.read() // a slot is free again
 			clock.pass(time.Minute)
 			b.read()
 			if w := b.work(c); w.Action != access.Put {
-				b.Errorf("there is %q to do once there is room", w.Action)
+				b.Errorf("planned action %q with a free slot", w.Action)
 			}
 		},
 		"infinite loop on a masked PIN": func(b byHand, clock *testClock) {
@@ -102,7 +103,7 @@ func TestComplaints(t *testing.T) {
 			}
 			b.quiet(c, clock, time.Hour)
 			if got := b.events(c.ID); slices.Contains(got, "access_code.modified_external_to_seam") {
-				b.Errorf("a hidden PIN counts as another: %v", got)
+				b.Errorf("a hidden PIN counts as different: %v", got)
 			}
 		},
 		"occupied but unreadable slot is rewritten": func(b byHand, clock *testClock) {
@@ -110,19 +111,19 @@ func TestComplaints(t *testing.T) {
 			u := b.unmanaged()[0]
 			b.read(found("k1", ""))
 			if w := b.work(u); w.Action != access.Nothing || b.unmanaged()[0].ID != u.ID {
-				b.Errorf("there is %q to do about a code of somebody else's", w.Action)
+				b.Errorf("planned action %q for an unmanaged code", w.Action)
 			}
 			ours, a := b.create("2580")
 			w := b.work(ours)
 			if w.Ref != "" {
-				b.Errorf("ours is to be put at %q", w.Ref)
+				b.Errorf("our code is put at %q", w.Ref)
 			}
 			b.begin(w)
 			b.end(w, access.PutOutcome{Ref: "k2"})
 			b.read(found("k1", ""), found("k2", ""))
 			b.quiet(ours, clock, time.Hour)
 			if got := b.code(ours.ID); got.Status != access.StatusSet || b.attempt(a).Status != access.Succeeded {
-				b.Errorf("it is %s", got.Status)
+				b.Errorf("status %s", got.Status)
 			}
 		},
 		"permanent error is taken for offline": func(b byHand, clock *testClock) {
@@ -131,7 +132,7 @@ func TestComplaints(t *testing.T) {
 			b.begin(w)
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "beyond the lock's capacity"}})
 			if got := b.attempt(a); got.Status != access.Failed {
-				b.Errorf("the attempt is %s", got.Status)
+				b.Errorf("attempt status %s", got.Status)
 			}
 			b.quiet(c, clock, 24*time.Hour)
 		},
@@ -142,7 +143,7 @@ func TestComplaints(t *testing.T) {
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "?"}})
 			clock.pass(time.Minute)
 			if w := b.work(c); w.Action != access.Put {
-				b.Errorf("there is %q to do", w.Action)
+				b.Errorf("planned action %q", w.Action)
 			}
 		},
 		"list still empty after a code was added": func(b byHand, clock *testClock) {
@@ -153,7 +154,7 @@ func TestComplaints(t *testing.T) {
 			clock.pass(time.Second)
 			b.read(found("k1", "2580"))
 			if got := b.code(c.ID); got.Status != access.StatusSet {
-				b.Errorf("it is %s", got.Status)
+				b.Errorf("status %s", got.Status)
 			}
 		},
 		"upstream list briefly empty wipes all codes": func(b byHand, clock *testClock) {
@@ -164,7 +165,7 @@ func TestComplaints(t *testing.T) {
 			b.read()
 			b.quiet(mine, clock, 0)
 			if again := b.look().Due; again == nil || again.Sub(clock.now()) > time.Minute {
-				b.Errorf("it is read again at %v", again)
+				b.Errorf("next read at %v", again)
 			}
 			clock.pass(5 * time.Second)
 			b.read()
@@ -172,16 +173,16 @@ func TestComplaints(t *testing.T) {
 			clock.pass(5 * time.Second)
 			b.read(found("k1", "2580"), found("k2", "4711"))
 			if got := b.unmanaged(); len(got) != 1 || got[0].ID != before {
-				b.Errorf("the code of somebody else's was lost: %v", got)
+				b.Errorf("the unmanaged code was lost: %v", got)
 			}
 			if got := b.events(mine.ID); slices.Contains(got, "access_code.deleted_external_to_seam") {
 				b.Errorf("events %v", got)
 			}
-			b.read() // and now they are really gone
+			b.read() // now they are really gone
 			clock.pass(time.Minute)
 			b.read()
 			if w := b.work(mine); w.Action != access.Put || len(b.unmanaged()) != 0 {
-				b.Errorf("a lock that stays empty is not believed: %q, %d", w.Action, len(b.unmanaged()))
+				b.Errorf("a lock that stays empty does not count: %q, %d", w.Action, len(b.unmanaged()))
 			}
 		},
 		"upstream list empty before and after an outage": func(b byHand, clock *testClock) {
@@ -195,7 +196,7 @@ func TestComplaints(t *testing.T) {
 			b.read()
 			b.quiet(mine, clock, 0)
 			if got := b.unmanaged(); len(got) != 1 {
-				b.Errorf("the code of somebody else's was lost: %v", got)
+				b.Errorf("the unmanaged code was lost: %v", got)
 			}
 		},
 		"upstream list empty before and after the server stood still": func(b byHand, clock *testClock) {
@@ -207,7 +208,7 @@ func TestComplaints(t *testing.T) {
 			b.read()
 			b.quiet(mine, clock, 0)
 			if got := b.unmanaged(); len(got) != 1 {
-				b.Errorf("the code of somebody else's was lost: %v", got)
+				b.Errorf("the unmanaged code was lost: %v", got)
 			}
 		},
 		"list stays empty while writes fail": func(b byHand, clock *testClock) {
@@ -220,7 +221,7 @@ func TestComplaints(t *testing.T) {
 			clock.pass(time.Minute)
 			b.read()
 			if got := b.unmanaged(); len(got) != 0 {
-				b.Errorf("a lock that stays empty is not believed: %v", got)
+				b.Errorf("a lock that stays empty does not count: %v", got)
 			}
 		},
 		"codes vanish seconds after they were set": func(b byHand, clock *testClock) {
@@ -229,10 +230,10 @@ func TestComplaints(t *testing.T) {
 			clock.pass(time.Minute)
 			b.read(found("k0", "1111"))
 			if w := b.work(c); w.Action != access.Put {
-				b.Errorf("there is %q to do", w.Action)
+				b.Errorf("planned action %q", w.Action)
 			}
 			if got := b.code(c.ID); got.Status != access.StatusSetting {
-				b.Errorf("it is said to be %s", got.Status)
+				b.Errorf("status %s", got.Status)
 			}
 		},
 		"stuck in setting forever": func(b byHand, clock *testClock) {
@@ -243,14 +244,15 @@ func TestComplaints(t *testing.T) {
 				b.end(w, access.PutOutcome{Ref: "k1"})
 				b.read()
 				clock.pass(2 * time.Hour)
-				_, err := b.db.Pool.Exec(b.Context(), "update action_attempts set deadline_at = deadline_at - interval '2 hours'") // by the database's clock, too
+				// By the database's clock, too.
+				_, err := b.db.Pool.Exec(b.Context(), "update action_attempts set deadline_at = deadline_at - interval '2 hours'")
 				b.must(err)
 				b.look()
 				clock.pass(time.Hour)
 			}
 			got := b.code(c.ID)
 			if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != access.Failed {
-				b.Errorf("it says %v, the attempt %s", got.Errors, b.attempt(a).Status)
+				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).Status)
 			}
 		},
 		"stuck in removing forever": func(b byHand, clock *testClock) {
@@ -264,12 +266,12 @@ func TestComplaints(t *testing.T) {
 				clock.pass(time.Hour)
 			}
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
-				b.Errorf("it says %v", got.Errors)
+				b.Errorf("errors %v", got.Errors)
 			}
 			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), true, nil))
 			b.read()
 			if len(b.managed()) > 0 {
-				b.Error("it is not gone although the lock is empty")
+				b.Error("the code still exists although the lock is empty")
 			}
 		},
 		"guest locked out because codes were moved between slots": func(b byHand, clock *testClock) {
@@ -277,12 +279,12 @@ func TestComplaints(t *testing.T) {
 			b.deleteCode(one)
 			two, _ := b.create("2580")
 			if w := b.work(two); w.Action == access.Put {
-				b.Error("the PIN is put while it is still elsewhere on the lock")
+				b.Error("the PIN is put while another slot has it")
 			}
 			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
 			b.read()
 			if w := b.work(two); w.Action != access.Put {
-				b.Errorf("there is %q to do", w.Action)
+				b.Errorf("planned action %q", w.Action)
 			}
 		},
 		"change of the dates is not propagated": func(b byHand, clock *testClock) {
@@ -290,12 +292,12 @@ func TestComplaints(t *testing.T) {
 			from, to := clock.now().Add(time.Hour), clock.now().Add(2*time.Hour)
 			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
 			if w := b.work(c); w.Action != access.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
-				b.Errorf("there is %q of %q to do, until %v", w.Action, w.Ref, w.EndsAt)
+				b.Errorf("planned action %q of %q, until %v", w.Action, w.Ref, w.EndsAt)
 			}
 		},
 		"two controllers fighting": func(b byHand, clock *testClock) { fight(b, clock, found("k1", "9999")) },
 		"set and clear churn": func(b byHand, clock *testClock) {
-			f := found("k1", "2580") // the device keeps a time frame that nobody asked for
+			f := found("k1", "2580") // the device has an unwanted time frame
 			from := clock.now().Add(-time.Hour)
 			f.StartsAt, f.EndsAt = &from, nil
 			fight(b, clock, f)
@@ -310,7 +312,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// fight has a code found otherwise, as often as it is put right.
+// fight reports a drifted code after each repair.
 func fight(b byHand, clock *testClock, otherwise access.Found) {
 	b.Helper()
 	c := b.on("2580", "k1")
@@ -323,7 +325,7 @@ func fight(b byHand, clock *testClock, otherwise access.Found) {
 		if w.Action != access.Put {
 			due := b.look().Due
 			if due == nil {
-				b.Fatal("it is given up")
+				b.Fatal("the code was given up")
 			}
 			clock.to(*due)
 			continue
@@ -333,27 +335,27 @@ func fight(b byHand, clock *testClock, otherwise access.Found) {
 		writes++
 	}
 	if writes < 10 || writes > 120 {
-		b.Errorf("it was put right %d times in a day", writes)
+		b.Errorf("%d repairs in a day", writes)
 	}
-	clock.pass(10 * time.Second) // longer than the list may lag behind what was put just now
+	clock.pass(10 * time.Second) // longer than the list may lag
 	b.read(otherwise)
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
-		b.Errorf("it says %v", got.Errors)
+		b.Errorf("errors %v", got.Errors)
 	}
 }
 
-// quiet asks that nothing is written about a code, now and for a while.
+// quiet asserts that no write is planned for a code, now and for a while.
 func (b byHand) quiet(c access.Code, clock *testClock, period time.Duration) {
 	b.Helper()
 	for range 3 {
 		if w := b.work(c); w.Action == access.Put || w.Action == access.Delete {
-			b.Errorf("there is %q to do", w.Action)
+			b.Errorf("planned action %q", w.Action)
 		}
 		clock.pass(period / 3)
 	}
 }
 
-// testClock is one that a test sets.
+// testClock is a clock that the test sets.
 type testClock struct{ at time.Time }
 
 func (c *testClock) now() time.Time { return c.at }

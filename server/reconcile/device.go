@@ -15,19 +15,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// pass is one look at one device by the holder of its lease.
+// pass is one reconciliation of one device by the holder of its lease.
 type pass struct {
 	*Reconciler
 	lease   *worker.Lease
 	adapter adapter.Adapter
 	device  access.Device
 	ref     adapter.DeviceRef
-	gap     time.Duration // the least time between two writes
-	written time.Time     // when the last one ended
-	unread  bool          // the read has failed
+	// gap is the minimum time between two writes.
+	gap time.Duration
+	// written is when the last write ended.
+	written time.Time
+	// unread is set until the device's codes have been read.
+	unread bool
 }
 
-// drainDevice brings a device as far as it can be brought now, and says when to look again.
+// drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	w, err := r.access.LookAtDevice(ctx, lease, id)
 	if err != nil {
@@ -40,7 +43,9 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return r.again(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
-	if errors.Is(err, errDisconnected) { // since the device was looked at: it was removed with it, which has woken it
+	// The account was disconnected after the device was read. That also removed and woke the
+	// device.
+	if errors.Is(err, errDisconnected) {
 		soon := r.access.Now().Add(time.Second)
 		w.Due = &soon
 		return r.again(ctx, w)
@@ -48,13 +53,20 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
-		gap: w.Device.Capabilities.WriteGap}
+	p := &pass{
+		Reconciler: r,
+		lease:      lease,
+		adapter:    a,
+		device:     w.Device,
+		ref:        adapter.DeviceRef(w.Device.Ref),
+		gap:        w.Device.Capabilities.WriteGap,
+	}
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
 	served := (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
-	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
+	// A person may be waiting at the door, so codes come after commands.
+	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 {
 		if err := p.first(ctx, w); err != nil {
 			return p.unreachable(ctx, w, err)
 		}
@@ -66,7 +78,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 			return r.left(ctx, w)
 		}
 	}
-	// No write before a good read: what is on the device decides what is to be written.
+	// Write only after a successful read, because the observed state decides the writes.
 	if err := p.read(ctx, w); err != nil {
 		p.unread = true
 		return p.unreachable(ctx, w, err)
@@ -75,25 +87,30 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
 		return 0, err
 	}
-	if w.ReadNeeded { // whoever asked for that while it was read may be another instance, which leaves it to this one
+	// Another instance may have requested a new read meanwhile and relies on this one.
+	if w.ReadNeeded {
 		w.Seq = seq
 	}
 	begun, err := p.write(ctx, w, served)
 	if err != nil {
 		return p.unreachable(ctx, w, err)
 	}
-	if !begun { // all is as it was looked at a moment ago
+	// Nothing has changed since the last look.
+	if !begun {
 		return r.left(ctx, w)
 	}
-	left, err := r.access.LookAtDevice(ctx, lease, id) // what the writes have left to wait for
+	// Read the deadlines that the writes have left.
+	left, err := r.access.LookAtDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err
 	}
-	left.Seq = w.Seq // what has been asked for since the writes were decided is still to be done
+	// Requests since the writes were planned remain due.
+	left.Seq = w.Seq
 	return r.left(ctx, left)
 }
 
-// first does what comes before the codes.
+// runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
+// status.
 func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
 	if w.Bolt != nil {
 		if err := p.bolt(ctx, *w.Bolt); err != nil {
@@ -116,33 +133,53 @@ func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
 	return nil
 }
 
-// issue has the vendor make an offline code, which it does whether the device can be reached or not. After a crash the
-// same code is asked for again, and is the same.
+// issue requests an offline code from the vendor. The vendor issues it even if the device is
+// offline. A repeated request after a crash returns the same code.
 func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
 	issuer, ok := p.adapter.(adapter.OfflineIssuer)
 	if !ok {
-		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: &access.Failure{Class: access.FailedUnsupported, Message: "The way to this device has no offline codes."}})
+		return p.access.RecordIssued(
+			ctx,
+			p.lease,
+			p.device.ID,
+			c,
+			access.PutOutcome{
+				Failure: &access.Failure{
+					Class:   access.FailedUnsupported,
+					Message: "The adapter of this device cannot issue offline codes.",
+				},
+			},
+		)
 	}
-	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{Key: c.ID.String(), Kind: adapter.OfflineKind(c.Kind), StartsAt: c.StartsAt, EndsAt: c.EndsAt})
+	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{
+		Key:      c.ID.String(),
+		Kind:     adapter.OfflineKind(c.Kind),
+		StartsAt: c.StartsAt,
+		EndsAt:   c.EndsAt,
+	})
 	switch {
 	case err == nil:
-		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
+		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c,
+			access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
 	return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
 }
 
-// left says when to look again at a device of which this is left to do.
+// scheduleRemaining returns when to look again at a device with the remaining work w.
 func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
-	if ready(w) { // its time has come while others were written
+	// Work became due during the writes.
+	if ready(w) {
 		due := r.access.Now()
 		if until, busy := r.isBusy(w.Device.ID); busy && !urgent(w) {
 			due = until
-			if w.Due != nil && w.Due.After(r.access.Now()) && w.Due.Before(due) { // what was begun is looked at meanwhile
+			// Writes in progress still need a look.
+			if w.Due != nil && w.Due.After(r.access.Now()) && w.Due.Before(due) {
 				due = *w.Due
 			}
-			if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
+			// A client waits for this deadline.
+			if w.Deadline != nil && w.Deadline.Before(due) {
 				due = *w.Deadline
 			}
 		}
@@ -151,10 +188,10 @@ func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Durati
 	return r.again(ctx, w)
 }
 
-// idle says whether there is nothing to do about the device's codes.
+// idle reports whether the device's codes need no work.
 func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
 
-// ready says whether there is something to do that waits for nothing.
+// hasReadyWork reports whether some work can run now.
 func ready(w access.DeviceWork) bool {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	return urgent(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
@@ -162,9 +199,10 @@ func ready(w access.DeviceWork) bool {
 	})
 }
 
-// urgent says whether there is something to do that comes before the codes.
+// hasUrgentWork reports whether some work precedes the codes.
 func urgent(w access.DeviceWork) bool {
-	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) || len(w.Issues) > 0
+	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
+		len(w.Issues) > 0
 }
 
 func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
@@ -177,8 +215,8 @@ func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Durat
 	return max(w.Due.Sub(r.access.Now()), time.Millisecond), nil
 }
 
-// read takes in what is on the device. One that is not managed is left alone, unless a code of its pool is still to leave it:
-// its vendor says whether it is there.
+// read records the codes on the device. For an unmanaged device without code operations, it only
+// checks that the vendor still lists the device.
 func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	if !p.device.Managed && len(w.Codes) == 0 {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
@@ -192,7 +230,8 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 		}
 		return p.access.RecordAnswered(ctx, p.lease, p.device.ID)
 	}
-	held, release := adapter.Hold(ctx) // until they are written down
+	// Hold the memory of the answer until the codes are recorded.
+	held, release := adapter.Hold(ctx)
 	defer release()
 	codes, err := p.adapter.Codes(held, p.ref, true)
 	if err != nil {
@@ -206,8 +245,19 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	}
 	found := make([]access.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
-		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, KeyGuessed: c.KeyGuessed, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing, ChangedAt: c.ChangedAt, Disabled: c.Disabled}
+		found[i] = access.Found{
+			Ref:        string(c.Ref),
+			Key:        c.Key,
+			KeyGuessed: c.KeyGuessed,
+			PIN:        c.PIN,
+			Name:       c.Name,
+			StartsAt:   c.StartsAt,
+			EndsAt:     c.EndsAt,
+			Confirmed:  c.State == adapter.Confirmed,
+			Removing:   c.Removing,
+			ChangedAt:  c.ChangedAt,
+			Disabled:   c.Disabled,
+		}
 		if c.Failed != nil {
 			found[i].Failure = fail(c.Failed)
 		}
@@ -215,11 +265,11 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	return p.access.RecordRead(ctx, p.lease, p.device.ID, w.Seq, found)
 }
 
-// write does what there is to do, removals first. A code that needs the place or the PIN of one that is
-// still leaving waits for that. It stops at the first error that says the device cannot be reached or is to be left alone for a while, and when
-// somebody stands before the door: the rest is done after that. Where somebody at the door was served just before, one
-// write is done whoever else is there: otherwise he who never stops could keep his code from being removed. Begun tells
-// whether there was anything to do.
+// write runs the planned operations, deletions first. A new code waits while another code is
+// leaving, because it may need that code's slot or PIN. write stops at the first connection error,
+// when the vendor asks for a pause, and when a lock command arrives. If a command was served just
+// before, one operation runs regardless, so that a stream of commands cannot block deletions
+// forever. begun reports whether there was anything to do.
 func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (begun bool, err error) {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	for _, step := range []struct {
@@ -228,7 +278,8 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 	}{{access.Delete, p.delete}, {access.Find, p.find}, {access.Put, p.put}} {
 		for _, c := range w.Codes {
 			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
-				continue // the latter is looked at again as soon as the removals show
+				// Retry the put as soon as the deletions show.
+				continue
 			}
 			if _, busy := p.isBusy(p.device.ID); busy {
 				return begun, nil
@@ -280,21 +331,29 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	p.wrote()
 	switch {
 	case err == nil:
-		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
-	case c.Ref == "" && res.Ref != "": // it is there, otherwise than it is to be
-		if recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}); recorded != nil || !unreachable(err) {
+		return p.access.RecordPut(ctx, p.lease, p.device.ID, c,
+			access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+	// The vendor stored the code, but differently from the specification.
+	case c.Ref == "" && res.Ref != "":
+		outcome := access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
+		recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
+		if recorded != nil || !unreachable(err) {
 			return recorded
 		}
 		return err
-	case unreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes: // no reading would show that it is not there
+	// Without a code list, no read can show that the code is absent.
+	case unreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes:
 		return cmp.Or(p.access.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
-		return err // it may be there: the read that comes first next time will show
+		// The code may be there. The read of the next pass decides.
+		return err
 	}
 	p.refused(err)
 	failure := fail(err)
-	if c.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !p.device.Capabilities.ListCodes { // no reading would show that
-		if _, err := p.adapter.Device(ctx, p.ref); err != nil { // it may be the device that is gone
+	// Without a code list, no read can show the absence.
+	if c.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !p.device.Capabilities.ListCodes {
+		// The whole device may be missing.
+		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return err
 		}
 		failure.Absent = true
@@ -303,17 +362,25 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 }
 
 func (p *pass) spec(c access.CodeWork) adapter.CodeSpec {
-	return adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name, StartsAt: c.StartAt(p.access.Now()), EndsAt: c.EndsAt}
+	return adapter.CodeSpec{
+		Ref:      adapter.CodeRef(c.Ref),
+		Key:      c.ID.String(),
+		PIN:      c.PIN,
+		Name:     c.Name,
+		StartsAt: c.StartAt(p.access.Now()),
+		EndsAt:   c.EndsAt,
+	}
 }
 
 func (p *pass) wrote() {
 	p.written = time.Now()
-	if p.gap > 0 { // the next pass keeps it, too
+	// The next pass respects the gap, too.
+	if p.gap > 0 {
 		p.Reconciler.written.Store(p.device.ID, p.written)
 	}
 }
 
-// wait keeps the pause that the device needs between writes.
+// wait waits until the device's minimum gap between writes has passed.
 func (p *pass) wait(ctx context.Context) error {
 	if p.gap == 0 || p.written.IsZero() {
 		return ctx.Err()
@@ -326,7 +393,7 @@ func (p *pass) wait(ctx context.Context) error {
 	}
 }
 
-// unreachable says whether an error is about the way to the device rather than about a code.
+// isUnreachable reports whether err concerns the connection to the device rather than a code.
 func unreachable(err error) bool {
 	switch adapter.ClassOf(err) {
 	case adapter.Offline, adapter.GatewayDown, adapter.AuthRevoked:
@@ -336,11 +403,11 @@ func unreachable(err error) bool {
 	}
 }
 
-// crowded is how long what could not be read for lack of room is put off.
+// overloadPause returns the pause before a retry when memory for an answer was short.
 func crowded() time.Duration { return 2*time.Second + rand.N(2*time.Second) }
 
-// unreachable parks a device that could not be reached, until it is woken or some time has passed. Nothing is
-// held against its codes.
+// park schedules a device that could not be reached for a later retry. The codes' attempt counters
+// do not change.
 func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, err
@@ -352,7 +419,8 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 		w.Due = &due
 		return p.again(ctx, w)
 	}
-	if e == nil { // the database or the lease, not the device
+	// The error comes from the database or the lease, not from the device.
+	if e == nil {
 		return 0, err
 	}
 	offline := e.Class == adapter.Offline
@@ -364,10 +432,12 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 			absent = adapter.AsError(err)
 		}
 		if absent != nil && absent.Class == adapter.NotFound {
-			log.Info("the device is no longer in its account", "for_good", absent.Gone)
-			err := p.access.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone) // it is due again, as one that was removed
+			log.Info("the device was removed from its account", "for_good", absent.Gone)
+			// RecordRemoved makes the device due again.
+			err := p.access.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone)
 			if err == nil && absent.Gone {
-				err = p.access.Hint(ctx, p.device.AccountID, "") // another may have its reference by now
+				// Another device may have its reference by now.
+				err = p.access.Hint(ctx, p.device.AccountID, "")
 			}
 			return 0, err
 		}
@@ -388,9 +458,11 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 		pause = p.opt.OfflineEvery
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
-	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures, "pause", pause)
+	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures,
+		"pause", pause)
 	due := p.access.Now().Add(pause)
-	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
+	// A client waits for this deadline.
+	if w.Deadline != nil && w.Deadline.Before(due) {
 		due = *w.Deadline
 	}
 	w.Due = &due

@@ -1,4 +1,4 @@
 package reconcile
 
-// Describe puts an adapter's device into the words of package access.
+// Describe converts an adapter's device to the type of package access.
 var Describe = describe

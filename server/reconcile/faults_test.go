@@ -3,9 +3,14 @@ package reconcile_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,23 +36,29 @@ func (b *bed) onlyOnce(pin string) {
 		}
 	}
 	if n != 1 {
-		b.Errorf("the code is %d times on the lock", n)
+		b.Errorf("the lock has the code %d times", n)
 	}
 }
 
-// Each fault ends with the code on the lock, once, and nothing of others touched.
-func TestCodeGetsThereInSpiteOf(t *testing.T) {
+// After each fault, the code is on the lock once, and unmanaged codes are unchanged.
+func TestCodeIsSet_InSpiteOf(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]map[string]any{
-		"a lost push":                    {"lost_webhook": 1.0},
-		"late pushes":                    {"late_webhook_ms": 300},
-		"doubled pushes":                 {"duplicate_webhook": 1.0},
-		"a list that lags behind":        {"eventual_consistency_window_ms": 400},
-		"answers that fail now and then": {"failure_rate": map[string]float64{"transient": 0.2}},
+		"a lost push":         {"lost_webhook": 1.0},
+		"late pushes":         {"late_webhook_ms": 300},
+		"duplicate pushes":    {"duplicate_webhook": 1.0},
+		"a lagging list":      {"eventual_consistency_window_ms": 400},
+		"occasional failures": {"failure_rate": map[string]float64{"transient": 0.2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second}})
+			b := start(
+				t,
+				options{
+					profile: "august",
+					access:  access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second},
+				},
+			)
 			others := len(b.memory())
 			b.faults(fault)
 			c := b.set()
@@ -62,7 +73,7 @@ func TestCodeGetsThereInSpiteOf(t *testing.T) {
 	}
 }
 
-func TestWriteThatIsAcceptedAndDroppedIsRepeated(t *testing.T) {
+func TestWrite_AcceptedAndDroppedIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 300 * time.Millisecond}})
 	b.faults(map[string]any{"drop_next": 1})
@@ -70,27 +81,29 @@ func TestWriteThatIsAcceptedAndDroppedIsRepeated(t *testing.T) {
 	b.onlyOnce("2580")
 }
 
-func TestDeviceThatIsOfflineIsWaitedFor(t *testing.T) {
+func TestOfflineDevice_CodeWaits(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{OfflineDebounce: time.Millisecond}})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
-	b.until("that is told", func() bool { return len(b.told("device.disconnected")) == 1 })
+	b.until("the disconnect is announced", func() bool { return len(b.told("device.disconnected")) == 1 })
 	c, a := b.create("2580")
 	b.until("the code says why it waits", func() bool {
-		return slices.ContainsFunc(b.code(c.ID).Errors, func(p access.Problem) bool { return p.Code == "device_offline" })
+		return slices.ContainsFunc(b.code(c.ID).Errors,
+			func(p access.Problem) bool { return p.Code == "device_offline" })
 	})
 	if got := b.attempt(a); got.Status != access.Pending {
-		t.Fatalf("the attempt is %s", got.Status)
+		t.Fatalf("attempt status %s", got.Status)
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	b.succeeded(a)
 	b.onlyOnce("2580")
-	if got, want := b.told("device.connected", "device.disconnected"), []string{"device.connected", "device.disconnected", "device.connected"}; !slices.Equal(got, want) {
-		t.Errorf("events %v: transitions are told once each", got)
+	got := b.told("device.connected", "device.disconnected")
+	if !slices.Equal(got, []string{"device.connected", "device.disconnected", "device.connected"}) {
+		t.Errorf("events %v, want one per transition", got)
 	}
 }
 
-func TestAttemptThatNobodyCanFinishIsGivenUpAndTheCodeIsNot(t *testing.T) {
+func TestAttempt_ExpiresWhileCodeRemains(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
@@ -102,8 +115,8 @@ func TestAttemptThatNobodyCanFinishIsGivenUpAndTheCodeIsNot(t *testing.T) {
 	b.until("the code is set when the device is back", func() bool { return b.onLock("2580") })
 }
 
-// What a device needs to rest between two writes it has, also where each is made in a look of its own.
-func TestPauseBetweenWritesIsKept(t *testing.T) {
+// A device gets its minimum gap between writes, even if each write belongs to another look.
+func TestWriteGap_IsKept(t *testing.T) {
 	t.Parallel()
 	written := make(chan time.Time, 10)
 	b := start(t, options{profile: "smartthings", speed: 1, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
@@ -119,33 +132,35 @@ func TestPauseBetweenWritesIsKept(t *testing.T) {
 		_, _ = b.create(pin)
 		next := <-written
 		if pause := next.Sub(last); pause < 200*time.Millisecond {
-			t.Errorf("%s is written %s after the one before", pin, pause)
+			t.Errorf("%s was written %s after the previous one", pin, pause)
 		}
 		last = next
 	}
 }
 
-func TestDuplicatesAreRefused(t *testing.T) {
+func TestDuplicatePIN_IsRefused(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	u := b.unmanaged()[0]
 	c := b.set()
 	for name, pin := range map[string]string{"of an unmanaged code": *u.PIN, "of a managed code": "2580"} {
-		_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
-		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict || e.Type != "duplicate_access_code" {
+		_, _, err := b.access.CreateCode(t.Context(), b.p,
+			access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
+		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict ||
+			e.Type != "duplicate_access_code" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
-	_, again := b.create("2580") // while the first is on its way off
+	_, again := b.create("2580") // while the first one is being removed
 	b.succeeded(a)
 	b.succeeded(again)
 	b.onlyOnce("2580")
 }
 
-// The PIN is typed in at the keypad after the code was accepted here and before it is sent.
-func TestDuplicateThatShowsOnTheDeviceStopsAndIsTakenUpWhenItIsGone(t *testing.T) {
+// The PIN is entered at the keypad after the server accepted the code and before it sent it.
+func TestDuplicatePIN_AtKeypad(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
@@ -153,7 +168,7 @@ func TestDuplicateThatShowsOnTheDeviceStopsAndIsTakenUpWhenItIsGone(t *testing.T
 	c, a := b.create("2580")
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "duplicate_code_on_device" {
-		t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
+		t.Fatalf("attempt %s %s", a.Status, a.ErrorType)
 	}
 	got := b.code(c.ID)
 	if got.Status != access.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Other == [16]byte{} {
@@ -162,11 +177,11 @@ func TestDuplicateThatShowsOnTheDeviceStopsAndIsTakenUpWhenItIsGone(t *testing.T
 	a, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, got.Errors[0].Other.String())
 	b.must(err)
 	b.succeeded(a)
-	b.until("the code takes its place", func() bool { return b.code(c.ID).Status == access.StatusSet })
+	b.until("the code is set", func() bool { return b.code(c.ID).Status == access.StatusSet })
 	b.onlyOnce("2580")
 }
 
-func TestFullLockIsToldAtOnce(t *testing.T) {
+func TestFullLock_FailsImmediately(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "smartthings"})
 	room := 27 - len(b.memory())
@@ -180,8 +195,8 @@ func TestFullLockIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// Stays to come take no place before their time, and when that has come and the lock is full all the same, they wait for one.
-func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
+// Scheduled codes take no slot early. If the lock is full at their time, they wait for a slot.
+func TestScheduledCode_TakesNoSlotEarly(t *testing.T) {
 	t.Parallel()
 	clock := &testClock{at: time.Now().Truncate(time.Second)}
 	b := start(t, options{profile: "smartthings", access: access.Options{Now: clock.now}})
@@ -190,7 +205,12 @@ func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
 		return clock.now().Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
 	}
 	between := func(from, until string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, StartsAt: from, EndsAt: until, EvenIfOffline: true})
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+			DeviceID:      b.device,
+			StartsAt:      from,
+			EndsAt:        until,
+			EvenIfOffline: true,
+		})
 		return c, err
 	}
 	refused := func(what string, err error) {
@@ -214,26 +234,32 @@ func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
 	}
 	_, err = between(at(115), at(200))
 	refused("one stay more than there are places", err)
-	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: last.ID.String(), StartsAt: at(110), EndsAt: at(200), EvenIfOffline: true})
+	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+		ID:            last.ID.String(),
+		StartsAt:      at(110),
+		EndsAt:        at(200),
+		EvenIfOffline: true,
+	})
 	refused("a stay that is moved there", err)
 
 	for i := range holds - len(b.memory()) {
-		b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "by hand", "code": fmt.Sprintf("%04d", 2000+i*7)})
+		b.control(http.MethodPost, "keypad/codes",
+			map[string]string{"name": "by hand", "code": fmt.Sprintf("%04d", 2000+i*7)})
 	}
-	b.until("what was typed in is read", func() bool { return len(b.unmanaged()) == holds-1 })
+	b.until("the entered codes are read", func() bool { return len(b.unmanaged()) == holds-1 })
 	clock.to(clock.now().Add(99*time.Hour + time.Minute))
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.must(b.access.Resync(t.Context(), b.account))
-	b.until("there is no place", func() bool {
+	b.until("the lock is full", func() bool {
 		got := b.code(first.ID)
 		return len(got.Errors) == 1 && got.Errors[0].Code == "no_space_for_access_code_on_device"
 	})
 	_, err = b.access.DeleteUnmanagedCode(t.Context(), b.p, b.unmanaged()[0].ID.String())
 	b.must(err)
-	b.until("there is one again", func() bool { return b.onLock(*b.code(first.ID).PIN) })
+	b.until("a slot is free", func() bool { return b.onLock(*b.code(first.ID).PIN) })
 }
 
-func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
+func TestDrift_IsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		do    func(b *bed, id string)
@@ -253,24 +279,30 @@ func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 					c.do(b, on.ID)
 				}
 			}
-			b.until("it is put right", func() bool {
-				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") && b.code(code.ID).Status == access.StatusSet
+			b.until("the code is repaired", func() bool {
+				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") &&
+					b.code(code.ID).Status == access.StatusSet
 			})
 			b.onlyOnce("2580")
 			if b.onLock("9988") {
-				t.Error("the other PIN still opens")
+				t.Error("the drifted PIN still opens")
 			}
 			if got := b.code(code.ID); len(got.Errors) > 0 {
-				t.Errorf("it still shows %v", got.Errors)
+				t.Errorf("errors %v", got.Errors)
 			}
 		})
 	}
 }
 
-func TestAllowedModificationStands(t *testing.T) {
+func TestAllowedModification(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, ExternalModificationAllowed: true})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+		DeviceID:                    b.device,
+		PIN:                         "2580",
+		EvenIfOffline:               true,
+		ExternalModificationAllowed: true,
+	})
 	b.must(err)
 	b.succeeded(a)
 	for _, on := range b.memory() {
@@ -278,18 +310,18 @@ func TestAllowedModificationStands(t *testing.T) {
 			b.control(http.MethodPatch, "keypad/codes/"+on.ID, map[string]string{"code": "9988"})
 		}
 	}
-	b.until("the change is taken over", func() bool { return *b.code(c.ID).PIN == "9988" })
+	b.until("the change is adopted", func() bool { return *b.code(c.ID).PIN == "9988" })
 	if w := b.code(c.ID).Warnings; len(w) != 1 || w[0].Code != "external_modification_in_effect" {
 		t.Errorf("warnings %v", w)
 	}
 }
 
-func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
+func TestUnmanagedCodes_AppearAndDisappear(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "Plumber", "code": "8080"})
 	var found access.Code
-	b.until("it shows up", func() bool {
+	b.until("the code appears", func() bool {
 		for _, u := range b.unmanaged() {
 			if u.PIN != nil && *u.PIN == "8080" {
 				found = u
@@ -297,7 +329,7 @@ func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
 		}
 		return found.Name != nil && *found.Name == "Plumber"
 	})
-	b.must(b.access.Hint(t.Context(), b.account, "")) // read again: its identifier stays
+	b.must(b.access.Hint(t.Context(), b.account, "")) // a new read keeps its identifier
 	c := b.set()
 	b.until("the identifier is stable", func() bool {
 		return slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
@@ -307,33 +339,35 @@ func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
 			b.control(http.MethodDelete, "keypad/codes/"+on.ID, nil)
 		}
 	}
-	b.until("it is missed", func() bool {
+	b.until("the code disappears", func() bool {
 		return !slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
 	})
-	if got, want := b.events(found.ID), []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}; !slices.Equal(got, want) {
+	got := b.events(found.ID)
+	if !slices.Equal(got, []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}) {
 		t.Errorf("events %v", got)
 	}
 	b.code(c.ID)
 }
 
-func TestRemovedDeviceLosesNothingAndComesBack(t *testing.T) {
+func TestRemovedDevice_ComesBack(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	c := b.set()
 	b.must(b.rec.RemoveDevice(t.Context(), b.p, b.device))
-	b.until("the code says that its device is gone", func() bool {
+	b.until("the code shows that its device was removed", func() bool {
 		got := b.code(c.ID)
-		return got.Status == access.StatusUnknown && slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
+		return got.Status == access.StatusUnknown &&
+			slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
 	})
 	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
 	if a.Status != access.Succeeded {
-		t.Errorf("deleting a code of a device that is gone: %s", a.Status)
+		t.Errorf("deleting a code of a removed device: %s", a.Status)
 	}
 }
 
-// A server that dies between a write and its record leaves the next one a code that it finds and claims.
-func TestWorkIsTakenOverByTheNextServer(t *testing.T) {
+// If a server dies between a write and its record, the next one finds and claims the code.
+func TestTakeover_ByNextServer(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 5 * time.Second}})
 	stop := b.stopEngine
@@ -350,7 +384,7 @@ func TestWorkIsTakenOverByTheNextServer(t *testing.T) {
 	}
 	for _, u := range b.unmanaged() {
 		if slices.ContainsFunc(codes, func(c access.Code) bool { return u.PIN != nil && *u.PIN == *c.PIN }) {
-			t.Errorf("one of ours is taken for somebody else's")
+			t.Errorf("a managed code counts as unmanaged")
 		}
 	}
 }
@@ -364,26 +398,74 @@ func TestTimeBoundCodes(t *testing.T) {
 			b := start(t, options{profile: profile, access: access.Options{Now: c.now}})
 			far := time.Now().Add(100 * time.Hour).UTC().Format(time.RFC3339)
 			further := time.Now().Add(101 * time.Hour).UTC().Format(time.RFC3339)
-			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", StartsAt: far, EndsAt: further, NativeScheduling: true, EvenIfOffline: true})
+			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+				DeviceID:         b.device,
+				PIN:              "2580",
+				StartsAt:         far,
+				EndsAt:           further,
+				NativeScheduling: true,
+				EvenIfOffline:    true,
+			})
 			b.must(err)
-			b.succeeded(a) // there is nothing to wait for
+			b.succeeded(a) // nothing to wait for
 			if got := b.code(code.ID); got.Status != access.StatusUnset || b.onLock("2580") {
-				t.Fatalf("far ahead it is %s", got.Status)
+				t.Fatalf("long before its start: status %s", got.Status)
 			}
 			begun := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 			soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), StartsAt: begun, EndsAt: soon, EvenIfOffline: true})
+			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+				ID:            code.ID.String(),
+				StartsAt:      begun,
+				EndsAt:        soon,
+				EvenIfOffline: true,
+			})
 			b.must(err)
 			b.succeeded(a)
 			if got := b.code(code.ID); got.Status != access.StatusSet || !b.onLock("2580") {
-				t.Fatalf("begun it is %s", got.Status)
+				t.Fatalf("after its start: status %s", got.Status)
 			}
 			c.ahead.Store(int64(2 * time.Hour))
 			b.must(b.access.Hint(t.Context(), b.account, b.lock))
-			b.until("it is over and gone", func() bool {
+			b.until("the code has expired and is gone", func() bool {
 				_, err := b.access.GetCode(t.Context(), b.p, true, code.ID.String(), "", "")
 				return err != nil && !b.onLock("2580")
 			})
 		})
 	}
+}
+
+// The log shows the vendor's reason why a code is not on its lock, without anything that may be a
+// PIN.
+func TestLog_ReasonForUnreachableDevice(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	log, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	var down atomic.Bool
+	b := start(t, options{profile: "august", log: log, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if !down.Load() || !strings.Contains(r.URL.Path, "access_codes") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"error_code": "UPGRADING", "message": "The hub of 2580 is being upgraded"}`)
+		return true
+	}})
+	down.Store(true)
+	b.create("2580")
+	line := regexp.MustCompile(
+		`(?m)^.*msg="the device could not be reached" device=` + b.device + ` reason=transient message="The hub of .* is being upgraded" .*$`,
+	)
+	b.until("the log says why", func() bool {
+		said, err := os.ReadFile(path)
+		b.must(err)
+		return line.Match(said)
+	})
+	if said, err := os.ReadFile(path); err != nil || strings.Contains(string(said), "of 2580") {
+		t.Errorf("the log tells the PIN: %s %v", said, err)
+	}
+	down.Store(false)
 }

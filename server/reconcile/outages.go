@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// outages are the accounts whose gateways did not answer when this server asked. Others ask, too: that one has answered
-// them meanwhile is not heard of here.
+// outages tracks the accounts whose gateways did not answer this server. It does not know what
+// other instances observe.
 type outages struct {
 	mu sync.Mutex
 	of map[uuid.UUID]outage
@@ -16,8 +16,9 @@ type outages struct {
 
 type outage struct{ since, last time.Time }
 
-// lasts notes that a gateway does not answer, and says for how long that is so. What was seen longer ago than memory is
-// another outage: it is asked more often than that as long as one lasts.
+// markDown notes that a gateway does not answer and returns how long the outage has lasted. A
+// failure more than memory ago counts as another outage, because the server asks more often during
+// an outage.
 func (o *outages) lasts(account uuid.UUID, now time.Time, memory time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -32,7 +33,7 @@ func (o *outages) lasts(account uuid.UUID, now time.Time, memory time.Duration) 
 	return now.Sub(was.since)
 }
 
-// over notes that a gateway answers.
+// markUp notes that a gateway answers.
 func (o *outages) over(account uuid.UUID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

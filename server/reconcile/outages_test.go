@@ -7,9 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A gateway that was away for a moment days ago, and has answered another server since, is away for a moment only when it is
-// again.
-func TestOutageOfDaysAgoIsAnother(t *testing.T) {
+// An outage that another server saw end does not count toward a new one days later.
+func TestOutages_OldOneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	var o outages
 	account, now := uuid.New(), time.Now()
@@ -18,11 +17,11 @@ func TestOutageOfDaysAgoIsAnother(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		if got := o.lasts(account, now, 2*time.Minute); got != step.lasts {
-			t.Errorf("%s later it lasts %s, want %s", step.after, got, step.lasts)
+			t.Errorf("%s later: lasts %s, want %s", step.after, got, step.lasts)
 		}
 	}
 	o.over(account)
 	if got := o.lasts(account, now, 2*time.Minute); got != 0 {
-		t.Errorf("after an answer it lasts %s", got)
+		t.Errorf("after a success: lasts %s", got)
 	}
 }

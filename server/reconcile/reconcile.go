@@ -1,8 +1,10 @@
-// Package reconcile drives devices to what package access says should be on them. It is level-triggered: a
-// wake-up only says "look at this device". Whoever holds the device's lease reads what is on it, has access
-// compare that with what should be, does what is missing, and reports each result. A crash at any point is
-// repaired by looking again. Which codes should be where, and what an answer means for a code, is decided
-// by access; the order of calls, and which of them to make, here.
+// Package reconcile drives devices to the desired state that package access decides. It is
+// level-triggered: a wake-up only says "look at this device". The holder of a device's lease reads
+// the observed state, receives a plan from access, runs the missing operations, and reports each
+// outcome. The next look repairs the effects of a crash.
+//
+// Package access decides which codes belong on which device and what an outcome means for a code.
+// This package decides which calls to make and in which order. It must not know HTTP or any vendor.
 package reconcile
 
 import (
@@ -18,43 +20,50 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Options of a Reconciler. The zero value is for production.
+// Options configures a Reconciler. The zero value is for production.
 type Options struct {
-	AccountEvery time.Duration // how often an account's devices are listed, should its vendor not tell of changes; 0: 1 min
-	OfflineEvery time.Duration // how often a device that is offline is tried, should nobody tell of its return; 0: 5 min
-	DownAfter    time.Duration // how long a gateway may be away before that is told; 0: 10 s
-	Log          *slog.Logger
+	// AccountInterval is the interval between two listings of an account's devices. 0 means 1 min.
+	AccountEvery time.Duration
+	// OfflineRetryInterval is the interval between two tries of an offline device. 0 means 5 min.
+	OfflineEvery time.Duration
+	// DownAfter is how long a gateway may be unreachable before the account reports an error. 0
+	// means 10 s.
+	DownAfter time.Duration
+	Log       *slog.Logger
 
-	// Elsewhere looks after accounts that have no devices; nil: there are none.
+	// AccessSystems handles the accounts that have no devices. nil means there are none.
 	Elsewhere Elsewhere
 }
 
-// Elsewhere looks after the accounts of some adapters in place of a Reconciler.
+// AccountReconciler handles the accounts of some adapters in place of a Reconciler.
 type Elsewhere interface {
-	// Drives says whether it looks after accounts of that adapter.
+	// Handles reports whether it handles accounts of that adapter.
 	Drives(adapter string) bool
-	// DrainAccount does for an account what there is to do, as a lane's Drain. The end of an account it is told of, too.
+	// DrainAccount does the due work of an account, like Drain of a worker.Lane. It also receives
+	// accounts that were deleted.
 	DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error)
-	// Disconnect has a simulated vendor refuse the credentials of an account.
+	// Disconnect makes a simulated vendor refuse the credentials of an account.
 	Disconnect(ctx context.Context, account uuid.UUID) error
 }
 
-// elsewhere says whether somebody else looks after accounts of that adapter.
+// delegated reports whether another AccountReconciler handles accounts of that adapter.
 func (r *Reconciler) elsewhere(adapter string) bool {
 	return r.opt.Elsewhere != nil && r.opt.Elsewhere.Drives(adapter)
 }
 
-// Reconciler looks after devices and accounts.
+// Reconciler reconciles devices and accounts.
 type Reconciler struct {
 	access   *access.Service
 	adapters *Adapters
 	opt      Options
-	written  sync.Map // when a device that needs a pause between writes was last written to
-	busy     sync.Map // until when a device whose vendor has said so takes no codes
-	down     outages
+	// written maps a device that needs a gap between writes to the time of its last write.
+	written sync.Map
+	// busy maps a device to the time until which its vendor accepts no codes.
+	busy sync.Map
+	down outages
 }
 
-// New makes a Reconciler; adapters reaches the vendors.
+// New creates a Reconciler that reaches the vendors through adapters.
 func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
 	if opt.AccountEvery == 0 {
 		opt.AccountEvery = time.Minute
@@ -71,7 +80,7 @@ func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
 	return &Reconciler{access: a, adapters: adapters, opt: opt}
 }
 
-// Lanes are the kinds of work that an engine has to be given.
+// Lanes returns the kinds of work that a worker.Engine runs.
 func (r *Reconciler) Lanes() []worker.Lane { return []worker.Lane{deviceLane{r}, accountLane{r}} }
 
 type deviceLane struct{ *Reconciler }
@@ -86,7 +95,7 @@ func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) (
 	return l.access.DueDevices(ctx, limit, but)
 }
 
-// Owners implements work.Owned.
+// Owners implements worker.Owned.
 func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.access.DeviceOwners(ctx, ids)
 }
@@ -107,7 +116,7 @@ func (l accountLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) 
 	return l.access.DueAccounts(ctx, limit, but)
 }
 
-// Owners implements work.Owned.
+// Owners implements worker.Owned.
 func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.access.AccountOwners(ctx, ids)
 }
@@ -116,7 +125,7 @@ func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUI
 	return l.drainAccount(adapter.While(ctx, lease.Held), lease, id)
 }
 
-// fail turns an adapter's error into what it means for a code.
+// fail converts an adapter's error to its meaning for a code.
 func fail(err error) *access.Failure {
 	e := adapter.AsError(err)
 	class, ok := map[adapter.Class]access.FailureClass{
@@ -126,6 +135,11 @@ func fail(err error) *access.Failure {
 	if !ok {
 		class = access.FailedForNow
 	}
-	return &access.Failure{Class: class, Message: e.Message, RetryAfter: e.RetryAfter, ConflictRef: string(e.Conflict),
-		Unsure: e.Class == adapter.Unconfirmed}
+	return &access.Failure{
+		Class:       class,
+		Message:     e.Message,
+		RetryAfter:  e.RetryAfter,
+		ConflictRef: string(e.Conflict),
+		Unsure:      e.Class == adapter.Unconfirmed,
+	}
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-func TestCodeIsSetChangedAndRemovedOnTheLock(t *testing.T) {
+func TestCodeIsSetChangedAndRemoved(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	c, a := b.create("2580")
 	if c.Status != access.StatusSetting || a.Status != access.Pending {
-		t.Fatalf("at once: %s, %s", c.Status, a.Status)
+		t.Fatalf("immediately: %s, %s", c.Status, a.Status)
 	}
 	b.succeeded(a)
 	if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
 		t.Fatalf("status %s, lock has %v", got.Status, b.memory())
 	}
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
+	a, err := b.access.UpdateCode(t.Context(), b.p,
+		access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if b.onLock("2580") || !b.onLock("2581") {
@@ -43,7 +44,7 @@ func TestCodeIsSetChangedAndRemovedOnTheLock(t *testing.T) {
 	}
 }
 
-func TestUnmanagedCodeIsConvertedAndKeepsItsIdentifier(t *testing.T) {
+func TestConversion_KeepsIdentifier(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	u := b.unmanaged()[0]
@@ -59,7 +60,7 @@ func TestUnmanagedCodeIsConvertedAndKeepsItsIdentifier(t *testing.T) {
 	}
 }
 
-func TestConversionIsRefusedWhereTheVendorDoesNotAllowIt(t *testing.T) {
+func TestConversion_NotSupportedByVendor(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"igloohome", "kwikset", "smartthings"} {
 		t.Run(profile, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestConversionIsRefusedWhereTheVendorDoesNotAllowIt(t *testing.T) {
 			b := start(t, options{profile: profile})
 			u := b.unmanaged()[0]
 			if !u.CannotBeManaged {
-				t.Error("it is not said beforehand")
+				t.Error("the capability is not shown beforehand")
 			}
 			if (u.PIN == nil) != (profile == "smartthings") {
 				t.Errorf("PIN shown: %v", u.PIN != nil)
@@ -75,33 +76,34 @@ func TestConversionIsRefusedWhereTheVendorDoesNotAllowIt(t *testing.T) {
 			a, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 			b.must(err)
 			if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "cannot_be_managed" {
-				t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
+				t.Fatalf("attempt %s %s", a.Status, a.ErrorType)
 			}
 			if got := b.events(u.ID); got[len(got)-1] != "access_code.unmanaged.failed_to_convert_to_managed" {
 				t.Fatalf("events %v", got)
 			}
 			if len(b.unmanaged()) != len(b.memory()) {
-				t.Fatal("the code is no longer unmanaged")
+				t.Fatal("the code is not unmanaged")
 			}
 		})
 	}
 }
 
-func TestVendorInventsThePINAndKeepsItWhenTheNameChanges(t *testing.T) {
+func TestProviderPIN_KeptOnRename(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "salto_ks"})
 	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
 	b.must(err)
 	if c.PIN != nil || !c.WaitingForPIN {
-		t.Errorf("at once it has a PIN: %v, and waits for one: %v", c.PIN != nil, c.WaitingForPIN)
+		t.Errorf("immediately: has PIN %v, waits for one %v", c.PIN != nil, c.WaitingForPIN)
 	}
 	b.succeeded(a)
 	set := b.code(c.ID)
 	if set.PIN == nil || set.WaitingForPIN || !b.onLock(*set.PIN) {
-		t.Fatalf("set it has a PIN: %v", set.PIN != nil)
+		t.Fatalf("set: has PIN %v", set.PIN != nil)
 	}
 	name := "Renamed"
-	a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+	a, err = b.access.UpdateCode(t.Context(), b.p,
+		access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if got := b.code(c.ID); *got.PIN != *set.PIN || !b.onLock(*set.PIN) {
@@ -109,16 +111,22 @@ func TestVendorInventsThePINAndKeepsItWhenTheNameChanges(t *testing.T) {
 	}
 }
 
-// A code whose device is offline says what is still to be changed on it, from what to what.
-func TestChangesThatWaitAreShown(t *testing.T) {
+// A code of an offline device shows its pending changes with old and new values.
+func TestPendingMutations(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "yale"})
 	c, a := b.create("74628351")
 	b.succeeded(a)
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	name, starts, ends := "Friend", time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, PIN: "74628352",
-		StartsAt: starts.Format(time.RFC3339), EndsAt: ends.Format(time.RFC3339), EvenIfOffline: true})
+	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+		ID:            c.ID.String(),
+		Name:          &name,
+		PIN:           "74628352",
+		StartsAt:      starts.Format(time.RFC3339),
+		EndsAt:        ends.Format(time.RFC3339),
+		EvenIfOffline: true,
+	})
 	b.must(err)
 	got := map[string]access.Mutation{}
 	for _, m := range b.code(c.ID).Mutations {
@@ -127,21 +135,22 @@ func TestChangesThatWaitAreShown(t *testing.T) {
 	for code, field := range map[string]string{"updating_name": "name", "updating_code": "code", "updating_time_frame": "ends_at"} {
 		m, ok := got[code]
 		if !ok || m.Message == "" || m.At.Before(c.CreatedAt) || reflect.DeepEqual(m.From[field], m.To[field]) {
-			t.Errorf("%s: shown %v, of %d mutations", code, ok, len(got))
+			t.Errorf("%s: shown %v, %d mutations", code, ok, len(got))
 		}
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
-	b.until("nothing is left to do", func() bool { return len(b.code(c.ID).Mutations) == 0 })
+	b.until("no change is pending", func() bool { return len(b.code(c.ID).Mutations) == 0 })
 
-	// A change that is taken back on its way still waits for the device to say so.
+	// A reverted change stays pending until the device confirms it.
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	for _, name := range []string{"Foe", "Friend"} {
-		_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+		_, err := b.access.UpdateCode(t.Context(), b.p,
+			access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 		b.must(err)
 	}
 	back := b.code(c.ID).Mutations
 	if len(back) != 1 || back[0].Code != "updating_code" {
-		t.Fatalf("of a change that was taken back: %d mutations", len(back))
+		t.Fatalf("reverted change: %d mutations", len(back))
 	}
 	for side, state := range map[string]map[string]any{"from": back[0].From, "to": back[0].To} {
 		if pin, _ := state["code"].(*string); pin == nil || *pin != "74628352" {

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// limited answers as a vendor that has been asked too much.
+// limited answers like a vendor with an exceeded rate limit.
 func limited(w http.ResponseWriter, after string) bool {
 	w.Header().Set("Retry-After", after)
 	w.WriteHeader(http.StatusTooManyRequests)
@@ -19,8 +19,8 @@ func limited(w http.ResponseWriter, after string) bool {
 	return true
 }
 
-// A vendor that wants its list to be left alone is not asked for it before.
-func TestListIsAskedForWhenItsVendorSaysSo(t *testing.T) {
+// A listing waits as long as the vendor requests.
+func TestRetryAfter_Listing(t *testing.T) {
 	t.Parallel()
 	var ceased atomic.Bool
 	var refused atomic.Int32
@@ -33,19 +33,26 @@ func TestListIsAskedForWhenItsVendorSaysSo(t *testing.T) {
 	}})
 	ceased.Store(true)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.until("it is asked for later", func() bool {
+	b.until("the listing is postponed", func() bool {
 		var later bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).Scan(&later))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).
+				Scan(&later),
+		)
 		return later && refused.Load() > 0
 	})
 	var wait float64
-	b.must(b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now())::float8 from connected_accounts where connected_account_id = $1", b.account).Scan(&wait))
+	b.must(
+		b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now())::float8 from connected_accounts where connected_account_id = $1", b.account).
+			Scan(&wait),
+	)
 	if wait < 3500 || wait > 3700 {
-		t.Errorf("it is asked again after %.0f s", wait)
+		t.Errorf("next listing after %.0f s", wait)
 	}
 }
 
-// puts counts what is put on a lock, and how often it is read. The first put is refused for as long as the vendor says.
+// puts counts the codes put on a lock and the reads of it. The vendor refuses the first put for a
+// while.
 type puts struct{ made, read atomic.Int32 }
 
 func (p *puts) vendor(after string) func(w http.ResponseWriter, r *http.Request) bool {
@@ -61,8 +68,8 @@ func (p *puts) vendor(after string) func(w http.ResponseWriter, r *http.Request)
 	}
 }
 
-// What a vendor refuses for a while it would refuse of all codes of a lock: each would cost one of them an attempt.
-func TestCodesWaitUntilTheirVendorIsToBeAskedAgain(t *testing.T) {
+// A temporary refusal applies to all codes of a lock. Trying each would cost each an attempt.
+func TestRetryAfter_CodesWait(t *testing.T) {
 	t.Parallel()
 	var vendor puts
 	b := start(t, options{profile: "august", vendor: vendor.vendor("3600")})
@@ -71,7 +78,7 @@ func TestCodesWaitUntilTheirVendorIsToBeAskedAgain(t *testing.T) {
 		b.create(pin)
 	}
 	b.startEngine()
-	b.until("one is refused", func() bool {
+	b.until("a code is refused", func() bool {
 		var attempts int
 		b.must(b.db.Pool.QueryRow(t.Context(), "select coalesce(sum(attempts), 0) from access_codes").Scan(&attempts))
 		return attempts > 0
@@ -79,12 +86,12 @@ func TestCodesWaitUntilTheirVendorIsToBeAskedAgain(t *testing.T) {
 	for range 3 { // whatever else wakes the lock
 		before := vendor.read.Load()
 		b.must(b.access.Hint(t.Context(), b.account, b.lock))
-		b.until("it is read again", func() bool { return vendor.read.Load() > before })
+		b.until("the lock is read again", func() bool { return vendor.read.Load() > before })
 	}
 	b.create("2583")
 	b.stopEngine()
 	if n := vendor.made.Load(); n != 1 {
-		t.Errorf("%d are put while the vendor is to be left alone", n)
+		t.Errorf("%d codes put during the pause", n)
 	}
 	var attempts int
 	b.must(b.db.Pool.QueryRow(t.Context(), "select sum(attempts) from access_codes").Scan(&attempts))
@@ -93,7 +100,7 @@ func TestCodesWaitUntilTheirVendorIsToBeAskedAgain(t *testing.T) {
 	}
 }
 
-func TestCodesArePutAfterTheirVendorWasLeftAlone(t *testing.T) {
+func TestRetryAfter_CodesArePutAfterwards(t *testing.T) {
 	t.Parallel()
 	var vendor puts
 	b := start(t, options{profile: "august", vendor: vendor.vendor("1")})
@@ -103,21 +110,30 @@ func TestCodesArePutAfterTheirVendorWasLeftAlone(t *testing.T) {
 	}
 	began := time.Now()
 	b.startEngine()
-	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+	b.until("the codes are on the lock",
+		func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
 	if took := time.Since(began); took < time.Second || vendor.made.Load() != 4 {
 		t.Errorf("after %s, and %d requests", took, vendor.made.Load())
 	}
 }
 
-// A door is looked at while its vendor takes no codes: what was sent to the bolt may have been done.
-func TestBoltIsLookedAtWhileItsVendorTakesNoCodes(t *testing.T) {
+// The lock state is polled while the vendor accepts no codes, because a sent command may have
+// succeeded.
+func TestRetryAfter_LockCommandIsPolled(t *testing.T) {
 	t.Parallel()
 	var l lost
 	var v puts
 	bolt, codes := l.at("/actions"), v.vendor("3600")
-	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
-		return bolt(w, r) || codes(w, r)
-	}})
+	b := start(
+		t,
+		options{
+			profile: "august",
+			access:  access.Options{BoltPatience: time.Hour},
+			vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				return bolt(w, r) || codes(w, r)
+			},
+		},
+	)
 	b.stopEngine()
 	b.create("2580")
 	b.create("2581")

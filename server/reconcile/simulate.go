@@ -12,25 +12,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// seenWithin bounds how long a simulation waits until what it did at the device has been noticed.
+// observeTimeout is how long a simulation waits until the server has observed its effect.
 const seenWithin = 30 * time.Second
 
-// How long it waits between two looks. Most of it is noticed at once.
+// Polling interval of that wait, from the first to the last. Most effects show immediately.
 const (
 	lookFirst = 10 * time.Millisecond
 	lookLast  = 250 * time.Millisecond
 )
 
-// SetOnline brings a simulated device online or takes it offline, and returns when that has been noticed.
-// It fails with NotFound, and with Invalid for a device that is real.
+// SetOnline brings a simulated device online or takes it offline, and returns once the server has
+// observed that. It fails with NotFound, and with Invalid for a real device.
 func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
 	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
 	if online && d.HubDisconnected {
-		return &access.Error{Kind: access.Invalid, Type: "hub_disconnected", Field: "device_id",
-			Message: "The device is reached through a hub, which is disconnected. Connect that first with /devices/simulate/connect_to_hub."}
+		return &access.Error{
+			Kind:    access.Invalid,
+			Type:    "hub_disconnected",
+			Field:   "device_id",
+			Message: "The device's hub is disconnected. Connect the hub first with /devices/simulate/connect_to_hub.",
+		}
 	}
 	if err := sim.SetOnline(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
 		return simulation(err)
@@ -41,8 +45,8 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 	})
 }
 
-// SetHub takes the hub of a simulated device off its network or brings it back, and returns when that has been noticed.
-// It fails like SetOnline, and with Invalid where the device is behind no hub.
+// SetHub connects or disconnects the hub of a simulated device, and returns once the server has
+// observed that. It fails like SetOnline, and with Invalid if the device has no hub.
 func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error {
 	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
@@ -60,8 +64,9 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 	})
 }
 
-// SetSubscription ends or renews what the vendor of a simulated device wants for codes, and returns when that has been
-// noticed. It fails like SetOnline, and with Invalid where the vendor wants nothing.
+// SetSubscription ends or renews the subscription that the vendor of a simulated device requires
+// for codes, and returns once the server has observed that. It fails like SetOnline, and with
+// Invalid if the vendor requires none.
 func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error {
 	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
@@ -83,11 +88,16 @@ func simulates(can bool, flag string) error {
 	if can {
 		return nil
 	}
-	return &access.Error{Kind: access.Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "This cannot be simulated on this device: its " + flag + " is false."}
+	return &access.Error{
+		Kind:    access.Invalid,
+		Type:    "device_type_not_supported",
+		Field:   "device_id",
+		Message: "The device does not support this simulation: its " + flag + " is false.",
+	}
 }
 
-// RemoveDevice removes a simulated device from its account, and returns when that has been noticed.
-// It fails like SetOnline.
+// RemoveDevice removes a simulated device from its account, and returns once the server has
+// observed that. It fails like SetOnline.
 func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error {
 	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
@@ -105,16 +115,20 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 	})
 }
 
-// DisconnectAccount has a simulated vendor refuse the credentials of an account, and returns when that has been
-// noticed. It fails with NotFound, and with Invalid for an account that is real.
+// DisconnectAccount makes a simulated vendor refuse the credentials of an account, and returns once
+// the server has observed that. It fails with NotFound, and with Invalid for a real account.
 func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error {
 	account, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
 	if err != nil {
 		return err
 	}
 	if account.Adapter != access.SandboxAdapter && account.Adapter != access.SandboxAccessAdapter {
-		return &access.Error{Kind: access.Invalid, Type: "workspace_not_sandbox", Message: "Only simulated accounts can be simulated upon; this one is real.",
-			Data: map[string]any{"connected_account_id": accountID}}
+		return &access.Error{
+			Kind:    access.Invalid,
+			Type:    "workspace_not_sandbox",
+			Message: "Simulations work only on sandbox accounts. This account is real.",
+			Data:    map[string]any{"connected_account_id": accountID},
+		}
 	}
 	disconnect := r.disconnect
 	if r.elsewhere(account.Adapter) {
@@ -141,10 +155,16 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 	return sim.Disconnect(ctx)
 }
 
-// AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
-// It fails like SetOnline, and with Invalid or Conflict when the device is not managed or the lock refuses the code.
-func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
-	if err := r.access.Checkpoint(ctx, uuid.Nil); err != nil { // what follows is noticed in other transactions
+// AddUnmanagedCode enters a code at the keypad of a simulated device, and returns the code once the
+// server has read it. It fails like SetOnline, and with Invalid or Conflict if the device is
+// unmanaged or refuses the code.
+func (r *Reconciler) AddUnmanagedCode(
+	ctx context.Context,
+	p access.Principal,
+	deviceID, name, pin string,
+) (c access.Code, err error) {
+	// Other transactions observe the effects of the rest.
+	if err := r.access.Checkpoint(ctx, uuid.Nil); err != nil {
 		return c, err
 	}
 	d, sim, err := r.noticed(ctx, p, deviceID)
@@ -155,14 +175,20 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 		return c, err
 	}
 	if !d.Online {
-		return c, &access.Error{Kind: access.Invalid, Type: "device_offline", Field: "device_id",
-			Message: "The device is offline, so a code that is typed in there would not be noticed. Connect it with /devices/simulate/connect first."}
+		return c, &access.Error{
+			Kind:  access.Invalid,
+			Type:  "device_offline",
+			Field: "device_id",
+			Message: "The device is offline, so the server cannot observe a new code. " +
+				"Connect it first with /devices/simulate/connect.",
+		}
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
 	if err != nil {
 		return c, simulation(err)
 	}
-	access.SameAct(ctx, string(ref)) // a request that comes again finds the code that it has typed in
+	// A repeated request finds the code that it has entered.
+	access.SameAct(ctx, string(ref))
 	err = r.seen(ctx, d, d.Ref, func(ctx context.Context) (found bool, err error) {
 		c, found, err = r.access.CodeByRef(ctx, d.ID, string(ref))
 		return found, err
@@ -170,24 +196,42 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 	return c, err
 }
 
-// EnterCode types a PIN in at a simulated device. Whether that has opened the door is told by an event, as it is of
-// a real one. It fails like SetOnline.
+// EnterCode enters a PIN at a simulated device. An event reports whether the door opened, as for a
+// real device. It fails like SetOnline.
 func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error) {
-	return r.attempted(ctx, p, deviceID, access.SimulateKeypadCodeEntry, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
-		_, err := sim.EnterCode(ctx, d, pin)
-		return err
-	})
+	return r.attempted(
+		ctx,
+		p,
+		deviceID,
+		access.SimulateKeypadCodeEntry,
+		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+			_, err := sim.EnterCode(ctx, d, pin)
+			return err
+		},
+	)
 }
 
-// LockByHand locks a simulated device with the keypad's own button. It fails like SetOnline.
+// LockByHand locks a simulated device with the button of its keypad. It fails like SetOnline.
 func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error) {
-	return r.attempted(ctx, p, deviceID, access.SimulateManualLock, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
-		return sim.LockByHand(ctx, d)
-	})
+	return r.attempted(
+		ctx,
+		p,
+		deviceID,
+		access.SimulateManualLock,
+		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+			return sim.LockByHand(ctx, d)
+		},
+	)
 }
 
-// attempted makes the simulation an action attempt. One that is cut off in the middle is given up in time.
-func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
+// runAttempt runs the simulation as an action attempt. If the server stops in the middle, the
+// attempt expires.
+func (r *Reconciler) attempted(
+	ctx context.Context,
+	p access.Principal,
+	deviceID, action string,
+	do func(context.Context, adapter.Simulator, adapter.DeviceRef) error,
+) (a access.Attempt, err error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err == nil {
 		err = d.CheckManaged()
@@ -214,7 +258,11 @@ func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID
 	return r.access.EndSimulation(ctx, d.ID, a, message)
 }
 
-func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
+func (r *Reconciler) simulated(
+	ctx context.Context,
+	p access.Principal,
+	deviceID string,
+) (access.Device, adapter.Simulator, error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err != nil {
 		return d, nil, err
@@ -235,18 +283,34 @@ func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.
 	return sim, nil
 }
 
-// noticed is simulated for what the vendor's account has to tell of: it fails with Invalid while that is disconnected.
-func (r *Reconciler) noticed(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
+// connectedSimulator is like simulated, but fails with Invalid while the vendor account is
+// disconnected.
+func (r *Reconciler) noticed(
+	ctx context.Context,
+	p access.Principal,
+	deviceID string,
+) (access.Device, adapter.Simulator, error) {
 	d, sim, err := r.simulated(ctx, p, deviceID)
 	if err == nil && len(d.AccountErrors) > 0 {
-		err = &access.Error{Kind: access.Invalid, Type: "account_disconnected", Field: "device_id",
-			Message: "The device's account is disconnected, so nothing that is simulated would be noticed. Log in again, with a connect webview."}
+		err = &access.Error{
+			Kind:  access.Invalid,
+			Type:  "account_disconnected",
+			Field: "device_id",
+			Message: "The device's account is disconnected, so the server cannot observe a simulation. " +
+				"Log in again with a connect webview.",
+		}
 	}
 	return d, sim, err
 }
 
-// seen has the device (or, without ref, its account) looked at, and waits until that shows.
-func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, shows func(context.Context) (bool, error)) error {
+// awaitObserved requests a look at the device (or its account, if ref is empty), and waits until
+// shows reports true.
+func (r *Reconciler) seen(
+	ctx context.Context,
+	d access.Device,
+	ref string,
+	shows func(context.Context) (bool, error),
+) error {
 	if err := r.access.Hint(ctx, d.AccountID, ref); err != nil {
 		return err
 	}
@@ -257,7 +321,7 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 	for look := lookFirst; ; look = min(look*3/2, lookLast) {
 		ok, err := shows(ctx)
 		if err == nil && !ok && time.Now().After(again) {
-			// The vendor's list may have lagged behind at the last look.
+			// The vendor's list may have lagged at the last look.
 			err = r.access.Hint(ctx, d.AccountID, ref)
 			pause *= 2
 			again = time.Now().Add(pause)
@@ -272,23 +336,34 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 		case <-time.After(look):
 		case <-ctx.Done():
 			return &access.Error{Kind: access.Unavailable, Type: "simulation_not_noticed",
-				Message: "The device was simulated upon, but that has not been noticed yet. Is the device online? Read it again in a moment."}
+				Message: "The simulation ran, but the server has not observed its effect yet. " +
+					"Check that the device is online and read it again in a moment."}
 		}
 	}
 }
 
-// simulation puts the refusal of a simulated device into the words of package access.
+// toSimulationError converts a simulated device's error to the type of package access.
 func simulation(err error) error {
 	e := adapter.AsError(err)
 	if e == nil {
 		return err
 	}
-	if e == errDisconnected { // since it was found
-		return &access.Error{Kind: access.NotFound, Type: "connected_account_not_found", Message: "The account was disconnected meanwhile."}
+	// The account was disconnected after the device was found.
+	if e == errDisconnected {
+		return &access.Error{
+			Kind:    access.NotFound,
+			Type:    "connected_account_not_found",
+			Message: "The account was disconnected during the simulation.",
+		}
 	}
 	switch e.Class {
 	case adapter.Duplicate:
-		return &access.Error{Kind: access.Conflict, Type: "duplicate_access_code", Field: "code", Message: "The device already has this code. Choose another."}
+		return &access.Error{
+			Kind:    access.Conflict,
+			Type:    "duplicate_access_code",
+			Field:   "code",
+			Message: "The device already has this code. Choose another.",
+		}
 	case adapter.Full, adapter.Invalid, adapter.NotSupported:
 		return &access.Error{Kind: access.Invalid, Type: "device_refused", Message: e.Message}
 	default:

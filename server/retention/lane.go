@@ -44,10 +44,11 @@ func (s *Sweeper) Lanes() []worker.Lane {
 // Quiesce ends the work in hand after its next batch.
 func (s *Sweeper) Quiesce() { s.stopping.Store(true) }
 
-// retentionPause is between two looks at a workspace, or less where the retention is shorter.
+// retentionPause is the maximum interval between two runs for a workspace. A short retention
+// shortens it.
 const retentionPause = time.Hour
 
-// workspaceLane removes what was kept long enough, for one workspace at a time.
+// workspaceLane deletes expired data, one workspace at a time.
 type workspaceLane struct{ *Sweeper }
 
 func (workspaceLane) Name() string { return access.RetentionLane }
@@ -82,7 +83,7 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 		var events, deliveries int64
 		for d := (access.Dropped{More: true}); d.More; {
 			if l.stopping.Load() {
-				return 0, nil // another instance goes on with it
+				return 0, nil // another instance continues
 			}
 			var err error
 			if d, err = l.access.DropOld(ctx, lease, workspace, l.opt.Events, d.Last); err != nil {
@@ -99,20 +100,22 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 			sessions, more = sessions+n, left
 		}
 		if events+deliveries+sessions > 0 {
-			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
+			l.opt.Log.Info("removed expired data", "workspace", workspace, "events", events, "deliveries", deliveries,
+				"client_sessions", sessions)
 		}
 	}
 	return 0, l.access.ScheduleRetention(ctx, workspace, pause)
 }
 
-// dropAudit removes what is too old in the audit log, of all workspaces, also of deleted ones.
+// dropAudit deletes old entries of the audit log of all workspaces, including deleted ones and
+// entries without a workspace.
 func (l workspaceLane) dropAudit(ctx context.Context) error {
 	if l.opt.Audit <= 0 {
 		return nil
 	}
 	dropped, err := l.access.DropOldAudit(ctx, l.opt.Audit, func() bool { return !l.stopping.Load() })
 	if dropped > 0 {
-		l.opt.Log.Info("old entries of the audit log are removed", "entries", dropped)
+		l.opt.Log.Info("removed old entries of the audit log", "entries", dropped)
 	}
 	return err
 }

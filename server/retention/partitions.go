@@ -10,13 +10,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// partitionPause is between two looks of an instance at the partitions of events. The next one is made days ahead.
+// partitionPause is the interval between two checks of an instance. Partitions are created days in
+// advance.
 const partitionPause = 10 * time.Minute
 
-// partitionLane looks after the partitions of events. Its key is one for all, uuid.Nil: one instance at a time is at it.
+// partitionLane maintains the partitions of events. Its only key is uuid.Nil, so that one instance
+// at a time works on it.
 type partitionLane struct {
 	*Sweeper
-	looked atomic.Int64 // when this instance has looked last, in nanoseconds; 0: never
+	looked atomic.Int64 // when this instance last checked, in nanoseconds; 0: never
 }
 
 func (*partitionLane) Name() string { return "partitions" }
@@ -25,7 +27,7 @@ func (l *partitionLane) Due(context.Context, uuid.UUID) (bool, error) {
 	return !l.stopping.Load() && time.Since(time.Unix(0, l.looked.Load())) > l.pause(), nil
 }
 
-// pause is shorter where the retention is.
+// pause returns the interval, which is shorter for a short retention.
 func (l *partitionLane) pause() time.Duration {
 	if l.opt.Events > 0 {
 		return min(partitionPause, l.opt.Events)

@@ -7,15 +7,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 )
 
-func TestOldEntriesOfTheAuditLogAreRemoved(t *testing.T) {
+func TestAuditRetention(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	keep := retention.Options{Audit: 400 * 24 * time.Hour}
 	b := start(t, o, keep)
-	b.look() // the next look is when it is asked for
+	b.look() // the next run follows on request
 	const entries = `insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
 		select gen_random_uuid(), now() - $2::interval, $1, 'api_key', '/webhooks/create', '{}', '{}', 'done' from generate_series(1, $3)`
-	for _, workspace := range []any{b.p.WorkspaceID, nil} { // also of the whole installation
+	for _, workspace := range []any{b.p.WorkspaceID, nil} { // nil: the whole installation
 		for _, c := range []struct {
 			age time.Duration
 			n   int
@@ -25,7 +25,8 @@ func TestOldEntriesOfTheAuditLogAreRemoved(t *testing.T) {
 		}
 	}
 	b.look()
-	if old, all := b.count("audit_log where at < now() - interval '400 d'"), b.count("audit_log"); old != 0 || all != 4 {
-		t.Errorf("%d old entries are left, %d in all", old, all)
+	if old, all := b.count("audit_log where at < now() - interval '400 d'"), b.count("audit_log"); old != 0 ||
+		all != 4 {
+		t.Errorf("%d old entries left, %d in total", old, all)
 	}
 }

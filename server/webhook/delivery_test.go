@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-func TestWebhookReceivesWhatItAsksForAndNothingElse(t *testing.T) {
+func TestWebhook_ReceivesOnlyItsEventTypes(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	some, all := newSink(t, nil), newSink(t, nil)
@@ -33,13 +33,13 @@ func TestWebhookReceivesWhatItAsksForAndNothingElse(t *testing.T) {
 	}
 	for _, m := range all.messages() {
 		if m.id() != connected.String() && m.id() != added.String() {
-			t.Errorf("received %s; %s was before the webhook", m.id(), before)
+			t.Errorf("received %s; %s precedes the webhook", m.id(), before)
 		}
 		m.verify(t, wAll.Secret)
 	}
 }
 
-func TestFailureIsTriedAgainWithTheSameIdentifierAndBytes(t *testing.T) {
+func TestRetry_KeepsIdentifierAndBytes(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
@@ -53,17 +53,21 @@ func TestFailureIsTriedAgainWithTheSameIdentifierAndBytes(t *testing.T) {
 	got := s.messages()
 	for _, m := range got {
 		m.verify(t, w.Secret)
-		if m.id() != id.String() || !bytes.Equal(m.body, got[0].body) || !bytes.Contains(m.body, []byte(`"code":"1234"`)) {
+		if m.id() != id.String() || !bytes.Equal(m.body, got[0].body) ||
+			!bytes.Contains(m.body, []byte(`"code":"1234"`)) {
 			t.Errorf("%s %s", m.id(), m.body)
 		}
 	}
 	attempts := b.attempts(w, id)
-	if len(got) != 4 || len(attempts) != 4 || attempts[0].Status != 500 || attempts[0].Error == "" || attempts[3].Status != 200 || attempts[3].Error != "" || attempts[3].Latency <= 0 {
+	if len(got) != 4 || len(attempts) != 4 || attempts[0].Status != 500 || attempts[0].Error == "" ||
+		attempts[3].Status != 200 ||
+		attempts[3].Error != "" ||
+		attempts[3].Latency <= 0 {
 		t.Errorf("%d messages, attempts %+v", len(got), attempts)
 	}
 }
 
-func TestGivenUpAfterTheLastStepAndReplayed(t *testing.T) {
+func TestDelivery_FailedAfterLastAttemptAndReplayed(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
@@ -85,11 +89,11 @@ func TestGivenUpAfterTheLastStepAndReplayed(t *testing.T) {
 		t.Errorf("%d messages", len(got))
 	}
 	if _, err := b.access.ReplayDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil {
-		t.Error("a stranger replays")
+		t.Error("another workspace can replay")
 	}
 }
 
-func TestWhatIsNo2xxIsAFailure(t *testing.T) {
+func TestFailure_AnyStatusBut2xx(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	target := newSink(t, nil)
@@ -101,14 +105,14 @@ func TestWhatIsNo2xxIsAFailure(t *testing.T) {
 		"redirect, which is not followed": {answer: func(w http.ResponseWriter, r *http.Request, _ int) {
 			http.Redirect(w, r, target.URL, http.StatusTemporaryRedirect)
 		}, says: "307"},
-		"client's error":    {answer: status(http.StatusNotFound), says: "404 Not Found."},
-		"no status of HTTP": {answer: status(520), says: "answered 520."},
+		"client error":   {answer: status(http.StatusNotFound), says: "404 Not Found."},
+		"unknown status": {answer: status(520), says: "answered 520."},
 		"broken answer": {answer: func(w http.ResponseWriter, _ *http.Request, _ int) {
 			c, _, _ := http.NewResponseController(w).Hijack()
 			io.WriteString(c, "HTTP/9 what\r\n\r\n")
 			c.Close()
 		}, says: "malformed"},
-		"nobody there": {url: "http://127.0.0.1:1/", says: "refused"},
+		"no listener":  {url: "http://127.0.0.1:1/", says: "refused"},
 		"unknown name": {url: "http://nowhere.invalid/", says: "nowhere.invalid"},
 		"no TLS":       {url: strings.Replace(target.URL, "http://", "https://", 1), says: "HTTPS"},
 	} {
@@ -130,7 +134,7 @@ func TestWhatIsNo2xxIsAFailure(t *testing.T) {
 	}
 }
 
-func TestSlowAnswerIsAFailure(t *testing.T) {
+func TestFailure_SlowResponse(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	o.Timeout = 200 * time.Millisecond
@@ -144,7 +148,7 @@ func TestSlowAnswerIsAFailure(t *testing.T) {
 	}
 }
 
-func TestExcerptIsBoundedAndSaysNoSecret(t *testing.T) {
+func TestExcerpt_IsBoundedAndRedacted(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
@@ -159,31 +163,35 @@ func TestExcerptIsBoundedAndSaysNoSecret(t *testing.T) {
 	}
 }
 
-// Some events have a PIN deep inside, as what a code was before and is now.
-func TestExcerptSaysNoPINThatIsDeepInAnEvent(t *testing.T) {
+// Some events contain PINs in nested fields, such as the values before and after a change.
+func TestExcerpt_RedactsNestedPINs(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) { io.WriteString(w, "73519284 and 84629173") })
 	w := b.hook(s.URL)
-	id := b.emit(b.p, "access_code.changed", `{"changed_properties":[{"property":"code","from":"73519284","to":"84629173"}]}`)
+	id := b.emit(b.p, "access_code.changed",
+		`{"changed_properties":[{"property":"code","from":"73519284","to":"84629173"}]}`)
 	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
 	if a := b.attempts(w, id)[0]; a.Excerpt != "*** and ***" {
 		t.Errorf("%q", a.Excerpt)
 	}
 }
 
-func TestDeletedWebhookReceivesNothingMore(t *testing.T) {
+func TestDeletedWebhook_ReceivesNothing(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s, other := newSink(t, status(http.StatusInternalServerError)), newSink(t, nil)
 	w := b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
-	b.until("it has been tried", s.got(1))
+	b.until("an attempt was made", s.got(1))
 	b.must(b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()))
 	kept := b.hook(other.URL)
-	b.until("what is in the air has landed", func() bool {
+	b.until("the requests in flight have ended", func() bool {
 		var held bool
-		b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select 1 from leases where key = $1 and held_until > now())", "endpoint:"+w.ID.String()).Scan(&held))
+		b.must(
+			b.db.Pool.QueryRow(t.Context(), "select exists (select 1 from leases where key = $1 and held_until > now())", "endpoint:"+w.ID.String()).
+				Scan(&held),
+		)
 		return !held
 	})
 	before := len(s.messages())
@@ -194,9 +202,9 @@ func TestDeletedWebhookReceivesNothingMore(t *testing.T) {
 	}
 }
 
-// The lease is taken away while the request is on its way, as it is from a holder that has crashed: the
-// answer cannot be recorded.
-func TestWhatWasSentButNotRecordedIsSentAgainUnderTheSameIdentifier(t *testing.T) {
+// The lease is lost during a request, like after a crash of its holder. The response cannot be
+// recorded.
+func TestUnrecordedDelivery_KeepsIdentifier(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, func(_ http.ResponseWriter, r *http.Request, n int) {
@@ -210,7 +218,8 @@ func TestWhatWasSentButNotRecordedIsSentAgainUnderTheSameIdentifier(t *testing.T
 	id := b.emit(b.p, "device.connected", "")
 	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
 	got := s.messages()
-	if len(got) != 2 || got[0].id() != id.String() || got[1].id() != id.String() || !bytes.Equal(got[0].body, got[1].body) {
+	if len(got) != 2 || got[0].id() != id.String() || got[1].id() != id.String() ||
+		!bytes.Equal(got[0].body, got[1].body) {
 		t.Errorf("%d messages", len(got))
 	}
 	if n := len(b.attempts(w, id)); n != 1 {
@@ -218,7 +227,7 @@ func TestWhatWasSentButNotRecordedIsSentAgainUnderTheSameIdentifier(t *testing.T
 	}
 }
 
-func TestServerThatIsCutOffSendsAgainAfterItsRestart(t *testing.T) {
+func TestRestart_SendsInterruptedDeliveryAgain(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	b := start(t, o)
@@ -235,7 +244,7 @@ func TestServerThatIsCutOffSendsAgainAfterItsRestart(t *testing.T) {
 	}
 	b.stop(time.Millisecond)
 	if n := len(b.attempts(w, id)); n != 0 {
-		t.Errorf("to be cut off is no failure of the endpoint: %d attempts are recorded", n)
+		t.Errorf("an interruption counts as a failure of the endpoint: %d attempts are recorded", n)
 	}
 	b.engine(o)
 	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
@@ -244,7 +253,7 @@ func TestServerThatIsCutOffSendsAgainAfterItsRestart(t *testing.T) {
 	}
 }
 
-func TestManyEventsAtOnceAllArriveOnce(t *testing.T) {
+func TestManyEvents_ArriveOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -261,7 +270,7 @@ func TestManyEventsAtOnceAllArriveOnce(t *testing.T) {
 	b.until("all are delivered", b.is(w, len(sent), access.DeliveryDelivered))
 	for _, m := range s.messages() {
 		if !sent[m.id()] {
-			t.Fatalf("%s is doubled or unknown", m.id())
+			t.Fatalf("%s is a duplicate or unknown", m.id())
 		}
 		delete(sent, m.id())
 	}
@@ -270,19 +279,24 @@ func TestManyEventsAtOnceAllArriveOnce(t *testing.T) {
 	}
 }
 
-// However many webhooks a workspace has, what one transaction makes, and locks meanwhile, is bounded.
-func TestManyWebhooksAreHandedFewEventsAtOnce(t *testing.T) {
+// One transaction creates and locks a bounded number of deliveries, however many webhooks a
+// workspace has.
+func TestFanOut_ManyWebhooksInSeveralTransactions(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	_, err := b.db.Pool.Exec(t.Context(), `insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, disabled_at)
-		select gen_random_uuid(), $1, 'https://example.com', '{device.added}', '', now() from generate_series(1, 2100)`, b.p.WorkspaceID)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, disabled_at)
+		select gen_random_uuid(), $1, 'https://example.com', '{device.added}', '', now() from generate_series(1, 2100)`,
+		b.p.WorkspaceID,
+	)
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload)
 		select gen_random_uuid(), $1, 'device.added', '{}' from generate_series(1, 12)`, b.p.WorkspaceID)
 	b.must(err)
 	b.until("all are held", func() bool { return b.count("deliveries") == 12*2100 })
 	if n := b.count("(select count(*) from deliveries group by xmin::text having count(*) > 20000) too_many"); n != 0 {
-		t.Error("one transaction has made them all")
+		t.Error("one transaction created all deliveries")
 	}
 }
 

@@ -15,47 +15,52 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// readAhead is how many deliveries are kept at hand for one endpoint that answers, and sent ones that wait to be recorded; bytesAhead
-// is what each of them may carry on average, which is more than usual. What is beyond that is read when it is sent.
+// readAhead is the maximum number of deliveries per healthy endpoint that are in memory: read in
+// advance, or sent and not yet recorded. bytesAhead is their average size, which exceeds the usual
+// one. Larger payloads are read when they are sent.
 const (
 	readAhead  = 4 * healthyWidth
 	bytesAhead = 512
 )
 
-// pass is the work on one endpoint by the holder of its lease.
+// run is the work on one endpoint by the holder of its lease.
 type pass struct {
 	*Deliverer
 	lease    *worker.Lease
 	endpoint access.Endpoint
-	since    time.Time // when endpoint.FailingFor was read
-	read     time.Time // when endpoint was
-	prompt   bool      // by the last answer
+	// since is when endpoint.FailingFor was read.
+	since time.Time
+	// read is when endpoint was read.
+	read time.Time
+	// healthy is whether the last response was prompt.
+	prompt bool
 
-	ready    []access.Delivery
-	flying   map[uuid.UUID]flight // sent and not recorded yet
-	air      int                  // of these, requests without an answer
-	landed   chan answer
-	answers  []answer    // to be recorded next
-	records  chan record // one at a time
-	busy     bool        // one is being written
-	unread   error       // an event that could not be read
-	troubled bool        // an answer that is not recorded yet is a failure: nothing is sent until it is
+	ready   []access.Delivery
+	flying  map[uuid.UUID]flight // sent and not recorded yet
+	air     int                  // requests without a response
+	landed  chan answer
+	answers []answer    // responses to record next
+	records chan record // at most one at a time
+	busy    bool        // a record is being written
+	unread  error       // why an event could not be read
+	// failing is set while a failure is not recorded yet. Nothing is sent meanwhile.
+	troubled bool
 	news     chan struct{}
-	looked   bool // all that is due is ready or flying
-	stopped  bool // nothing more is sent in this pass
-	disabled bool // nor in any other
-	window   int  // requests at once, as far as its answers have earned them
-	own      int  // of these, those that are not counted among all endpoints' others
+	looked   bool // all due deliveries are in ready or flying
+	stopped  bool // this run sends nothing more
+	disabled bool // the webhook is disabled, so no run sends anything
+	window   int  // maximum concurrent requests that the responses so far allow
+	own      int  // concurrent requests that do not count toward the shared limit
 	begun    time.Time
 }
 
-// flight is a delivery as it was sent, without what its event carries.
+// flight is a delivery in flight, without its payload.
 type flight struct {
-	step int       // attempts before
-	due  time.Time // what tells it from one that has been replayed meanwhile
+	step int       // attempts so far
+	due  time.Time // distinguishes it from a replayed delivery
 }
 
-// drainEndpoint sends what is due at an endpoint, and says when to look again.
+// drainEndpoint sends the due deliveries of an endpoint and returns when to look again.
 func (d *Deliverer) drainEndpoint(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	endpoint, err := d.access.GetEndpoint(ctx, id)
 	if isGone(err) {
@@ -64,12 +69,27 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *worker.Lease, id u
 	if err != nil {
 		return 0, err
 	}
-	if !d.judged(ctx, id, endpoint.Prompt) { // as another server has found
+	// Another server classified the endpoint.
+	if !d.judged(ctx, id, endpoint.Prompt) {
 		return 0, nil
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), prompt: endpoint.Prompt, flying: map[uuid.UUID]flight{},
-		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
-		window: firstWidth, own: ownOf(endpoint), begun: time.Now()}
+	p := &pass{
+		Deliverer: d,
+		lease:     lease,
+		endpoint:  endpoint,
+		since:     time.Now(),
+		read:      time.Now(),
+		prompt:    endpoint.Prompt,
+		flying:    map[uuid.UUID]flight{},
+		landed:    make(chan answer, healthyWidth),
+		records:   make(chan record, 1),
+		news:      make(chan struct{}, 1),
+		stopped:   holds(endpoint),
+		disabled:  endpoint.Disabled,
+		window:    firstWidth,
+		own:       ownOf(endpoint),
+		begun:     time.Now(),
+	}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
@@ -83,8 +103,8 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *worker.Lease, id u
 	return d.access.ScheduleWebhook(ctx, id)
 }
 
-// judged has an endpoint have its turn with those that are prompt, or with those that are not: false where there is no room among these,
-// and it has to wait for it.
+// reclassify assigns an endpoint to the healthy or the suspect keys. It reports false if the
+// suspect keys have no free slot, so that the endpoint must wait.
 func (d *Deliverer) judged(ctx context.Context, webhook uuid.UUID, prompt bool) bool {
 	d.loads.answered(webhook, prompt)
 	if prompt {
@@ -93,7 +113,7 @@ func (d *Deliverer) judged(ctx context.Context, webhook uuid.UUID, prompt bool) 
 	return prompt || worker.Doubt(ctx)
 }
 
-// holds says whether nothing is sent to an endpoint for now.
+// isHeld reports whether deliveries to an endpoint are held back.
 func holds(e access.Endpoint) bool { return e.Disabled || e.Paused || e.Suspended }
 
 func isGone(err error) bool {
@@ -101,8 +121,8 @@ func isGone(err error) bool {
 	return ok && e.Kind == access.NotFound
 }
 
-// run keeps as many requests in the air as the endpoint's health allows, until nothing is due. Meanwhile the answers that
-// have come back are written down, all at once those that came while the ones before were being written.
+// run keeps as many requests in flight as the endpoint's health allows, until nothing is due.
+// Meanwhile it records the responses, in batches of those that arrived during the previous write.
 func (p *pass) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
@@ -112,13 +132,15 @@ func (p *pass) run(ctx context.Context) error {
 		}
 	}()
 	defer others.Wait()
-	defer cancel() // before the wait: on an error what is in the air is cut off
+	// Cancel before the wait, so that an error ends the requests in flight.
+	defer cancel()
 	for {
 		if err := p.refill(ctx); err != nil {
 			return err
 		}
 		for p.free() && len(p.ready) > 0 && p.up() {
-			next, endpoint := p.ready[0], p.endpoint // which may be read anew meanwhile
+			// The endpoint may be read again meanwhile.
+			next, endpoint := p.ready[0], p.endpoint
 			p.ready = p.ready[1:]
 			p.flying[next.Event.ID] = flight{next.Step, next.Due}
 			others.Go(func() { p.landed <- p.deliver(ctx, endpoint, next) })
@@ -139,17 +161,17 @@ func (p *pass) run(ctx context.Context) error {
 	}
 }
 
-// free says whether one more request may be sent.
+// canSend reports whether one more request may be sent.
 func (p *pass) free() bool {
 	return !p.stopped && !p.troubled && p.air < p.room() && len(p.flying) < readAhead
 }
 
-// room is how many requests may be in the air.
+// maxInFlight returns the maximum number of requests in flight.
 func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
 
-// up counts one more request in the air, unless there are too many: beyond its own an endpoint has at most a
-// quarter as many as are left, so that there are some left for whoever comes next, and half of them are for those that answer. Otherwise it is tried again with the
-// next answer, or look.
+// startRequest counts one more request in flight, unless the limits forbid it. Beyond its
+// guaranteed requests, an endpoint may have at most a quarter as many as remain free, and an
+// unproven endpoint leaves half of the total to others. The next response or poll tries again.
 func (p *pass) up() bool {
 	if p.air >= p.own {
 		left := moreAtOnce - p.more.Add(1)
@@ -162,17 +184,18 @@ func (p *pass) up() bool {
 	return true
 }
 
-// unknown says whether the endpoint has answered nothing well, neither in this pass nor the last time before.
+// unproven reports whether the endpoint has not yet succeeded in this run, nor at the end of the
+// last one.
 func (p *pass) unknown() bool { return p.own == 1 && p.window == firstWidth }
 
-// down counts one less.
+// endRequest counts one request less.
 func (p *pass) down() {
 	if p.air--; p.air >= p.own {
 		p.more.Add(-1)
 	}
 }
 
-// refill reads what is due, unless that is at hand.
+// refill reads due deliveries unless some are in memory.
 func (p *pass) refill(ctx context.Context) error {
 	p.stopped = p.stopped || p.stopping.Load() || time.Since(p.begun) > p.opt.Turn
 	if !p.free() {
@@ -190,7 +213,8 @@ func (p *pass) refill(ctx context.Context) error {
 	return nil
 }
 
-// ahead is how many deliveries are read at once: an endpoint that hangs keeps few in memory, and there may be hundreds.
+// readLimit returns how many deliveries to read together. A hanging endpoint keeps few in memory,
+// because there may be hundreds of them.
 func (p *pass) ahead() int {
 	room := p.room()
 	if room == 1 || p.unknown() {
@@ -199,8 +223,8 @@ func (p *pass) ahead() int {
 	return readAhead / healthyWidth * room
 }
 
-// lookAgain reads the endpoint once more, should that be a while ago: its secret may have been rotated, or nothing may
-// be sent there any more.
+// refreshEndpoint reads an endpoint again after the poll interval. Its secret may have been
+// rotated, or it may have been disabled.
 func (p *pass) lookAgain(ctx context.Context) error {
 	if time.Since(p.read) < p.opt.Glance {
 		return nil
@@ -218,7 +242,7 @@ func (p *pass) lookAgain(ctx context.Context) error {
 	return nil
 }
 
-// wait is for an answer, for what is written down, or for more to send.
+// wait waits for a response, the end of a record, or more deliveries.
 func (p *pass) wait(ctx context.Context) error {
 	timer := time.NewTimer(p.opt.Glance)
 	defer timer.Stop()
@@ -247,8 +271,10 @@ func (p *pass) land(ctx context.Context, a answer) {
 		p.stopped = !p.judged(ctx, p.endpoint.ID, p.prompt) || p.stopped
 	}
 	switch {
-	case a.cut: // sent again by whoever comes next
-		if a.unread != nil || a.withdrawn { // what else is in the air is answered and recorded first
+	// The next holder of the lease sends it again.
+	case a.cut:
+		// First finish and record the requests in flight.
+		if a.unread != nil || a.withdrawn {
 			delete(p.flying, a.event)
 			p.unread, p.stopped = cmp.Or(p.unread, a.unread), true
 		}
@@ -263,17 +289,17 @@ func (p *pass) land(ctx context.Context, a answer) {
 	}
 }
 
-// record is what is written down together.
+// record is a batch of attempts that are recorded together.
 type record struct {
 	webhook  uuid.UUID
 	attempts []access.DeliveryAttempt
 	health   access.Health
-	outcomes []string // of the attempts, for the metrics
+	outcomes []string // of the attempts, for metrics
 	problem  string   // the last one
 	err      error
 }
 
-// next is the record of all answers that have come back.
+// nextRecord returns the record of all pending responses.
 func (p *pass) next() record {
 	r := record{webhook: p.endpoint.ID, attempts: make([]access.DeliveryAttempt, len(p.answers))}
 	for i, a := range p.answers {
@@ -284,21 +310,23 @@ func (p *pass) next() record {
 		r.outcomes = append(r.outcomes, outcome(a, r.attempts[i].State))
 	}
 	r.health = p.opt.health(p.endpoint, time.Since(p.since), p.answers)
-	if p.disabled { // all of these were sent before: they do not disable it again, should it be enabled by now
+	// These attempts precede the disabling. They must not disable a webhook that is enabled again.
+	if p.disabled {
 		r.health.Past, r.health.Disable = true, ""
 	}
 	p.answers, p.busy = nil, true
 	return r
 }
 
-// recorded goes by what is now written down.
+// applyRecord updates the run from a finished record.
 func (p *pass) recorded(r record) error {
 	p.busy = false
 	for _, a := range r.attempts {
 		delete(p.flying, a.EventID)
 	}
 	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() && !a.unopened })
-	if isGone(r.err) { // deleted: what is in the air is the last of it
+	// The webhook was deleted, so the requests in flight are the last ones.
+	if isGone(r.err) {
 		p.stopped = true
 		return nil
 	}
@@ -316,9 +344,9 @@ func (p *pass) recorded(r record) error {
 	log := p.opt.Log.With("webhook", p.endpoint.ID)
 	switch {
 	case r.health.Disable != "":
-		log.Error("the webhook is disabled; its events are kept and can be replayed", "reason", r.health.Disable)
+		log.Error("the webhook was disabled; its events are kept and can be replayed", "reason", r.health.Disable)
 	case r.health.Failures > 0:
-		log.Info("a webhook's endpoint fails", "failures", r.health.Failures, "problem", r.problem)
+		log.Info("a webhook's endpoint is failing", "failures", r.health.Failures, "problem", r.problem)
 	}
 	p.stopped = p.stopped || r.health.Disable != "" || r.health.Pause > 0
 	return nil

@@ -10,16 +10,18 @@ import (
 
 const (
 	excerptSize = 1 << 10
-	drainSize   = 16 << 10 // read of a response, so that its connection can be used again
+	// drainSize is how much of a response is read, so that its connection can be reused.
+	drainSize = 16 << 10
 )
 
-// drains are used again: endpoints that answer at length, hundreds at once, would otherwise have the garbage collector run
-// for a text of which next to nothing is kept.
+// drains is a pool of buffers. Without it, hundreds of endpoints with long responses cause frequent
+// garbage collections.
 var drains = sync.Pool{New: func() any { return new([drainSize]byte) }}
 
-// excerptOf reads an answer, and returns how it begins, without what is secret.
+// excerptOf reads a response and returns its beginning without secrets.
 func excerptOf(body io.Reader, secrets []string) string {
-	begin := make([]byte, excerptSize) // a slow endpoint that says little keeps no more
+	// The small buffer keeps the memory of slow endpoints low.
+	begin := make([]byte, excerptSize)
 	n, err := io.ReadFull(body, begin)
 	if err != nil {
 		return redact(string(begin[:n]), secrets, excerptSize)
@@ -35,7 +37,8 @@ func excerptOf(body io.Reader, secrets []string) string {
 	return redact(string(whole), secrets, excerptSize)
 }
 
-// redact blanks secrets out, before it cuts: the half of one is a secret too. What was cut off is not kept.
+// redact removes secrets and then cuts s to size. The order matters, because half a secret is a
+// secret, too.
 func redact(s string, secrets []string, size int) string {
 	for _, secret := range secrets {
 		s = strings.ReplaceAll(s, secret, "***")

@@ -6,18 +6,18 @@ import (
 	"testing/iotest"
 )
 
-func TestExcerptsHoldNothingSecret(t *testing.T) {
+func TestExcerptOf(t *testing.T) {
 	t.Parallel()
 	const secret = "4711-secret"
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for name, c := range map[string]struct{ said, want string }{
 		"nothing":                     {"", ""},
 		"little":                      {"no", "no"},
-		"little, and secret":          {"a " + secret, "a ***"},
+		"a short one with a secret":   {"a " + secret, "a ***"},
 		"much":                        {x(drainSize), x(excerptSize)},
 		"more than is read":           {x(2 * drainSize), x(excerptSize)},
 		"a secret where it is cut":    {x(excerptSize-3) + secret + x(5000), x(excerptSize-3) + "***"},
-		"one that is cut":             {x(excerptSize-2) + secret, x(excerptSize-2) + "**"},
+		"a cut secret":                {x(excerptSize-2) + secret, x(excerptSize-2) + "**"},
 		"so many that more is seen":   {strings.Repeat(secret, 300) + x(5000), strings.Repeat("***", 300) + x(excerptSize-900)},
 		"a character where it is cut": {x(excerptSize-1) + "ü" + x(5000), x(excerptSize - 1)},
 	} {
@@ -27,16 +27,16 @@ func TestExcerptsHoldNothingSecret(t *testing.T) {
 	}
 }
 
-// Hundreds of endpoints may answer at length, again and again.
-func TestExcerptsOfLongAnswersLeaveLittleToCollect(t *testing.T) { //nolint:paralleltest // it counts what is allocated
+// Hundreds of endpoints may send long responses repeatedly.
+func TestExcerptsOfLongAnswersLeaveLittleToCollect(t *testing.T) { //nolint:paralleltest // counts allocations
 	said := strings.Repeat("x", 2*drainSize)
 	if n := testing.AllocsPerRun(100, func() { excerptOf(strings.NewReader(said), []string{"secret"}) }); n > 5 {
 		t.Errorf("%.0f allocations", n)
 	}
 }
 
-// The deliveries of hundreds of endpoints that hang would otherwise fill the memory.
-func TestLittleIsReadAheadForWhoHasNotAnswered(t *testing.T) {
+// Hundreds of hanging endpoints must not fill the memory with deliveries.
+func TestReadLimit_UnprovenEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ window, own, failures, want int }{{firstWidth, 1, 0, 2}, {firstWidth, 2, 0, 8}, {firstWidth + 1, 1, 0, 12}, {healthyWidth, 1, 0, readAhead}, {healthyWidth, 2, failingAfter, 1}} {
 		p := &pass{window: c.window, own: c.own}

@@ -10,9 +10,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-const fanOutBatch = 500 // events handed to webhooks in one transaction
+// fanOutBatch is the number of events that one transaction fans out to webhooks.
+const fanOutBatch = 500
 
-// outboxLane hands the events of a workspace to its webhooks.
+// outboxLane fans the events of a workspace out to its webhooks.
 type outboxLane struct{ *Deliverer }
 
 func (outboxLane) Name() string { return access.OutboxLane }
@@ -32,12 +33,12 @@ func (l outboxLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) (
 	return l.access.DueOutboxes(ctx, limit, but)
 }
 
-// Owners implements work.Owned.
+// Owners implements worker.Owned.
 func (l outboxLane) Owners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.access.OutboxOwners(ctx, workspaces)
 }
 
-// Drain does one batch; what is left is due.
+// Drain fans out one batch. The rest stays due.
 func (l outboxLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
 	after, _ := l.turns.Load(workspace)
 	account, _ := after.(uuid.UUID)
@@ -56,6 +57,6 @@ func (l outboxLane) Drain(ctx context.Context, lease *worker.Lease, workspace uu
 func tell(news chan struct{}) {
 	select {
 	case news <- struct{}{}:
-	default: // there is some already
+	default: // already notified
 	}
 }

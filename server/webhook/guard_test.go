@@ -33,7 +33,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestOnlyPublicAddressesAreDialled(t *testing.T) {
+func TestGuard_DialsOnlyPublicAddresses(t *testing.T) {
 	t.Parallel()
 	allow := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16")}
 	guard := newGuard(allow)
@@ -47,8 +47,9 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		"0.1.2.3": false, "192.0.0.1": false, "192.88.99.1": false,
 		"8.8.8.8": true, "2606:4700:4700::1111": true, "10.1.2.3": true, "fd12::1": true,
 	} {
-		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public && address != "::ffff:10.1.0.1" { // dialled as 10.1.0.1
-			t.Errorf("%s: before it is dialled it is told to pass: %v", address, told)
+		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public &&
+			address != "::ffff:10.1.0.1" { // dialed as 10.1.0.1
+			t.Errorf("%s: Refuses: %v", address, told)
 		}
 		network := "tcp4"
 		if strings.Contains(address, ":") {
@@ -59,12 +60,12 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		}
 	}
 	if guard.Safe("udp4", "8.8.8.8:80", nil) == nil {
-		t.Error("something else than TCP passes")
+		t.Error("a protocol other than TCP passes")
 	}
 }
 
-// The server listens at the addresses that the names stand for: it is the guard that keeps the request away.
-func TestNameOfAPrivateAddressIsNotDialled(t *testing.T) {
+// The server listens at the addresses of these names, so only the guard prevents a request.
+func TestGuard_NameOfPrivateAddress(t *testing.T) {
 	t.Parallel()
 	reached := 0
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
@@ -76,20 +77,22 @@ func TestNameOfAPrivateAddressIsNotDialled(t *testing.T) {
 			t.Errorf("%s answers %s", host, res.Status)
 			continue
 		}
-		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric && !errors.Is(err, ssrf.ErrProhibitedIP) {
+		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric &&
+			!errors.Is(err, ssrf.ErrProhibitedIP) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
 	if reached > 0 {
 		t.Errorf("reached %d times", reached)
 	}
-	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Get(s.URL); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("an address that is allowed: %v", err)
+	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Get(s.URL); err != nil ||
+		res.StatusCode != http.StatusOK {
+		t.Errorf("allowed address: %v", err)
 	}
 }
 
-// resolver answers every name with the next of addresses, the last one again and again, as a name does that is
-// made to point elsewhere after it was looked at.
+// resolver resolves every name to the next of its addresses and repeats the last one, like a name
+// that changes after a check (DNS rebinding).
 func resolver(t *testing.T, addresses ...string) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -104,7 +107,7 @@ func resolver(t *testing.T, addresses ...string) *net.Resolver {
 			if err != nil {
 				return
 			}
-			end := 12 // of the header; the name follows, and its type and class
+			end := 12 // header length; the name, its type, and its class follow
 			for query[end] != 0 {
 				end += int(query[end]) + 1
 			}
@@ -124,11 +127,13 @@ func resolver(t *testing.T, addresses ...string) *net.Resolver {
 	}}
 }
 
-// 127.0.0.2 stands for a public address.
-func TestNameThatPointsElsewhereAfterItWasLookedAtIsNotDialled(t *testing.T) {
+// 127.0.0.2 represents a public address.
+func TestGuard_NameThatChangesAfterCheck(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })) // at 127.0.0.1
+	s := httptest.NewServer(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }),
+	) // at 127.0.0.1
 	defer s.Close()
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	public := netip.MustParsePrefix("127.0.0.2/32")
@@ -139,57 +144,59 @@ func TestNameThatPointsElsewhereAfterItWasLookedAtIsNotDialled(t *testing.T) {
 	var proper atomic.Int32
 	other := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		proper.Add(1)
-		w.Header().Set("Connection", "close") // the next request looks the name up again
+		w.Header().Set("Connection", "close") // the next request resolves the name again
 	})}
 	go other.Serve(listener)
 	defer other.Close()
 	client := newClient([]netip.Prefix{public}, resolver(t, "127.0.0.2", "127.0.0.1"))
 	res, err := client.Get("http://hooks.example.test" + port)
 	if err != nil || res.StatusCode != http.StatusOK || proper.Load() != 1 {
-		t.Fatalf("at first: %v", err)
+		t.Fatalf("first request: %v", err)
 	}
 	res.Body.Close()
-	if _, err = client.Get("http://hooks.example.test" + port); !errors.Is(err, ssrf.ErrProhibitedIP) || reached.Load() > 0 {
-		t.Errorf("after the name was changed: %v, reached %d times", err, reached.Load())
+	if _, err = client.Get("http://hooks.example.test" + port); !errors.Is(err, ssrf.ErrProhibitedIP) ||
+		reached.Load() > 0 {
+		t.Errorf("after the change: %v, reached %d times", err, reached.Load())
 	}
 }
 
-// The variables are read once in a process, and never for this machine's own names: so it is another process that
-// asks for another name.
-func TestProxyIsIgnored(t *testing.T) {
+// A process reads the proxy variables once and ignores them for local names. The test therefore
+// starts another process that requests another name.
+func TestGuard_IgnoresProxy(t *testing.T) {
 	if os.Getenv("DEVICEACCESS_TEST_PROXIED") == "" {
 		t.Parallel()
 		var proxied atomic.Int32
 		proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { proxied.Add(1) }))
 		defer proxy.Close()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestProxyIsIgnored$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestGuard_IgnoresProxy$", "-test.v")
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "DEVICEACCESS_TEST_PROXIED"} {
 			cmd.Env = append(cmd.Env, name+"="+proxy.URL)
 		}
-		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestProxyIsIgnored")) {
+		if out, err := cmd.CombinedOutput(); err != nil ||
+			!bytes.Contains(out, []byte("--- PASS: TestGuard_IgnoresProxy")) {
 			t.Errorf("%v\n%s", err, out)
 		}
 		if proxied.Load() != 1 {
-			t.Errorf("the proxy was reached %d times, and not once by the client that heeds it", proxied.Load())
+			t.Errorf("the proxy was reached %d times, want once by the client that uses it", proxied.Load())
 		}
 		return
 	}
 	if _, err := http.Get("http://hooks.example.test/"); err != nil {
-		t.Errorf("a client that heeds the variables: %v", err)
+		t.Errorf("a client that uses the variables: %v", err)
 	}
 	client := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
-	if res, err := client.Get("http://hooks.example.test:1/"); err == nil { // where nobody listens
+	if res, err := client.Get("http://hooks.example.test:1/"); err == nil { // no listener
 		t.Errorf("the proxy answers %s", res.Status)
 	}
 }
 
-// An endpoint can answer what it likes: it costs little memory and no more time than any other.
-func TestHostileAnswersAreBounded(t *testing.T) {
+// No response of an endpoint costs much memory or more than the timeout.
+func TestHostileResponses_AreBounded(t *testing.T) {
 	t.Parallel()
 	within := func(d time.Duration) *Deliverer {
 		return New(nil, Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: d})
 	}
-	const little = 2 * time.Second // also on a machine that is busy
+	const little = 2 * time.Second // also on a busy machine
 	long := testenv.Timeout(testenv.WaitTimeout)
 	impatient, patient := within(little), within(long)
 	var bomb bytes.Buffer
@@ -200,8 +207,8 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request)
 		ok     bool
 		says   string // in the problem
-		begins string // the excerpt, not longer than it may be
-		hangs  bool   // until its time is up
+		begins string // the bounded excerpt
+		hangs  bool   // until the timeout
 	}{
 		"endless body": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			for {
@@ -210,11 +217,16 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 				}
 			}
 		}, ok: true, begins: strings.Repeat("x", excerptSize)},
-		"slow body": {answer: func(w http.ResponseWriter, r *http.Request) {
-			io.WriteString(w, "begun")
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}, ok: true, begins: "begun", hangs: true},
+		"slow body": {
+			answer: func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "begun")
+				http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			},
+			ok:     true,
+			begins: "begun",
+			hangs:  true,
+		},
 		"no answer": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, says: "within 2s", hangs: true},
 		"header bomb": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 200 {
@@ -230,21 +242,24 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
 		}, ok: true, begins: "\x1f"},
-		"another protocol": {answer: func(w http.ResponseWriter, r *http.Request) { // after which net/http leaves the connection to its caller
+		// Net/http then leaves the connection to its caller.
+		"another protocol": {answer: func(w http.ResponseWriter, r *http.Request) {
 			c, _, _ := http.NewResponseController(w).Hijack()
 			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chess\r\n\r\n")
 			io.Copy(io.Discard, c)
 		}, says: "101"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body) // only then is the end of the request noticed
+			io.Copy(io.Discard, r.Body) // only then does the server notice the end of the request
 			c.answer(w, r)
 		}))
 		d := patient
 		if c.hangs {
 			d = impatient
 		}
-		a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+		a := d.send(t.Context(),
+			access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
+			access.Event{Type: "device.connected"})
 		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency >= long {
 			t.Errorf("%s: %q after %s", name, a.problem, a.latency)
 		}
@@ -260,14 +275,18 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// What a certificate is for comes into the problem, and from there to a terminal.
-func TestProblemHasNoControlCharacters(t *testing.T) {
+// The names in a certificate appear in the problem and may be printed on a terminal.
+func TestProblem_HasNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"\x1b[2Jwiped"}, NotAfter: time.Now().Add(time.Hour)}
+	shape := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"\x1b[2Jwiped"},
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	certificate, err := x509.CreateCertificate(rand.Reader, shape, shape, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +298,16 @@ func TestProblemHasNoControlCharacters(t *testing.T) {
 	defer s.Close()
 	d := New(nil, Options{})
 	d.client = newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
-	a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1), Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+	a := d.send(
+		t.Context(),
+		access.Endpoint{
+			Webhook: access.Webhook{
+				URL:    strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1),
+				Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+			},
+		},
+		access.Event{Type: "device.connected"},
+	)
 	if !strings.Contains(a.problem, "?[2Jwiped") {
 		t.Errorf("%q", a.problem)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
+func TestHangingEndpoint_DelaysNoOther(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback})
 	released, release := gate(t)
@@ -35,19 +35,20 @@ func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
 	for range 60 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("the prompt one has everything", b.is(w, 60, access.DeliveryDelivered))
+	b.until("the prompt endpoint has all events", b.is(w, 60, access.DeliveryDelivered))
 	for _, s := range hanging {
-		b.until("the hanging one was tried too", s.got(1))
+		b.until("the hanging endpoint was tried, too", s.got(1))
 		if n := len(s.messages()); n > 32 {
-			t.Errorf("%d requests at once", n)
+			t.Errorf("%d concurrent requests", n)
 		}
 	}
 	late := b.emit(b.p, "device.connected", "")
-	b.until("and what comes later", func() bool { return slices.Contains(ids(prompt.messages()), late) })
+	b.until("the later event arrives", func() bool { return slices.Contains(ids(prompt.messages()), late) })
 }
 
-// So many endpoints of one workspace hang that they would hold all workers. Those of another are served.
-func TestEndpointsOfAWorkspaceThatHangLeaveRoomForOthers(t *testing.T) {
+// Enough endpoints of one workspace hang to occupy all workers. Those of another workspace are
+// served.
+func TestHangingEndpoints_OfOneWorkspaceLeaveRoom(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback})
 	b.stop(patience)
@@ -64,10 +65,10 @@ func TestEndpointsOfAWorkspaceThatHangLeaveRoomForOthers(t *testing.T) {
 	good := newSink(t, nil)
 	b.hook(good.URL, "device.connected")
 	b.emit(b.p, "device.connected", "")
-	b.until("the other is told", good.got(1))
+	b.until("the other webhook gets the event", good.got(1))
 }
 
-func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
+func TestHangingRequest_DelaysNoOtherOfSameEndpoint(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback})
 	released, release := gate(t)
@@ -84,7 +85,7 @@ func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
 	b.until("the second arrives", s.got(2))
 }
 
-func TestGoneDisablesAndKeepsEvents(t *testing.T) {
+func TestGone_DisablesAndKeepsEvents(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	var repaired atomic.Bool
@@ -97,9 +98,9 @@ func TestGoneDisablesAndKeepsEvents(t *testing.T) {
 	w := b.hook(s.URL, "device.connected")
 	b.hook(told.URL, access.WebhookDisabled)
 	first := b.emit(b.p, "device.connected", "")
-	b.until("the event tells of it", told.got(1))
+	b.until("an event announces it", told.got(1))
 	if got := told.messages()[0]; got.eventType(t) != "webhook.disabled" {
-		t.Errorf("told %s", got.body)
+		t.Errorf("event %s", got.body)
 	}
 	second := b.emit(b.p, "device.connected", "")
 	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
@@ -107,14 +108,15 @@ func TestGoneDisablesAndKeepsEvents(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	repaired.Store(true)
-	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil || !strings.Contains(err.Error(), "410 Gone") {
+	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil ||
+		!strings.Contains(err.Error(), "410 Gone") {
 		t.Errorf("replayed to a disabled webhook: %v", err)
 	}
 	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
 		t.Fatalf("it was disabled: %v, %v", was, err)
 	}
 	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); was || err != nil {
-		t.Errorf("it is enabled: %v, %v", !was, err)
+		t.Errorf("disabled: %v, %v", !was, err)
 	}
 	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
 		t.Fatalf("replayed %d", n)
@@ -127,21 +129,22 @@ func TestGoneDisablesAndKeepsEvents(t *testing.T) {
 	b.until("it is enabled again", b.is(w, 3, access.DeliveryDelivered))
 }
 
-// That a webhook is disabled travels by the others: to itself the event is neither sent nor kept.
-func TestADisabledWebhookIsNotToldOfItself(t *testing.T) {
+// Other webhooks receive the event that a webhook was disabled. The webhook itself neither receives
+// nor keeps it.
+func TestDisabledWebhook_GetsNoEventAboutItself(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	gone, told := newSink(t, status(http.StatusGone)), newSink(t, nil)
 	w := b.hook(gone.URL)
 	all := b.hook(told.URL)
 	id := b.emit(b.p, "device.connected", "")
-	b.until("both have come to the other", b.is(all, 2, access.DeliveryDelivered))
+	b.until("the other webhook has both", b.is(all, 2, access.DeliveryDelivered))
 	if own := b.deliveries(w); len(own) != 1 || own[0].EventID != id {
-		t.Errorf("it is told of itself: %+v", own)
+		t.Errorf("the webhook has an event about itself: %+v", own)
 	}
 }
 
-// failing is a webhook whose first event has failed twice, and is tried again in an hour.
+// failing returns a webhook whose first event has failed twice and is retried in an hour.
 func failing(t *testing.T) (*bed, access.Webhook) {
 	t.Helper()
 	o := quick()
@@ -153,11 +156,11 @@ func failing(t *testing.T) (*bed, access.Webhook) {
 	return b, w
 }
 
-func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
+func TestDisableAfter_FiveDaysOfFailures(t *testing.T) {
 	t.Parallel()
 	b, w := failing(t)
 	if !b.is(w, 1, access.DeliveryPending)() {
-		t.Error("disabled at once")
+		t.Error("disabled immediately")
 	}
 	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '5 days 1 second'"); err != nil {
 		t.Fatal(err)
@@ -166,7 +169,7 @@ func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
 	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
 }
 
-func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
+func TestDisableAfter_SuccessResetsTime(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	o.DisableAfter = time.Hour
@@ -187,8 +190,8 @@ func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
 	}
 }
 
-// What is in the air when an endpoint's turn ends is waited for, and not sent a second time.
-func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
+// Requests in flight at the end of a quantum are awaited and not sent twice.
+func TestBusyEndpoint_ReceivesEachEventOnce(t *testing.T) {
 	t.Parallel()
 	o := quick()
 	o.Turn = time.Millisecond
@@ -204,7 +207,7 @@ func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
 	}
 }
 
-func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
+func TestHangingEndpoint_HoldsFewRequests(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 	released, release := gate(t)
@@ -215,20 +218,21 @@ func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
 	for range 40 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("another has everything", b.is(wPrompt, 40, access.DeliveryDelivered))
-	b.until("it is tried", s.got(2))
+	b.until("another endpoint has all events", b.is(wPrompt, 40, access.DeliveryDelivered))
+	b.until("the endpoint is tried", s.got(2))
 	if n := len(s.messages()); n != 2 {
-		t.Errorf("%d requests at once", n)
+		t.Errorf("%d concurrent requests", n)
 	}
 	release()
-	b.until("once it answers it has everything", b.is(w, 40, access.DeliveryDelivered))
+	b.until("the endpoint has all events once it answers", b.is(w, 40, access.DeliveryDelivered))
 }
 
-// Endpoints that have earned many requests at once and then hang hold few together, and others of theirs are served.
-func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
+// Endpoints that were healthy and then hang share a bounded number of requests, and others are
+// served.
+func TestHangingEndpoints_ShareFewRequests(t *testing.T) {
 	t.Parallel()
 	const endpoints, prompt, all, most = 12, 60, 120, 12*2 + 256
-	const enough = endpoints * (2 + 14) // each has sixteen more when none takes those of another
+	const enough = endpoints * (2 + 14) // each could have sixteen more alone
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 	begun, begin := gate(t)
 	released, release := gate(t)
@@ -260,19 +264,20 @@ func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
 		<-three
 	})
 	w := b.hook(other.URL)
-	b.emitAll(20, "device.disconnected") // one by one the work on it might end in between, and what it has earned with it
-	b.until("another is sent three at once", b.is(w, 20, access.DeliveryDelivered))
+	// Emit together: between single events the run could end, and its window with it.
+	b.emitAll(20, "device.disconnected")
+	b.until("another endpoint gets all events", b.is(w, 20, access.DeliveryDelivered))
 	if n := hangs.Load(); n > most {
-		t.Errorf("%d requests at once to %d endpoints", n, endpoints)
+		t.Errorf("%d concurrent requests to %d endpoints", n, endpoints)
 	}
 	release()
 	for _, h := range hooks {
-		b.until("once they answer they have everything", b.is(h, all+20, access.DeliveryDelivered))
+		b.until("the endpoints have all events once they answer", b.is(h, all+20, access.DeliveryDelivered))
 	}
 }
 
-// Somebody is long about a webhook, which therefore is locked.
-func TestWebhookThatDoesNotAskForAnEventDoesNotDelayIt(t *testing.T) {
+// A long transaction locks a webhook.
+func TestFanOut_LockedWebhookDelaysNoOtherEvents(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -306,8 +311,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// Whoever runs the server finds in its log which webhook is disabled, why, and what becomes of its events.
-func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
+// The log shows the operator which webhook was disabled, why, and what becomes of its events.
+func TestLog_DisabledWebhookWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	const pin, token = "73519284", "hush-in-the-url"
 	for why, c := range map[string]struct {
@@ -320,7 +325,9 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 			t.Parallel()
 			log := &lines{}
 			o := quick()
-			o.DisableAfter, o.Log = time.Nanosecond, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			o.DisableAfter, o.Log = time.Nanosecond, slog.New(
+				slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}),
+			)
 			b := start(t, o)
 			s := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 				w.WriteHeader(c.status)
@@ -338,12 +345,14 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 					continue
 				}
 				told++
-				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) || !strings.Contains(entry.Msg, "disabled") || !strings.Contains(entry.Msg, "replayed") {
-					t.Errorf("it says %s", line)
+				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) ||
+					!strings.Contains(entry.Msg, "disabled") ||
+					!strings.Contains(entry.Msg, "replayed") {
+					t.Errorf("log line %s", line)
 				}
 			}
 			if told != 1 {
-				t.Errorf("it is told %d times:\n%s", told, log)
+				t.Errorf("%d log lines:\n%s", told, log)
 			}
 			secrets := []string{"whsec_", strings.TrimPrefix(w.Secret, "whsec_"), pin, token}
 			for _, m := range s.messages() {
@@ -351,7 +360,7 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 			}
 			for _, secret := range secrets {
 				if strings.Contains(log.String(), secret) {
-					t.Errorf("the log has a secret in it")
+					t.Errorf("the log contains a secret")
 				}
 			}
 			if n := len(b.attempts(w, id)); n == 0 {
@@ -361,8 +370,8 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 	}
 }
 
-// What an endpoint asks for goes before the schedule, and no further than an hour.
-func TestEndpointIsLeftAloneForAsLongAsItAsks(t *testing.T) {
+// The pause that an endpoint requests overrides the schedule, up to an hour.
+func TestRetryAfter_OverridesSchedule(t *testing.T) {
 	t.Parallel()
 	for asked, least := range map[string]time.Duration{"1800": 29 * time.Minute, "86400": 59 * time.Minute} {
 		b := start(t, quick())
@@ -372,15 +381,15 @@ func TestEndpointIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 		})
 		w := b.hook(s.URL)
 		id := b.emit(b.p, "device.connected", "")
-		b.until("it is tried", func() bool { return len(b.attempts(w, id)) == 1 })
+		b.until("an attempt is made", func() bool { return len(b.attempts(w, id)) == 1 })
 		next := b.deliveries(w)[0].Next
 		if next == nil || time.Until(*next) < least || time.Until(*next) > least+2*time.Minute {
-			t.Errorf("%s s are asked for, and it is tried again at %v", asked, next)
+			t.Errorf("requested %s s, next attempt at %v", asked, next)
 		}
-		later := b.emit(b.p, "device.connected", "") // waits too
-		b.until("it is handed to the webhook", b.is(w, 2, access.DeliveryPending))
+		later := b.emit(b.p, "device.connected", "") // waits, too
+		b.until("the event is fanned out", b.is(w, 2, access.DeliveryPending))
 		if n := len(b.attempts(w, later)); n != 0 || len(s.messages()) != 1 {
-			t.Errorf("it was asked %d times", len(s.messages()))
+			t.Errorf("%d requests", len(s.messages()))
 		}
 	}
 }

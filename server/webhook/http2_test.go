@@ -37,14 +37,15 @@ func readFrame(from io.Reader) (f frame, err error) {
 	return f, err
 }
 
-// speak has a client send a request to an endpoint that speaks HTTP/2 as serve does, once it was greeted.
+// speak sends a request to an endpoint whose HTTP/2 connection serve handles after the preface.
 func speak(t *testing.T, serve func(net.Conn)) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.EnableHTTP2 = true
 	s.StartTLS() // for its certificate
 	defer s.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: s.TLS.Certificates, NextProtos: []string{"h2"}})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: s.TLS.Certificates, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,14 +73,14 @@ func speak(t *testing.T, serve func(net.Conn)) {
 	roots.AddCert(s.Certificate())
 	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
 	if res, err := client.Get("https://" + listener.Addr().String()); err == nil {
-		t.Errorf("it was answered %s", res.Status)
+		t.Errorf("response %s", res.Status)
 	}
 	_ = listener.Close()
 	<-served
 }
 
-// What an endpoint may have a connection keep is no more than with HTTP/1.1, by and large.
-func TestHTTP2IsGivenLittleMemory(t *testing.T) {
+// An HTTP/2 connection uses about as much memory as one of HTTP/1.1.
+func TestHTTP2_UsesLittleMemory(t *testing.T) {
 	t.Parallel()
 	speak(t, func(conn net.Conn) {
 		told := map[uint16]uint32{}
@@ -100,22 +101,23 @@ func TestHTTP2IsGivenLittleMemory(t *testing.T) {
 			}
 		}
 		if told[settingFrame] > 16<<10 || told[settingWindow] > 16<<10 || window > 64<<10 {
-			t.Errorf("frames of %d bytes are taken, %d of a response and %d of all", told[settingFrame], told[settingWindow], window)
+			t.Errorf("frames of %d bytes, %d per response, %d per connection", told[settingFrame],
+				told[settingWindow], window)
 		}
-		// One that is announced to be larger is not made room for.
+		// An announced larger response gets no larger window.
 		if _, err := conn.Write([]byte{1 << 4, 0, 0, 0, 0, 0, 0, 0, 1}); err != nil {
 			t.Error(err)
 		}
 		for {
 			if _, err := readFrame(conn); err != nil {
-				break // it is closed
+				break // closed
 			}
 		}
 	})
 }
 
-// A connection over which nothing comes back is not sent on for ever.
-func TestADeadHTTP2ConnectionIsGivenUp(t *testing.T) {
+// A dead connection does not receive requests forever.
+func TestHTTP2_DeadConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	speak(t, func(conn net.Conn) {
 		_ = conn.SetReadDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
@@ -124,7 +126,7 @@ func TestADeadHTTP2ConnectionIsGivenUp(t *testing.T) {
 			f, err := readFrame(conn)
 			if err != nil {
 				if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() || !pinged {
-					t.Errorf("it is kept; it was asked for a sign of life: %v", pinged)
+					t.Errorf("the connection is kept; pinged: %v", pinged)
 				}
 				return
 			}

@@ -12,25 +12,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// An event is 216 kB where its device and its account have as much metadata as they may, and is kept for as long as an endpoint
-// takes to read it, of which there may be some eight hundred.
+// An event has up to 216 kB if its device and account have the maximum metadata. It stays in memory
+// until the endpoint has read it, and about 800 endpoints may do so concurrently.
 const (
-	mostLoad   = 32 << 20      // bytes in memory of events that carry much, while they are sent
-	mostOfOne  = mostLoad / 2  // of these, those of one workspace
-	mostAsked  = mostOfOne / 2 // of these, those to endpoints that were not prompt the last time
-	loadCopies = 3             // as it is read, as it is written, and what either leaves behind
+	mostLoad   = 32 << 20      // bytes of large events in memory while they are sent
+	mostOfOne  = mostLoad / 2  // per workspace
+	mostAsked  = mostOfOne / 2 // per workspace, for endpoints that are not known as prompt
+	loadCopies = 3             // the copy that is read, the one that is written, and garbage of both
 )
 
-// loads is the memory for events that carry much. Those of a workspace wait for one another first, and before that those
-// to endpoints that may hang.
+// memoryBudget limits the memory of large events. Events of one workspace first wait for each
+// other, and those for suspect endpoints wait before the rest.
 type loads struct {
 	all *semaphore.Weighted
 	mu  sync.Mutex
 	of  map[uuid.UUID]*load // by workspace
-	ok  map[uuid.UUID]bool  // webhooks whose endpoints have answered well, and soon, the last time; of very many, some
+	ok  map[uuid.UUID]bool  // webhooks whose last response was prompt and successful; at most maxKnownEndpoints
 }
 
-const mostKnown = 20_000 // webhooks
+// maxKnownEndpoints is the maximum number of healthy webhooks to remember.
+const mostKnown = 20_000
 
 type load struct {
 	all, asked *semaphore.Weighted
@@ -41,7 +42,7 @@ func newLoads() *loads {
 	return &loads{all: semaphore.NewWeighted(mostLoad), of: map[uuid.UUID]*load{}, ok: map[uuid.UUID]bool{}}
 }
 
-// answered notes whether an endpoint has answered well, and soon.
+// setHealthy notes whether the last response of an endpoint was prompt and successful.
 func (l *loads) answered(webhook uuid.UUID, prompt bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *loads) answered(webhook uuid.UUID, prompt bool) {
 		delete(l.ok, webhook)
 		return
 	}
-	for other := range l.ok { // which may have been deleted
+	for other := range l.ok { // an arbitrary one, which may have been deleted
 		if l.ok[webhook] || len(l.ok) < mostKnown {
 			break
 		}
@@ -58,22 +59,23 @@ func (l *loads) answered(webhook uuid.UUID, prompt bool) {
 	l.ok[webhook] = true
 }
 
-// known takes over what is written down, of webhooks that nobody here is at work on.
+// importHealth takes over the stored health of webhooks that this server is not sending to.
 func (l *loads) known(prompt access.PromptWebhooks) {
 	for webhook, is := range prompt {
 		l.answered(webhook, is)
 	}
 }
 
-// prompt says whether an endpoint has answered well, and soon, the last time.
+// isHealthy reports whether the last response of an endpoint was prompt and successful.
 func (l *loads) prompt(webhook uuid.UUID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ok[webhook]
 }
 
-// ownOf is how many requests an endpoint gets at once whatever others have. Where it was not prompt the last time, that is one:
-// thousands may hang, and each request has goroutines that the garbage collector looks through.
+// guaranteedWidth returns how many concurrent requests an endpoint gets regardless of others. For
+// suspect endpoints it is one: thousands may hang, and the goroutines of each request burden the
+// garbage collector.
 func ownOf(e access.Endpoint) int {
 	if e.Prompt {
 		return firstWidth
@@ -81,7 +83,8 @@ func ownOf(e access.Endpoint) int {
 	return 1
 }
 
-// take waits until there is room for an event of that size on its way to a webhook, until free is called. It fails when ctx ends.
+// acquire waits for memory for an event of size bytes to a webhook. The caller must call free. It
+// fails when ctx ends.
 func (l *loads) take(ctx context.Context, workspace, webhook uuid.UUID, size int) (free func(), err error) {
 	weight := min(int64(size)*loadCopies, mostAsked)
 	own, well := l.join(workspace, webhook)
@@ -123,14 +126,14 @@ func (l *loads) leave(workspace uuid.UUID) {
 	}
 }
 
-// lighten has a request keep what it sends only until that is written. It is not sent on another connection then; the delivery is,
-// later.
+// dropBodyWhenSent releases the body of a request as soon as it is written. The transport cannot
+// resend such a request on another connection, but the delivery is retried later.
 func lighten(req *http.Request, written func()) {
 	req.Body = &outgoing{ReadCloser: req.Body, left: req.ContentLength, written: written}
 	req.GetBody = nil
 }
 
-// outgoing is a body that is let go of once it is read.
+// onceBody is a request body that releases its content after the last read.
 type outgoing struct {
 	io.ReadCloser
 	left    int64
@@ -146,4 +149,5 @@ func (o *outgoing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (*outgoing) Close() error { return nil } // maybe while it is read; there is nothing to be closed
+// Close may run during a read and has nothing to close.
+func (*outgoing) Close() error { return nil }

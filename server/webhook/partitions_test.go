@@ -10,26 +10,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A server drops what was kept long enough and makes what comes next, without being asked.
-func TestPartitionsAreLookedAfter(t *testing.T) {
+// A server drops expired partitions and creates upcoming ones automatically.
+func TestPartitions_AreMaintained(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	b.stop(patience)
 	w := b.hook(newSink(t, nil).URL)
 	from, to := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2020, 1, 8, 0, 0, 0, 0, time.UTC)
 	for _, table := range []string{"events", "deliveries", "delivery_attempts"} {
-		_, err := b.db.Pool.Exec(t.Context(), fmt.Sprintf("create table %[1]s_old (like %[1]s including all); alter table %[1]s attach partition %[1]s_old for values from ('%[2]s') to ('%[3]s')",
-			table, store.FirstID(from), store.FirstID(to)))
+		_, err := b.db.Pool.Exec(
+			t.Context(),
+			fmt.Sprintf(
+				"create table %[1]s_old (like %[1]s including all); alter table %[1]s attach partition %[1]s_old for values from ('%[2]s') to ('%[3]s')",
+				table, store.FirstID(from), store.FirstID(to)),
+		)
 		b.must(err)
 	}
 	inside := store.FirstID(from.Add(time.Hour))
-	_, err := b.db.Pool.Exec(t.Context(), `with e as (insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at) values ($1, $2, 'device.added', '{}', $3, $3) returning event_id)
-		insert into deliveries (webhook_id, event_id, state, finished_at) select $4, event_id, 'delivered', $3::timestamptz from e`, inside, b.p.WorkspaceID, from.Add(time.Hour), w.ID)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`with e as (insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at) values ($1, $2, 'device.added', '{}', $3, $3) returning event_id)
+		insert into deliveries (webhook_id, event_id, state, finished_at) select $4, event_id, 'delivered', $3::timestamptz from e`,
+		inside,
+		b.p.WorkspaceID,
+		from.Add(time.Hour),
+		w.ID,
+	)
 	b.must(err)
 	all, err := b.db.Partitions(t.Context())
 	b.must(err)
 	last := all[len(all)-1]
-	_, err = b.db.Pool.Exec(t.Context(), fmt.Sprintf("drop table events_%[1]s, deliveries_%[1]s, delivery_attempts_%[1]s", last.Name))
+	_, err = b.db.Pool.Exec(t.Context(),
+		fmt.Sprintf("drop table events_%[1]s, deliveries_%[1]s, delivery_attempts_%[1]s", last.Name))
 	b.must(err)
 
 	o := quick()
@@ -39,10 +51,11 @@ func TestPartitionsAreLookedAfter(t *testing.T) {
 	b.until("the old partition is gone, and the next one is there", func() bool {
 		all, err := b.db.Partitions(t.Context())
 		b.must(err)
-		return len(all) > 0 && all[0].Name != "old" && all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(keep.Events)))
+		return len(all) > 0 && all[0].Name != "old" &&
+			all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(keep.Events)))
 	})
 	if events, deliveries := b.count("events where event_id = $1", inside), b.count("deliveries where event_id = $1", inside); events+deliveries != 0 {
-		t.Errorf("%d events and %d deliveries are left", events, deliveries)
+		t.Errorf("%d events and %d deliveries left", events, deliveries)
 	}
 }
 

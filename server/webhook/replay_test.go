@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// emitAt writes an event as if it had been made at that time.
+// emitAt writes an event with the given creation time.
 func (b *bed) emitAt(at time.Time, eventType string) uuid.UUID {
 	b.Helper()
 	id := b.emit(b.p, eventType, "")
@@ -19,9 +19,12 @@ func (b *bed) emitAt(at time.Time, eventType string) uuid.UUID {
 	for i, shift := 0, 40; i < 6; i, shift = i+1, shift-8 {
 		past[i] = byte(at.UnixMilli() >> shift)
 	}
-	b.until("it is handed to the webhooks", func() bool {
+	b.until("the event is fanned out", func() bool {
 		var waits bool
-		b.must(b.db.Pool.QueryRow(b.Context(), "select fanned_out_at is null from events where event_id = $1", id).Scan(&waits))
+		b.must(
+			b.db.Pool.QueryRow(b.Context(), "select fanned_out_at is null from events where event_id = $1", id).
+				Scan(&waits),
+		)
 		return !waits
 	})
 	_, err := b.db.Pool.Exec(b.Context(), `
@@ -35,7 +38,7 @@ func (b *bed) emitAt(at time.Time, eventType string) uuid.UUID {
 	return past
 }
 
-func TestReplayTakesWhatIsAskedFor(t *testing.T) {
+func TestReplay_Filters(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -61,7 +64,8 @@ func TestReplayTakesWhatIsAskedFor(t *testing.T) {
 		counts, err := b.access.CountDeliveries(t.Context(), b.p, w.ID, c.filter, uuid.Nil)
 		b.must(err)
 		if want := len(c.want); len(listed) != want || counts[access.DeliveryFailed] != want {
-			t.Errorf("%s: %d are listed and %d counted, want %d", name, len(listed), counts[access.DeliveryFailed], want)
+			t.Errorf("%s: %d listed and %d counted, want %d", name, len(listed), counts[access.DeliveryFailed],
+				want)
 		}
 		for _, d := range listed {
 			if !slices.Contains(c.want, d.EventID) || d.EventType == "" || d.OccurredAt.IsZero() {
@@ -74,14 +78,15 @@ func TestReplayTakesWhatIsAskedFor(t *testing.T) {
 	}
 	b.until("it is delivered", func() bool { return slices.Contains(ids(s.messages()), recent) })
 	if got := ids(s.messages()); slices.Contains(got, old) || slices.Contains(got, other) {
-		t.Error("more is delivered than was asked for")
+		t.Error("more was delivered than requested")
 	}
-	if all, err := b.access.ListDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, 100); err != nil || len(all) > 0 {
-		t.Errorf("a stranger sees %d, %v", len(all), err)
+	if all, err := b.access.ListDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, 100); err != nil ||
+		len(all) > 0 {
+		t.Errorf("another workspace sees %d, %v", len(all), err)
 	}
 }
 
-// delivered writes deliveries that came to rest in a state.
+// delivered writes deliveries that have finished in a state.
 func (b *bed) delivered(w access.Webhook, n int, state access.DeliveryState) {
 	b.Helper()
 	_, err := b.db.Pool.Exec(b.Context(), `
@@ -91,7 +96,7 @@ func (b *bed) delivered(w access.Webhook, n int, state access.DeliveryState) {
 	b.must(err)
 }
 
-func TestReplayGoesInBatchesAndOnFromWhereItWasBrokenOff(t *testing.T) {
+func TestReplay_ContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
@@ -101,15 +106,16 @@ func TestReplayGoesInBatchesAndOnFromWhereItWasBrokenOff(t *testing.T) {
 	again := access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryDelivered}}
 	first, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, again, uuid.Nil)
 	if err != nil || first.Deliveries != 500 || !first.More {
-		t.Fatalf("the first batch is %+v, %v", first, err)
+		t.Fatalf("first batch %+v, %v", first, err)
 	}
-	b.until("it is delivered", s.got(500)) // and would be taken again without a place to go on from
+	// Without a position to continue from, a replay would repeat them.
+	b.until("it is delivered", s.got(500))
 	rest, err := b.access.CountDeliveries(t.Context(), b.p, w.ID, again, first.Last)
 	if err != nil || rest[access.DeliveryDelivered] != n-500 {
-		t.Errorf("left are %v, %v", maps.Clone(rest), err)
+		t.Errorf("remaining %v, %v", maps.Clone(rest), err)
 	}
 	if got := b.replay(w, again, first.Last); got != n-500 {
-		t.Errorf("then %d", got)
+		t.Errorf("then replayed %d", got)
 	}
 	b.until("all are delivered", s.got(n))
 	seen := map[string]int{}

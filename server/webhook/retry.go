@@ -9,18 +9,35 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// schedule is the pauses between attempts, each counted from the previous failure (spec/contract.md section 7).
-var schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour}
+// schedule lists the pauses between attempts, each counted from the previous failure
+// (spec/contract.md section 7).
+var schedule = []time.Duration{
+	5 * time.Second,
+	5 * time.Minute,
+	30 * time.Minute,
+	2 * time.Hour,
+	5 * time.Hour,
+	10 * time.Hour,
+	10 * time.Hour,
+}
 
 const (
-	healthyWidth = 32        // requests to one endpoint at once, when it answers
-	firstWidth   = 2         // those before it has: an endpoint that hangs holds few connections; each success makes it one more
-	moreAtOnce   = 256       // requests to all endpoints at once beyond the first one, or the first ones of those that have answered the last time: each keeps a connection with its goroutines, and many endpoints may be slow
-	failingAfter = 5         // failures in a row, from which on one at a time is tried, with ever longer pauses
-	maxObeyed    = time.Hour // what an endpoint can ask for with Retry-After
+	// healthyWidth is the maximum number of concurrent requests to a healthy endpoint.
+	healthyWidth = 32
+	// firstWidth is the same for an endpoint without a success so far, so that a hanging endpoint
+	// holds few connections. Each success adds one.
+	firstWidth = 2
+	// maxExtraRequests is the maximum number of concurrent requests to all endpoints beyond the
+	// guaranteed ones. Each holds a connection with its goroutines, and many endpoints may be slow.
+	moreAtOnce = 256
+	// failingAfter is the number of consecutive failures after which an endpoint gets one request
+	// at a time, with growing pauses.
+	failingAfter = 5
+	// maxRetryAfter limits the pause that an endpoint requests with Retry-After.
+	maxObeyed = time.Hour
 )
 
-// width is how many requests an endpoint gets at once.
+// width returns the maximum number of concurrent requests to an endpoint.
 func width(failures int) int {
 	if failures < failingAfter {
 		return healthyWidth
@@ -28,7 +45,7 @@ func width(failures int) int {
 	return 1
 }
 
-// probePause is how long a failing endpoint is left alone, whatever is due there.
+// probePause returns the pause of a failing endpoint, which applies to all its deliveries.
 func (o Options) probePause(failures int) time.Duration {
 	if failures < failingAfter {
 		return 0
@@ -36,9 +53,15 @@ func (o Options) probePause(failures int) time.Duration {
 	return o.ProbePause * time.Duration(min(1<<min(failures-failingAfter, 6), 60))
 }
 
-// next turns an answer into what becomes of the delivery; step counts the attempts before it.
+// next returns the attempt to record for a response. step is the number of earlier attempts.
 func (o Options) next(a answer, step int) access.DeliveryAttempt {
-	out := access.DeliveryAttempt{EventID: a.event, Latency: a.latency, Status: a.status, Error: a.problem, Excerpt: a.excerpt}
+	out := access.DeliveryAttempt{
+		EventID: a.event,
+		Latency: a.latency,
+		Status:  a.status,
+		Error:   a.problem,
+		Excerpt: a.excerpt,
+	}
 	switch {
 	case a.ok():
 		out.State = access.DeliveryDelivered
@@ -49,13 +72,14 @@ func (o Options) next(a answer, step int) access.DeliveryAttempt {
 		planned := o.Schedule[step]
 		out.Pause = max(planned+rand.N(planned/10+1), min(a.retryAfter, maxObeyed))
 	}
-	if a.status == http.StatusGone { // kept, to be replayed when somebody has repaired the webhook
+	// Keep the delivery, so that it can be replayed once the webhook is repaired.
+	if a.status == http.StatusGone {
 		out.State, out.Pause = access.DeliveryPending, 0
 	}
 	return out
 }
 
-// outcome is what metrics call it.
+// outcome returns the label of an attempt in metrics.
 func outcome(a answer, state access.DeliveryState) string {
 	switch {
 	case a.ok():
@@ -68,8 +92,8 @@ func outcome(a answer, state access.DeliveryState) string {
 	return "retry"
 }
 
-// prompt says whether an endpoint is, after an answer: one that is good and came within an eighth of the time that it may take, or half of that
-// where the endpoint was not, so that it does not change with every answer.
+// healthy reports whether an endpoint is healthy after a response: successful within an eighth of
+// the timeout. A suspect endpoint must answer in half of that, so that its state does not flap.
 func (o Options) prompt(was bool, a answer) bool {
 	within := o.Timeout / 8
 	if !was {
@@ -78,7 +102,8 @@ func (o Options) prompt(was bool, a answer) bool {
 	return a.ok() && a.latency <= within
 }
 
-// health is what answers, in the order in which they came, show about an endpoint, which was read so long ago.
+// health returns the health of an endpoint after answers, in the order of their arrival. ago is the
+// time since e was read.
 func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) access.Health {
 	h := access.Health{Failures: e.Failures, Prompt: e.Prompt}
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.unopened })

@@ -21,10 +21,10 @@ func (b *bed) rotate(w access.Webhook, overlap time.Duration) access.Webhook {
 	return rotated
 }
 
-// signatures of a message are those of the header that Svix's receivers look at.
+// signatures returns the signatures in the header that Svix's receivers read.
 func (m message) signatures() []string { return strings.Fields(m.header.Get("svix-signature")) }
 
-// with is the message as a receiver sees it that looks at one signature.
+// with returns the message as seen by a receiver that checks one signature.
 func (m message) with(signature string) message {
 	header := m.header.Clone()
 	for _, name := range []string{"webhook-signature", "svix-signature"} {
@@ -33,45 +33,46 @@ func (m message) with(signature string) message {
 	return message{header, m.body}
 }
 
-func TestBothSecretsSignUntilTheOverlapEnds(t *testing.T) {
+func TestRotation_BothSecretsSignDuringOverlap(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
 	old := b.hook(s.URL)
 	rotated := b.rotate(old, time.Hour)
 	if rotated.Secret == old.Secret || !strings.HasPrefix(rotated.Secret, "whsec_") {
-		t.Fatal("the secret is the old one, or none")
+		t.Fatal("the secret is the old one or empty")
 	}
 	b.emit(b.p, "device.connected", "")
-	b.until("it arrives", s.got(1))
+	b.until("the message arrives", s.got(1))
 	m := s.messages()[0]
 	if n := len(m.signatures()); n != 2 || m.header.Get("webhook-signature") != m.header.Get("svix-signature") {
 		t.Fatalf("%d signatures", n)
 	}
 	m.with(m.signatures()[0]).verify(t, rotated.Secret)
 	m.with(m.signatures()[1]).verify(t, old.Secret)
-	if read, err := b.access.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil || read.Secret != rotated.Secret {
-		t.Errorf("the API tells another secret, %v", err)
+	if read, err := b.access.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil ||
+		read.Secret != rotated.Secret {
+		t.Errorf("the API returns another secret, %v", err)
 	}
 	var sealed []byte
 	b.must(b.db.Pool.QueryRow(t.Context(), "select old_secret_sealed from webhooks").Scan(&sealed))
 	if len(sealed) == 0 || bytes.Contains(sealed, []byte("whsec_")) {
-		t.Error("the old secret is kept in the open, or not at all")
+		t.Error("the old secret is stored unencrypted or not at all")
 	}
 	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set old_secret_until = now()"); err != nil {
 		t.Fatal(err)
 	}
-	b.until("the new one signs alone, which work in hand sees within a second", func() bool {
+	b.until("only the new secret signs", func() bool {
 		b.emit(b.p, "device.connected", "")
 		all := s.messages()
 		return all[len(all)-1].verifies(rotated.Secret)
 	})
 }
 
-func TestRotationIsSeenByWorkInHand(t *testing.T) {
+func TestRotation_SeenByRunningWork(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Timeout = time.Minute // the work does not end before the rotation has to be seen
+	o.Timeout = time.Minute // the run does not end before the rotation is seen
 	b := start(t, o)
 	released, release := gate(t)
 	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
@@ -92,11 +93,11 @@ func TestRotationIsSeenByWorkInHand(t *testing.T) {
 	})
 }
 
-// Also by work that has all at hand which it is going to send.
-func TestRotationIsSeenByASlowEndpointWithABacklog(t *testing.T) {
+// The same for a run whose deliveries are all in memory.
+func TestRotation_SeenBySlowEndpointWithBacklog(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Timeout, o.Glance = time.Minute, time.Millisecond // it is read again with each answer
+	o.Timeout, o.Glance = time.Minute, time.Millisecond // read again after each response
 	b := start(t, o)
 	released, release := gate(t)
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
@@ -115,19 +116,20 @@ func TestRotationIsSeenByASlowEndpointWithABacklog(t *testing.T) {
 	}
 }
 
-func TestRotationDuringAnOverlapIsRefusedUnlessBothAreToEnd(t *testing.T) {
+func TestRotation_RefusedDuringOverlap(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	w := b.hook("https://example.com/")
 	b.rotate(w, time.Hour)
 	_, _, err := b.access.RotateSecret(t.Context(), b.p, w.ID.String(), time.Hour)
-	if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Conflict || !strings.Contains(e.Message, "until 20") {
+	if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Conflict ||
+		!strings.Contains(e.Message, "until 20") {
 		t.Errorf("%v", err)
 	}
 	b.rotate(w, 0)
 	e, err := b.access.GetEndpoint(t.Context(), w.ID)
 	if err != nil || e.OldSecret != "" {
-		t.Errorf("an old secret is left, %v", err)
+		t.Errorf("an old secret remains, %v", err)
 	}
 	for name, err := range map[string]error{"a stranger": second(b.access.RotateSecret(t.Context(), b.workspace("other"), w.ID.String(), 0)),
 		"no overlap": second(b.access.RotateSecret(t.Context(), b.p, w.ID.String(), -1)), "for ever": second(b.access.RotateSecret(t.Context(), b.p, w.ID.String(), 365*24*time.Hour)),
@@ -140,10 +142,10 @@ func TestRotationDuringAnOverlapIsRefusedUnlessBothAreToEnd(t *testing.T) {
 
 func second(_ access.Webhook, _ *time.Time, err error) error { return err }
 
-func TestReplayUnderWaySeesTheRotation(t *testing.T) {
+func TestRotation_SeenByRunningReplay(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Timeout = time.Minute // the work does not end before the rotation has to be seen
+	o.Timeout = time.Minute // the run does not end before the rotation is seen
 	b := start(t, o)
 	released, release := gate(t)
 	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
@@ -174,7 +176,7 @@ func TestReplayUnderWaySeesTheRotation(t *testing.T) {
 		if both(m) {
 			m.with(signatures[0]).verify(t, rotated.Secret)
 		}
-		m.with(signatures[len(signatures)-1]).verify(t, old.Secret) // receivers with the old one miss nothing
+		m.with(signatures[len(signatures)-1]).verify(t, old.Secret) // receivers with the old secret miss nothing
 	}
 	if len(seen) != n {
 		t.Errorf("%d events arrived", len(seen))

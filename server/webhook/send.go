@@ -24,26 +24,26 @@ import (
 
 const problemSize = 500
 
-// answer is what one request has come to.
+// answer is the result of one request.
 type answer struct {
 	event      uuid.UUID
-	status     int           // of HTTP; 0: there was none
-	problem    string        // why it counts as a failure; empty: it does not
-	excerpt    string        // how the body begins, without what is secret
-	retryAfter time.Duration // as the endpoint asks; 0: it does not
-	abort      bool          // the endpoint does not want this event again
+	status     int           // HTTP status; 0: no response
+	problem    string        // why the attempt failed; empty: it succeeded
+	excerpt    string        // beginning of the body, without secrets
+	retryAfter time.Duration // requested by the endpoint; 0: none
+	abort      bool          // the endpoint rejects this event permanently
 	latency    time.Duration
-	cause      error // why there was no answer
-	cut        bool  // this program has ended it: nothing was learnt
-	unread     error // nothing was sent: its event could not be read
-	withdrawn  bool  // nothing was sent: nothing is to be sent to its endpoint any more
-	unopened   bool  // nothing was sent: its event cannot be opened, for which the endpoint can do nothing
+	cause      error // why there was no response
+	cut        bool  // this server ended the request, so the result is unknown
+	unread     error // why the event could not be read; nothing was sent
+	withdrawn  bool  // nothing was sent because the webhook is disabled or deleted
+	unopened   bool  // nothing was sent because the event cannot be decrypted, which is not the endpoint's fault
 }
 
 func (a answer) ok() bool { return a.problem == "" }
 
-// deliver makes one attempt at a delivery. What carries much waits for its share of the memory first, and is read then, with the
-// endpoint where that has taken so long that a pass would have read it again.
+// deliver makes one attempt at a delivery. For a large event it first waits for memory and then
+// reads the event. If the wait exceeded the poll interval, it reads the endpoint again, too.
 func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.Delivery) answer {
 	if next.Unopened != nil {
 		return d.unopened(w, next, next.Unopened)
@@ -77,10 +77,17 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 	return d.attempt(ctx, w, event, free)
 }
 
-// unopened is an attempt that fails before anything is sent. It is made again as others are: the data key may come back with a backup.
+// unopened returns the failed attempt for an event that cannot be decrypted. It is retried, because
+// a restore from backup may bring the data key back.
 func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error) answer {
-	d.opt.Log.Error("an event cannot be opened, and is not sent", "webhook", w.ID, "event", next.Event.ID, "error", err)
-	return answer{event: next.Event.ID, unopened: true, problem: "Nothing was sent: the event cannot be opened. What is sealed of it is damaged, or its data key is gone."}
+	d.opt.Log.Error("an event cannot be decrypted and was not sent", "webhook", w.ID, "event", next.Event.ID, "error",
+		err)
+	return answer{
+		event:    next.Event.ID,
+		unopened: true,
+		problem: "Nothing was sent, because the event cannot be decrypted. " +
+			"Its encrypted part is damaged or its data key is missing.",
+	}
 }
 
 // send makes one attempt.
@@ -88,9 +95,11 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 	return d.attempt(ctx, w, e, nil)
 }
 
-// attempt is send, and tells written once the endpoint has all of the event, which is not kept then.
+// attempt is like send, and calls written when the endpoint has received the whole event, which is
+// then released.
 func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Event, written func()) (a answer) {
-	begin, eventType := time.Now(), e.Type // what it carries is not kept while the endpoint thinks about it
+	// Do not hold the payload while waiting for the response.
+	begin, eventType := time.Now(), e.Type
 	a.event = e.ID
 	ctx, span := traces.Begin(ctx, "deliver")
 	defer func() {
@@ -108,7 +117,7 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 		lighten(req, written)
 	}
 	if worker.Held(ctx) != nil {
-		a.cut, a.problem = true, "Nothing was sent: another server may be at work on this endpoint by now."
+		a.cut, a.problem = true, "Nothing was sent, because another server may be sending to this endpoint."
 		return a
 	}
 	res, err := d.client.Do(req)
@@ -124,23 +133,29 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 	defer res.Body.Close()
 	a.status = res.StatusCode
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		a.problem = "The endpoint answered " + strings.TrimSpace(strconv.Itoa(res.StatusCode)+" "+http.StatusText(res.StatusCode)) + "."
+		a.problem = "The endpoint answered " + strings.TrimSpace(
+			strconv.Itoa(res.StatusCode)+" "+http.StatusText(res.StatusCode),
+		) + "."
 		a.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 		a.abort = res.Header.Get("webhook-delivery") == "abort-message"
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return a // its connection is ours now, and no deadline would end the reading of it
+		// The connection is ours now, and no deadline would end a read from it.
+		return a
 	}
-	a.excerpt = excerptOf(res.Body, secrets) // it has answered, whatever becomes of the rest
+	// The response counts even if reading the body fails.
+	a.excerpt = excerptOf(res.Body, secrets)
 	return a
 }
 
-// tell ends the span of an attempt. The request itself carries none of it: the endpoint is somebody else's.
+// endSpan ends the span of an attempt. The request carries no trace context, because the endpoint
+// belongs to another party.
 func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 	if !span.On() {
 		return
 	}
-	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost), traces.Status(a.status))
+	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost),
+		traces.Status(a.status))
 	span.Set(traces.At(w.URL)...)
 	switch {
 	case a.ok():
@@ -156,9 +171,15 @@ func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 	span.End()
 }
 
-// request makes the request, and names what of it no log may show.
-func request(ctx context.Context, w access.Endpoint, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
-	content, err := json.Marshal(e) // anew for each attempt: a PIN that it may carry is stored sealed only
+// request creates the request, and returns the secrets in it that must not appear in logs.
+func request(
+	ctx context.Context,
+	w access.Endpoint,
+	e access.Event,
+	at time.Time,
+) (_ *http.Request, secrets []string, err error) {
+	// Marshal again for each attempt, because a PIN in the event is stored only encrypted.
+	content, err := json.Marshal(e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,20 +205,20 @@ func request(ctx context.Context, w access.Endpoint, e access.Event, at time.Tim
 	return req, secrets, nil
 }
 
-// isProhibited says that the guard has kept the request away.
+// isProhibited reports whether the guard refused the address.
 func isProhibited(err error) bool {
 	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork)
 }
 
-// explain says why there was no answer, without the URL, which may carry a token, and without control characters,
-// which the endpoint may have sent for the terminal of whoever reads it.
+// explain returns why there was no response. It omits the URL, which may contain a token, and
+// control characters, which could attack the reader's terminal.
 func explain(err error, secrets []string) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if isProhibited(err) {
-		// What a name stands for here is not told to whoever has made the webhook.
-		return "The endpoint's address is not public. The server sends there once it is started with --allow-webhook-prefix for it."
+		// Do not reveal to which address a name resolves here.
+		return "The endpoint's address is not public. To allow it, start the server with --allow-webhook-prefix."
 	}
 	printable := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -208,7 +229,8 @@ func explain(err error, secrets []string) string {
 	return redact(printable, secrets, problemSize)
 }
 
-// retryAfter reads the header of that name: seconds, or a date. 0 for anything else.
+// retryAfter parses the Retry-After header, which holds seconds or a date. It returns 0 for any
+// other value.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(value); err == nil {
 		return time.Duration(min(max(seconds, 0), 1<<30)) * time.Second

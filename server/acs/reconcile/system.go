@@ -13,26 +13,28 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// soon is when a system is looked at again that has to be read before anything can be decided.
+// rereadDelay is the delay before a system is read again when only a read can decide.
 const soon = 100 * time.Millisecond
 
-// crowded is how long what could not be read for lack of room is put off.
+// overloadPause is the delay before a retry when memory for an answer was short.
 const crowded = 3 * time.Second
 
-// mostOwing is how long a system waits at most of whose account there has been too much to tell.
+// maxOwing is the maximum delay of a system whose account has emitted too many events.
 const mostOwing = 6 * time.Hour
 
-// A system's writes go on for leastWriting, or as long as it took to find what to write, before anything else that was asked for since is
-// looked at: each look reads the whole system. After mostWriting it is looked at again in any case.
+// A series of writes runs for at least minWriting, or as long as the last look took, before newer
+// requests cause another look, because each look reads the whole system. After maxWriting, the
+// system is read again in any case.
 const (
 	leastWriting = time.Second
 	mostWriting  = 20 * time.Second
 )
 
-// userSize is about what a user takes in memory, in bytes, while a system is compared with what is known of it.
+// userSize is the approximate memory per user, in bytes, while a system is compared with the
+// desired state.
 const userSize = 2000
 
-// drainSystem reads what is on a system and does what is missing.
+// drainSystem reads a system and runs the missing writes.
 func (d *Driver) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	system, err := d.acs.DrivenSystem(ctx, id)
 	if err != nil || system.Removed {
@@ -53,8 +55,13 @@ func (d *Driver) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.U
 	return pause, d.acs.ScheduleSystem(ctx, id, system.Seq, pause)
 }
 
-// lookAndDo says after how long to look again.
-func (d *Driver) lookAndDo(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven) (time.Duration, error) {
+// lookAndDo reads a system, runs the missing writes, and returns the delay until the next look.
+func (d *Driver) lookAndDo(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+) (time.Duration, error) {
 	began := time.Now()
 	held, release := adapter.Hold(ctx)
 	defer release()
@@ -67,17 +74,18 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *worker.Lease, a adapter.A
 	if err != nil {
 		return 0, err
 	}
-	leave, err := adapter.Room(held, known*userSize) // an answer may be short where there are many that are compared with it
+	// The answer may be shorter than the list of users that it is compared with.
+	leave, err := adapter.Room(held, known*userSize)
 	if err != nil {
 		return 0, err
 	}
-	leave() // it is kept with that of the answer
+	leave() // the permit of the answer covers it
 	users, groups, entrances := describe(content)
 	todo, later, err := d.acs.RecordContent(ctx, lease, system.ID, users, groups, entrances)
 	if err != nil {
 		return 0, err
 	}
-	release() // it is written down
+	release() // recorded
 	pause := max(jittered(d.opt.SystemEvery), min(d.access.Owing(system.AccountID), mostOwing))
 	if later > 0 {
 		pause = min(pause, later)
@@ -85,9 +93,16 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *worker.Lease, a adapter.A
 	return d.write(ctx, lease, a, system, todo, pause, time.Since(began))
 }
 
-// write does what there is to do, until it is better to look at the system again, and says after how long that is: pause, where nothing
-// else is due. The look before took that long.
-func (d *Driver) write(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, todo []acs.Write, pause, looked time.Duration) (time.Duration, error) {
+// write runs the writes in todo until another look is due, and returns the delay until that look:
+// pause if nothing else is due. looked is how long the last look took.
+func (d *Driver) write(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	todo []acs.Write,
+	pause, looked time.Duration,
+) (time.Duration, error) {
 	began := time.Now()
 	for i, w := range todo {
 		if over, err := d.over(ctx, system, time.Since(began), looked); over || err != nil {
@@ -115,8 +130,9 @@ func (d *Driver) write(ctx context.Context, lease *worker.Lease, a adapter.Acces
 	return pause, nil
 }
 
-// over says whether the writes that are left give way to a look: they have gone on for long, or, for a while, since somebody asked for
-// something else. That may be that a user is kept out, which comes before others.
+// mustLook reports whether another look comes before the remaining writes. This is so after
+// maxWriting, or after a shorter time if the desired state has changed. The change may be urgent,
+// such as a suspension.
 func (d *Driver) over(ctx context.Context, system acs.Driven, written, looked time.Duration) (bool, error) {
 	switch {
 	case written >= mostWriting:
@@ -128,17 +144,24 @@ func (d *Driver) over(ctx context.Context, system acs.Driven, written, looked ti
 	return now.Seq != system.Seq || now.Removed, err
 }
 
-// stopped says that the rest of a system's writes is not to be tried now: they would fail as well, for that cause, or
-// it is better to look first.
+// stopped ends a series of writes. The others would fail for the same cause, or a look must come
+// first.
 type stopped struct {
 	cause error
-	wait  time.Duration // how long the vendor wants to be left alone; 0: it says nothing
+	// wait is the pause that the vendor asked for; 0 means none.
+	wait time.Duration
 }
 
-func (s *stopped) Error() string { return "the rest of the writes has to wait" }
+func (s *stopped) Error() string { return "the remaining writes must wait" }
 
-// do makes one write, and says in how long to look again for it (0: no need).
-func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, w acs.Write) (time.Duration, error) {
+// do runs one write and returns the delay until the look at its result; 0 means none.
+func (d *Driver) do(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	w acs.Write,
+) (time.Duration, error) {
 	if still, err := d.acs.RecordWriteStarted(ctx, lease, system.ID, w); err != nil || !still {
 		return 0, err
 	}
@@ -146,8 +169,17 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 	if w.Delete {
 		err = a.DeleteUser(ctx, adapter.SystemRef(system.Ref), ref)
 	} else {
-		ref, err = a.PutUser(ctx, adapter.SystemRef(system.Ref), adapter.AccessUser{Ref: ref, Key: w.UserID.String(), FullName: w.Profile.FullName, Email: w.Profile.Email,
-			Phone: w.Profile.Phone, StartsAt: w.Profile.StartsAt, EndsAt: w.Profile.EndsAt, Suspended: w.Profile.Suspended, Groups: w.Profile.Groups})
+		ref, err = a.PutUser(ctx, adapter.SystemRef(system.Ref), adapter.AccessUser{
+			Ref:       ref,
+			Key:       w.UserID.String(),
+			FullName:  w.Profile.FullName,
+			Email:     w.Profile.Email,
+			Phone:     w.Profile.Phone,
+			StartsAt:  w.Profile.StartsAt,
+			EndsAt:    w.Profile.EndsAt,
+			Suspended: w.Profile.Suspended,
+			Groups:    w.Profile.Groups,
+		})
 	}
 	e := adapter.AsError(err)
 	switch {
@@ -161,21 +193,25 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	}
-	d.opt.Log.Warn("an access system has not taken a write; it is seen to", "system", system.ID, "user", w.UserID, "class", e.Class, "reason", e.Message)
+	d.opt.Log.Warn("an access system failed a write; the server handles it", "system", system.ID, "user", w.UserID,
+		"class", e.Class, "reason", e.Message)
 	failure := acs.Failure{Message: e.Message, RetryAfter: e.RetryAfter}
 	switch e.Class {
 	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
 		return 0, &stopped{cause: err}
-	case adapter.Unconfirmed: // what is there now decides, and others may have to wait as long for no answer
+	// Only a look shows what happened, and further writes may time out as well.
+	case adapter.Unconfirmed:
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
 		if err != nil {
 			return 0, err
 		}
-		if w.Late() { // nobody comes after it who could be written, and it is put off
+		// A deferred write holds up no other and is retried later.
+		if w.Late() {
 			return max(again, soon), nil
 		}
 		return max(again, soon), &stopped{}
-	case adapter.NotFound: // what is there now decides; a pause keeps that from going round and round
+	// Only a look shows what happened. The delay prevents a busy loop.
+	case adapter.NotFound:
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
 		return max(again, soon), err
 	default:
@@ -185,18 +221,27 @@ func (d *Driver) do(ctx context.Context, lease *worker.Lease, a adapter.AccessSy
 		if failure.ForGood && !w.Delete {
 			again = 0
 		}
-		if err == nil && e.Class == adapter.Transient && e.RetryAfter > 0 { // the others would be refused as well
+		// The vendor would refuse the other writes as well.
+		if err == nil && e.Class == adapter.Transient && e.RetryAfter > 0 {
 			err = &stopped{wait: e.RetryAfter}
 		}
 		return again, err
 	}
 }
 
-// unwritable records that a system which could be read just now takes no writes, and says when to try again.
-func (d *Driver) unwritable(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, cause error) (time.Duration, error) {
+// unwritable records that a readable system refuses writes, and returns the delay until the next
+// try.
+func (d *Driver) unwritable(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	cause error,
+) (time.Duration, error) {
 	e := adapter.AsError(cause)
 	switch e.Class {
-	case adapter.AuthRevoked: // of the whole account, or are they good for reading?
+	// Find out whether the credentials are refused for the whole account.
+	case adapter.AuthRevoked:
 		if refused(ctx, a) {
 			return d.failed(ctx, lease, a, system, cause)
 		}
@@ -205,18 +250,25 @@ func (d *Driver) unwritable(ctx context.Context, lease *worker.Lease, a adapter.
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn("an access system takes no writes; it is tried further", "system", system.ID, "error", cause)
-	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
+	d.opt.Log.Warn("an access system refuses writes; the server keeps retrying", "system", system.ID, "error", cause)
+	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
 }
 
-// refused says whether the vendor refuses the credentials of the account, and not only for one system.
+// refused reports whether the vendor refuses the credentials for the whole account.
 func refused(ctx context.Context, a adapter.AccessSystems) bool {
 	_, err := a.Systems(ctx)
 	return adapter.ClassOf(err) == adapter.AuthRevoked
 }
 
-// failed records that a system could not be read at all, and says when to try again.
-func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.AccessSystems, system acs.Driven, err error) (time.Duration, error) {
+// failed records that a system could not be read, and returns the delay until the next try.
+func (d *Driver) failed(
+	ctx context.Context,
+	lease *worker.Lease,
+	a adapter.AccessSystems,
+	system acs.Driven,
+	err error,
+) (time.Duration, error) {
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil {
 		return jittered(crowded), nil
@@ -226,7 +278,8 @@ func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.Acce
 	}
 	switch e.Class {
 	case adapter.AuthRevoked:
-		if !refused(ctx, a) { // the credentials are good for the account, and not for this system
+		// The credentials are valid for the account but not for this system.
+		if !refused(ctx, a) {
 			break
 		}
 		if err := d.access.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
@@ -237,7 +290,8 @@ func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.Acce
 		if err != nil || !listed {
 			return again, err
 		}
-		if _, before := d.silent.Load(silence{system.ID, false}); !before { // does the list of its account show it still?
+		// Check whether the account's list still shows the system.
+		if _, before := d.silent.Load(silence{system.ID, false}); !before {
 			if err := d.access.Hint(ctx, system.AccountID, ""); err != nil {
 				return 0, err
 			}
@@ -251,15 +305,23 @@ func (d *Driver) failed(ctx context.Context, lease *worker.Lease, a adapter.Acce
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn("an access system does not answer; it is tried further", "system", system.ID, "error", err)
-	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
+	d.opt.Log.Warn("an access system does not answer; the server keeps retrying", "system", system.ID, "error", err)
+	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
 }
 
-// describe puts what an adapter has found into the words of package acs.
+// describe converts an adapter's answer to the types of package acs.
 func describe(c adapter.SystemContent) (users []acs.FoundUser, groups []acs.FoundGroup, entrances []acs.FoundEntrance) {
 	for _, u := range c.Users {
-		users = append(users, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{FullName: u.FullName, Email: u.Email, Phone: u.Phone,
-			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: slices.Clone(u.Groups)}})
+		users = append(users, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{
+			FullName:  u.FullName,
+			Email:     u.Email,
+			Phone:     u.Phone,
+			StartsAt:  u.StartsAt,
+			EndsAt:    u.EndsAt,
+			Suspended: u.Suspended,
+			Groups:    slices.Clone(u.Groups),
+		}})
 	}
 	for _, g := range c.Groups {
 		groups = append(groups, acs.FoundGroup{Ref: g.Ref, Name: g.Name, Entrances: g.Entrances})

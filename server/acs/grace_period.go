@@ -1,0 +1,143 @@
+package acs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// markUnlisted notes that the account's list does not show a system, and requests a look at the
+// system itself. The system counts as removed only if that look does not find it either.
+func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
+		err := tx.SetAcsSystemUnlisted(ctx,
+			store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+		if err != nil {
+			return err
+		}
+	}
+	return s.wake(ctx, tx, r.AcsSystemID)
+}
+
+// RecordAbsent notes that a look did not find a system. A system that the account's list has not
+// shown for the grace period either is removed with its users. It reports whether the list shows
+// the system, and otherwise when to look again; 0 means that the system was removed.
+func (s *Service) RecordAbsent(
+	ctx context.Context,
+	h access.Fence,
+	id uuid.UUID,
+) (listed bool, again time.Duration, err error) {
+	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
+		if listed = r.UnlistedAt == nil; listed {
+			return nil
+		}
+		now := s.access.Now()
+		since := s.access.DoubtedSince(r.UnlistedAt, now)
+		if again = since.Add(s.access.EmptyDoubt()).Sub(now); again > 0 {
+			if since == r.UnlistedAt {
+				return nil
+			}
+			return tx.SetAcsSystemUnlisted(ctx,
+				store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+		}
+		again = 0
+		return s.endSystem(ctx, tx, r)
+	})
+	return listed, again, err
+}
+
+// RecordUnreachable records that a system does not answer, or with writes that it refuses writes
+// only. The first failure emits an event.
+func (s *Service) RecordUnreachable(
+	ctx context.Context,
+	h access.Fence,
+	id uuid.UUID,
+	message string,
+	writes bool,
+) error {
+	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
+		// What the system shows after an outage starts a new grace period.
+		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) {
+			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
+				return err
+			}
+		}
+		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil ||
+			r.ErrorMessage != nil {
+			return err
+		}
+		err := tx.SetAcsSystemError(ctx,
+			store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
+		if err != nil {
+			return err
+		}
+		return s.emitDisconnected(ctx, tx, r, message)
+	})
+}
+
+// markReachable clears the error of a system that answers again.
+func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+	if r.ErrorMessage == nil {
+		return nil
+	}
+	if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: r.AcsSystemID}); err != nil {
+		return err
+	}
+	return s.emitSystem(ctx, tx, "acs_system.connected", r)
+}
+
+// emptyGraceLeft returns for how long the observed content must be ignored; 0 means that it counts.
+// It is suspect if all users or a group in use disappear together. Systems are empty for a moment
+// after a restart or rename things, and acting on that would lose the desired state.
+func (s *Service) doubted(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	rows []store.AcsUser,
+	users []FoundUser,
+	groups []FoundGroup,
+) (time.Duration, error) {
+	now := s.access.Now()
+	there := refs{}
+	for _, g := range groups {
+		there[g.Ref] = true
+	}
+	emptied := len(users) == 0 &&
+		slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
+		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
+			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) &&
+				slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
+		})
+	if !emptied && r.EmptiedAt == nil {
+		return 0, nil
+	}
+	// The zero value ends the grace period. The next one starts afresh.
+	arg := store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
+	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
+	if emptied {
+		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
+	}
+	switch {
+	case wait > 0 && since == r.EmptiedAt:
+		return wait, nil
+	case wait > 0:
+		arg.EmptiedAt = since
+	// The system may permanently report groups of users that it does not list.
+	case emptied && len(groups) == 0:
+		arg.EmptiedAt = new(now.Add(-s.access.EmptyDoubt()))
+	}
+	return wait, tx.SetAcsSystemEmptied(ctx, arg)
+}
+
+// createGraceLeft returns for how long a user that was sent to its system may still appear there.
+func (s *Service) onItsWay(u store.AcsUser, now time.Time) time.Duration {
+	if u.WriteAt == nil {
+		return 0
+	}
+	return max(u.WriteAt.Add(s.access.ConfirmTimeout()).Sub(now), 0)
+}

@@ -1,0 +1,83 @@
+package acs
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// pending returns the changes of a user that its system has not applied yet. groups maps vendor
+// references to groups.
+func pending(r store.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
+	has, wants := applied(r), desired(r)
+	if r.DeletingAt != nil {
+		return []Mutation{
+			{Code: "deleting", Message: "The user is being deleted from the access system.", At: *r.DeletingAt},
+		}
+	}
+	if has == nil {
+		// The user stays deleted until it is changed.
+		if r.ErrorCode != nil && *r.ErrorCode == deletedExternally {
+			return nil
+		}
+		return []Mutation{
+			{Code: "creating", Message: "The user is being created on the access system.", At: r.ChangedAt},
+		}
+	}
+	change := func(code, message string, from, to map[string]any) {
+		out = append(out, Mutation{
+			Code:    code,
+			Message: message,
+			At:      r.ChangedAt,
+			From:    from,
+			To:      to,
+		})
+	}
+	if !has.sameInformation(wants) {
+		change("updating_user_information", "The user's information is being updated on the access system.",
+			has.information(), wants.information())
+	}
+	if !has.sameSchedule(wants) {
+		change("updating_access_schedule", "The user's access schedule is being updated on the access system.",
+			has.schedule(), wants.schedule())
+	}
+	if has.Suspended != wants.Suspended {
+		change("updating_suspension_state", "The user is being suspended or unsuspended on the access system.",
+			map[string]any{"is_suspended": has.Suspended}, map[string]any{"is_suspended": wants.Suspended})
+	}
+	in, into := refsIn(has.Groups), refsIn(wants.Groups)
+	for _, left := range has.Groups {
+		if !into[left] {
+			change("updating_group_membership", "The user is being removed from an access group.",
+				membership(groups[left]), membership(uuid.Nil))
+		}
+	}
+	for _, joined := range wants.Groups {
+		if !in[joined] {
+			change("updating_group_membership", "The user is being added to an access group.", membership(uuid.Nil),
+				membership(groups[joined]))
+		}
+	}
+	return out
+}
+
+func (p Profile) information() map[string]any {
+	return map[string]any{
+		"full_name":     nonEmpty(p.FullName),
+		"email_address": nonEmpty(p.Email),
+		"phone_number":  nonEmpty(p.Phone),
+	}
+}
+
+func (p Profile) schedule() map[string]any {
+	return map[string]any{"starts_at": p.StartsAt, "ends_at": p.EndsAt}
+}
+
+// membership describes the membership in a group, or with the zero identifier in none. The
+// identifier of a removed group is unknown.
+func membership(group uuid.UUID) map[string]any {
+	if group == uuid.Nil {
+		return map[string]any{"acs_access_group_id": nil}
+	}
+	return map[string]any{"acs_access_group_id": group}
+}

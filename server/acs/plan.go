@@ -1,0 +1,153 @@
+package acs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// compare records the observed state of a managed user. It returns the write that the user needs,
+// or the delay until one is due.
+func (s *Service) compare(
+	ctx context.Context,
+	tx store.Tx,
+	system store.AcsSystem,
+	u store.AcsUser,
+	f FoundUser,
+	found bool,
+	groups refs,
+	now time.Time,
+) (*Write, time.Duration, error) {
+	if u.DeletingAt != nil && !found {
+		if wait := s.onItsWay(u, now); wait > 0 {
+			return nil, wait, nil
+		}
+		if err := s.remember(ctx, tx, u, now, now.Add(refMemory)); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, s.userGone(ctx, tx, system, u)
+	}
+	lost, err := leaveLostGroups(ctx, tx, &u, groups)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !found {
+		return s.missing(ctx, tx, u, now)
+	}
+	asDesired := u.DeletingAt == nil && desired(u).equal(f.Profile)
+	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) ||
+		asDesired && (u.WrittenGen != u.DesiredGen || u.ErrorCode != nil) {
+		err := tx.AcsUserFound(ctx, store.AcsUserFoundParams{
+			AcsUserID: u.AcsUserID,
+			VendorRef: &f.Ref,
+			Applied:   mustJSON(f.Profile),
+			AsDesired: asDesired,
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	if asDesired {
+		return nil, 0, nil
+	}
+	if has := applied(u); u.DeletingAt == nil && u.WrittenGen == u.DesiredGen && has != nil && !has.equal(f.Profile) {
+		if err := dispute(ctx, tx, &u, now); err != nil {
+			return nil, 0, err
+		}
+	}
+	w := &Write{
+		UserID:  u.AcsUserID,
+		Gen:     u.DesiredGen,
+		Ref:     f.Ref,
+		Delete:  u.DeletingAt != nil,
+		Profile: desired(u),
+		Less:    desired(u).less(f.Profile),
+		Tries:   u.Attempts,
+	}
+	return s.inTurn(u, w, now)
+}
+
+// compareMissing is compare for a user that should be on the system but is not.
+func (s *Service) missing(
+	ctx context.Context,
+	tx store.Tx,
+	u store.AcsUser,
+	now time.Time,
+) (*Write, time.Duration, error) {
+	if u.Applied != nil {
+		// No change was requested meanwhile, so an administrator deleted the user at the system.
+		deleted := u.WrittenGen == u.DesiredGen
+		err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{
+			AcsUserID:    u.AcsUserID,
+			DeletedThere: deleted,
+			ErrorMessage: deletedThere,
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if deleted {
+			return nil, 0, nil
+		}
+	}
+	return s.inTurn(u, &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Profile: desired(u)}, now)
+}
+
+const deletedThere = "The user was deleted at the access system. " +
+	"Change the user here to create it again, or delete it here as well."
+
+// dueWrite drops a write that the system refused permanently, and delays one that failed recently.
+func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
+	switch {
+	case u.BlockedGen == u.DesiredGen:
+		return nil, 0, nil
+	case u.NextAttemptAt != nil && u.NextAttemptAt.After(now):
+		return nil, u.NextAttemptAt.Sub(now), nil
+	}
+	return w, 0, nil
+}
+
+// leaveLostGroups removes a user from groups that its system has lost, and reports whether there
+// were any. The result is a new desired state, which the system has not refused yet.
+func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups refs) (lost bool, err error) {
+	gone := func(ref string) bool { return !groups[ref] }
+	if !slices.ContainsFunc(u.GroupRefs, gone) {
+		return false, nil
+	}
+	*u, err = tx.AcsUserLeavesGroups(
+		ctx,
+		store.AcsUserLeavesGroupsParams{
+			AcsUserID: u.AcsUserID,
+			GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone),
+		},
+	)
+	return true, err
+}
+
+// recordDispute counts that a user differs from what was last written. The first repairs run
+// immediately. If differences recur, another party changes the user or the system does not store
+// what it receives, so the delays grow.
+func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) error {
+	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
+		u.Disputes = 0
+	}
+	u.Disputes, u.DisputedAt = u.Disputes+1, &now
+	arg := store.AcsUserDisputedParams{
+		AcsUserID:     u.AcsUserID,
+		Disputes:      u.Disputes,
+		DisputedAt:    &now,
+		NextAttemptAt: u.NextAttemptAt,
+	}
+	if u.Disputes >= patience {
+		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
+		arg.NextAttemptAt = u.NextAttemptAt
+		arg.ErrorCode = new("failed_to_update_on_acs_system")
+		arg.ErrorMessage = new(
+			"The user at the access system keeps differing from what the server writes. " +
+				"Check whether another administrator or program changes it. " +
+				"The server repairs the user from time to time.",
+		)
+	}
+	return tx.AcsUserDisputed(ctx, arg)
+}

@@ -1,0 +1,208 @@
+package acs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// FoundUser is a user as observed on its system.
+type FoundUser struct {
+	// Key is the identifier of the user that it was created for. The vendor may return any text.
+	Ref, Key string
+	Profile
+}
+
+// ownerID returns the user that f was created for, or uuid.Nil if it is not one of ours. Vendors
+// may change the case.
+func (f *FoundUser) madeFor() uuid.UUID {
+	id, err := uuid.Parse(f.Key)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}
+
+func (f *FoundUser) tidy() {
+	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
+		*t = access.Storable(*t)
+	}
+	f.StartsAt, f.EndsAt = access.OnCalendar(f.StartsAt), access.OnCalendar(f.EndsAt)
+	f.Groups = refsOf(f.Groups)
+}
+
+// RecordContent records the complete observed content of a system. It returns the writes to run in
+// this order, and the delay until more are due; 0 means that none are planned.
+func (s *Service) RecordContent(
+	ctx context.Context,
+	h access.Fence,
+	id uuid.UUID,
+	users []FoundUser,
+	groups []FoundGroup,
+	entrances []FoundEntrance,
+) (todo []Write, later time.Duration, err error) {
+	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
+		todo, later = nil, 0
+		// A user without a usable reference cannot be addressed.
+		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) })
+		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !keepable(g.Ref) })
+		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
+		if err != nil {
+			return err
+		}
+		if later, err = s.doubted(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
+			return err
+		}
+		if err := s.recordParts(access.Listed(ctx), tx, r, groups, entrances); err != nil {
+			return err
+		}
+		there, others, err := match(ctx, tx, rows, users)
+		if err != nil {
+			return err
+		}
+		now, known := s.access.Now(), refs{}
+		strays, wait, err := s.recordOthers(ctx, tx, r, rows, others, now)
+		if err != nil {
+			return err
+		}
+		later = wait
+		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
+			return err
+		}
+		if err := unblock(ctx, tx, rows, there); err != nil {
+			return err
+		}
+		// The system exists, whatever the account's list says. The next absence starts a new grace
+		// period.
+		if r.UnlistedAt != nil {
+			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
+				return err
+			}
+		}
+		for _, g := range groups {
+			known[g.Ref] = true
+		}
+		for _, u := range rows {
+			if !u.IsManaged {
+				continue
+			}
+			f, found := there[u.AcsUserID]
+			w, wait, err := s.compare(ctx, tx, r, u, f, found, known, now)
+			if err != nil {
+				return err
+			}
+			if w != nil {
+				todo = append(todo, *w)
+			}
+			later = sooner(later, wait)
+		}
+		todo = append(todo, strays...)
+		slices.SortStableFunc(todo, func(a, b Write) int { return a.turn() - b.turn() })
+		// Only a successful write ends this error.
+		if r.WriteRefused && (len(todo) > 0 || later > 0) {
+			return nil
+		}
+		return s.reached(ctx, tx, r)
+	})
+	return todo, later, err
+}
+
+// sooner returns the shorter of two delays, where 0 means none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// recordUnmatched stores users that other programs or administrators created. It returns the
+// deletions of unwanted users, and the delay until more are due.
+func (s *Service) recordOthers(
+	ctx context.Context,
+	tx store.Tx,
+	r store.AcsSystem,
+	rows []store.AcsUser,
+	others []FoundUser,
+	now time.Time,
+) (strays []Write, later time.Duration, err error) {
+	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	var fresh []FoundUser
+	for _, f := range others {
+		user, ok := unwanted[f.Ref]
+		if !ok {
+			fresh = append(fresh, f)
+		} else if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
+			later = sooner(later, wait)
+		} else {
+			strays = append(strays, Write{
+				UserID: user,
+				Ref:    f.Ref,
+				Delete: true,
+				Stray:  true,
+			})
+		}
+	}
+	return strays, later, store.Each(ctx, tx, fresh,
+		func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
+}
+
+// recordUnmanaged records changes to unmanaged users. Their removal causes no event.
+func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+	var gone []uuid.UUID
+	var changed []store.UnmanagedAcsUserFoundParams
+	for _, u := range rows {
+		f, found := there[u.AcsUserID]
+		switch has := applied(u); {
+		case u.IsManaged:
+		case !found:
+			gone = append(gone, u.AcsUserID)
+		case has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref):
+			changed = append(changed, store.UnmanagedAcsUserFoundParams{
+				AcsUserID:    u.AcsUserID,
+				FullName:     f.FullName,
+				EmailAddress: nonEmpty(f.Email),
+				PhoneNumber:  nonEmpty(f.Phone),
+				StartsAt:     f.StartsAt,
+				EndsAt:       f.EndsAt,
+				IsSuspended:  f.Suspended,
+				GroupRefs:    append([]string{}, f.Groups...),
+				Applied:      mustJSON(f.Profile),
+				VendorRef:    &f.Ref,
+			})
+		}
+	}
+	if gone != nil {
+		if err := tx.DeleteAcsUsers(ctx, gone); err != nil {
+			return err
+		}
+	}
+	return store.Each(ctx, tx, changed, func(tx store.Tx, arg store.UnmanagedAcsUserFoundParams) error {
+		return tx.UnmanagedAcsUserFound(ctx, arg)
+	})
+}
+
+func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
+	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{
+		AcsUserID:    access.NewID(),
+		WorkspaceID:  r.WorkspaceID,
+		AcsSystemID:  r.AcsSystemID,
+		FullName:     f.FullName,
+		EmailAddress: nonEmpty(f.Email),
+		PhoneNumber:  nonEmpty(f.Phone),
+		StartsAt:     f.StartsAt,
+		EndsAt:       f.EndsAt,
+		IsSuspended:  f.Suspended,
+		GroupRefs:    append([]string{}, f.Groups...),
+		VendorRef:    &f.Ref,
+		Applied:      mustJSON(f.Profile),
+	})
+	return err
+}

@@ -1,0 +1,481 @@
+package reconcile_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// unlisted returns the capabilities of locks without a code list.
+func unlisted(t *testing.T, more string) (byHand, *testClock) {
+	t.Helper()
+	b, clock := timeBound(t, "august")
+	_, err := b.db.Pool.Exec(t.Context(),
+		`update devices set capabilities = capabilities - 'list_codes' || $1::jsonb`, more)
+	b.must(err)
+	return b, clock
+}
+
+// rests lets time pass until nothing is due, and fails if that takes more than a day.
+func (b byHand) rests(clock *testClock) {
+	b.Helper()
+	for end := clock.now().Add(24 * time.Hour); ; {
+		due := b.look().Due
+		if due == nil {
+			return
+		}
+		if clock.to(later(*due, clock.now().Add(time.Second))); clock.now().After(end) {
+			b.Fatalf("endless looks, next at %v", due)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// A write that a vendor accepts and never confirms shows nowhere without a code list, and without
+// in-place changes nothing overwrites it. The server announces that once. A new request recreates
+// the code, and the code can be deleted.
+func TestNoCodeList_NeverConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(b byHand, c access.Code)
+		left int
+	}{
+		"asked for again": {func(b byHand, c access.Code) {
+			b.update(access.CodeChange{ID: c.ID.String(), PIN: "2580"})
+			w := b.work(c)
+			if w.Action != access.Delete || w.Ref != "k1" {
+				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
+			}
+			b.taken(w)
+			w = b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
+			if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+				b.Errorf("confirmed: status %s, errors %v", got.Status, got.Errors)
+			}
+		}, 1},
+		"deleted": {func(b byHand, c access.Code) {
+			b.deleteCode(c)
+			w := b.work(c)
+			if w.Action != access.Delete || w.Ref != "k1" {
+				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
+			}
+			b.taken(w)
+		}, 0},
+	} {
+		for when, away := range map[string]bool{"": false, ", its lock was away": true} {
+			t.Run(name+when, func(t *testing.T) {
+				t.Parallel()
+				b, clock := unlisted(t, `{"put_anew": true}`)
+				code, a := b.create("2580")
+				w := b.work(code)
+				b.begin(w)
+				b.end(w, access.PutOutcome{Ref: "k1"})
+				if w := b.work(code); w.Action != access.Await {
+					t.Fatalf("just put: planned action %q", w.Action)
+				}
+				if away {
+					b.away()
+				}
+				b.rests(clock)
+				got := b.code(code.ID)
+				if got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+					got.Errors[0].Code != "failed_to_set_on_device" ||
+					b.attempt(a).Status != access.Failed {
+					t.Errorf("status %s, errors %v, attempt %s", got.Status, got.Errors, b.attempt(a).Status)
+				}
+				if n := countOf(b.events(code.ID), "access_code.failed_to_set_on_device"); n != 1 {
+					t.Errorf("%d events", n)
+				}
+				if c.then(b, code); len(b.managed()) != c.left {
+					t.Errorf("%d codes left", len(b.managed()))
+				}
+			})
+		}
+	}
+}
+
+// Without a code list, nothing shows that a write with a lost answer arrived, so the refusal of the
+// next one counts.
+func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	for class, says := range map[access.FailureClass]string{access.FailedFull: "no_space_for_access_code_on_device", access.FailedDuplicate: "duplicate_code_on_device"} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			b, clock := unlisted(t, `{}`)
+			c, _ := b.create("2580")
+			b.begin(b.work(c)) // the answer is lost
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: class, Message: "refused"}})
+			if w := b.work(c); w.Action != access.Await {
+				t.Errorf("just refused: planned action %q", w.Action)
+			}
+			b.rests(clock)
+			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+				got.Errors[0].Code != says {
+				t.Errorf("status %s, errors %v", got.Status, got.Errors)
+			}
+			other := b.on("4711", "k2")
+			b.deleteCode(other)
+			b.taken(b.work(other))
+			if w := b.work(c); w.Action != access.Put || !w.New { // a slot is free, and the PIN may be, too
+				t.Errorf("after another code left: planned action %q", w.Action)
+			}
+		})
+	}
+}
+
+// creation reports whether a request creates a code.
+func creation(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes")
+}
+
+// If a vendor reports its lock as offline, the code was not written. The server neither looks nor
+// waits for it.
+func TestNoCodeList_OfflineWriteDidNotArrive(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(b *bed, c access.Code){
+		"its time is far ahead": func(b *bed, c access.Code) {
+			_, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{
+				ID:            c.ID.String(),
+				EvenIfOffline: true,
+				StartsAt:      time.Now().Add(720 * time.Hour).Format(time.RFC3339),
+				EndsAt:        time.Now().Add(721 * time.Hour).Format(time.RFC3339),
+			})
+			b.must(err)
+		},
+		"deleted": func(b *bed, c access.Code) {
+			a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+			b.must(err)
+			b.succeeded(a)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, s := startShut(t, options{profile: "smartthings"})
+			var away, refused atomic.Bool
+			away.Store(true)
+			s.meets(func(r *http.Request) (*http.Response, error) {
+				if !creation(r) || !away.Load() {
+					return nil, nil
+				}
+				refused.Store(true)
+				return says(r, http.StatusConflict, `{"error_code":"DEVICE_OFFLINE","message":"it is away"}`), nil
+			})
+			c, _ := b.create("2580")
+			b.until("the write is refused", refused.Load)
+			leave(b, c)
+			away.Store(false)
+			_, a := b.create("2591")
+			b.must(b.access.Hint(t.Context(), b.account, b.lock)) // the lock is back
+			b.succeeded(a)
+			if b.onLock("2580") {
+				t.Error("the other code exists")
+			}
+		})
+	}
+}
+
+// loses makes a cloud create a code and lose its response.
+func (s *shut) loses(made *atomic.Int32, once bool) {
+	s.meets(func(r *http.Request) (*http.Response, error) {
+		if !creation(r) || once && made.Load() > 0 {
+			return nil, nil
+		}
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		answer.Body.Close()
+		made.Add(1)
+		return nil, errors.New("the connection was reset")
+	})
+}
+
+// A vendor answers a repeated create with the first code and thereby reveals its reference. If the
+// code cannot be changed in place, it is recreated.
+func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
+	t.Parallel()
+	b, s := startShut(t, options{profile: "august"})
+	s.unchanging.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("codes are recreated", func() bool {
+		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		return err == nil && d.Capabilities.PutAnew
+	})
+	var made atomic.Int32
+	s.loses(&made, true)
+	c, _ := b.create("2580")
+	b.until("the code exists but the response is lost", func() bool { return made.Load() > 0 })
+	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.must(err)
+	b.succeeded(a)
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
+	b.until("the old code is not on the lock", func() bool { return !b.onLock("2580") })
+}
+
+// A vendor with idempotent creates reveals where the uncertain code is, so that it can be removed.
+func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(b *bed, c access.Code) access.Attempt{
+		"its time is far ahead": func(b *bed, c access.Code) access.Attempt {
+			a, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{ID: c.ID.String(),
+				StartsAt: time.Now().Add(720 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(721 * time.Hour).Format(time.RFC3339)})
+			b.must(err)
+			return a
+		},
+		"deleted": func(b *bed, c access.Code) access.Attempt {
+			a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+			b.must(err)
+			return a
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, s := startShut(t,
+				options{profile: "smartthings", access: access.Options{ConfirmTimeout: 3 * time.Second}})
+			var made atomic.Int32
+			s.loses(&made, false)
+			c, _ := b.create("2580")
+			b.until("the code exists but the response is lost",
+				func() bool { return made.Load() > 0 && b.onLock("2580") })
+			a := leave(b, c)
+			s.meets(func(*http.Request) (*http.Response, error) { return nil, nil })
+			b.succeeded(a)
+			b.until("the code has left the lock", func() bool { return !b.onLock("2580") })
+			_, a = b.create("2591")
+			b.succeeded(a)
+		})
+	}
+}
+
+// A vendor without idempotent creates, or one that keeps failing, is asked for some minutes. Other
+// codes wait at most as long.
+func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, class := range map[string]access.FailureClass{"refused": access.FailedDuplicate, "failing": access.FailedForNow} {
+		for how, leave := range map[string]func(b byHand, c access.Code, clock *testClock){
+			"deleted": func(b byHand, c access.Code, _ *testClock) { b.deleteCode(c) },
+			"moved": func(b byHand, c access.Code, clock *testClock) {
+				b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(720 * time.Hour).Format(time.RFC3339),
+					EndsAt: clock.now().Add(721 * time.Hour).Format(time.RFC3339)})
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				b, clock := timeBound(t, "smartthings")
+				_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities - 'list_codes'`)
+				b.must(err)
+				c, _ := b.create("2580")
+				b.begin(b.work(c)) // the answer is lost
+				leave(b, c, clock)
+				other, _ := b.create("2591")
+				began, asked := clock.now(), 0
+				for waits := true; waits; {
+					waits = false
+					w := b.look()
+					for _, one := range w.Codes {
+						waits = waits || one.Leaving
+						if one.Action == access.Find {
+							asked++
+							if still, err := b.access.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
+								!still {
+								t.Fatal("the deletion is not wanted", err)
+							}
+							b.must(
+								b.access.RecordFound(t.Context(), holder{}, b.id(), one,
+									access.PutOutcome{Failure: &access.Failure{Class: class, Message: "no"}}),
+							)
+						}
+					}
+					if asked == 0 {
+						t.Fatal("the code is not searched")
+					}
+					if waits = waits || b.mayBeThere(c); waits {
+						clock.pass(5 * time.Second)
+					}
+					if clock.now().
+						Sub(began) >
+						map[string]time.Duration{"refused": 3 * time.Minute, "failing": 20 * time.Minute}[name] {
+						t.Fatalf("after %d tries the server still waits: %v", asked, w.Codes)
+					}
+				}
+				if want := map[string]int{"refused": 1, "failing": 8}[name]; asked != want {
+					t.Errorf("%d tries", asked)
+				}
+				if w := b.work(other); w.Action != access.Put {
+					t.Errorf("planned action %q for the other code", w.Action)
+				}
+			})
+		}
+	}
+}
+
+// mayBeThere reports whether a code is being removed or is uncertain.
+func (b byHand) mayBeThere(c access.Code) (is bool) {
+	b.Helper()
+	err := b.db.Pool.QueryRow(b.Context(), "select count(*) > 0 from access_codes where access_code_id = $1 and (write_gen > 0 or vendor_ref is not null)", c.ID).
+		Scan(&is)
+	b.must(err)
+	return is
+}
+
+// shut is the connection to a cloud that stops listing codes at some time and confirms writes on
+// behalf of the locks.
+type shut struct {
+	unlisted   atomic.Bool
+	unchanging atomic.Bool                                                   // no in-place changes
+	meet       atomic.Pointer[func(r *http.Request) (*http.Response, error)] // runs before the cloud; nil: none
+}
+
+func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
+	if meet := s.meet.Load(); meet != nil {
+		if answer, err := (*meet)(r); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !s.unlisted.Load() {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.ReplaceAll(string(data), `"list_codes":true`, `"list_codes":false`)
+	if s.unchanging.Load() {
+		text = strings.ReplaceAll(text, `"modify_codes":true`, `"modify_codes":false`)
+	}
+	if r.Method != http.MethodGet {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, `"status":"pending"`, `"status":"active"`),
+			`"status":"deleting"`, `"status":"deleted"`)
+	}
+	answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	answer.Header.Del("Content-Length")
+	return answer, nil
+}
+
+// meets makes f run before the cloud from now on.
+func (s *shut) meets(f func(r *http.Request) (*http.Response, error)) { s.meet.Store(&f) }
+
+// says is a response of the cloud.
+func says(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode:    status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}
+}
+
+// startShut starts a bed at such a cloud, from the time on when codes are not listed.
+func startShut(t *testing.T, o options) (*bed, *shut) {
+	t.Helper()
+	s := &shut{}
+	o.http = &http.Client{Transport: s, Timeout: 10 * time.Second}
+	b := start(t, o)
+	s.unlisted.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("codes are not listed", func() bool {
+		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		return err == nil && !d.Capabilities.ListCodes
+	})
+	return b, s
+}
+
+// Only the vendor's response shows that a code has left its lock.
+func TestNoCodeList_UnknownCodeIsRecreated(t *testing.T) {
+	t.Parallel()
+	b, _ := startShut(t, options{profile: "august"})
+	c, a := b.create("2580")
+	b.succeeded(a)
+	b.until("the code is on the lock", func() bool { return b.onLock("2580") })
+	for _, on := range b.memory() {
+		if on.Code == "2580" {
+			b.control(http.MethodDelete, "keypad/codes/"+on.ID, nil)
+		}
+	}
+	b.until("the code has left the lock", func() bool { return !b.onLock("2580") })
+	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.must(err)
+	b.succeeded(a)
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
+	if got := b.events(c.ID); countOf(got, "access_code.deleted_external_to_seam") != 1 {
+		t.Errorf("events %v", got)
+	}
+}
+
+// A lock that left its account may come back with its codes. That the vendor does not know them
+// meanwhile means nothing.
+func TestNoCodeList_CodeOfReturnedLockIsKnown(t *testing.T) {
+	t.Parallel()
+	b, s := startShut(t, options{profile: "august"})
+	c, a := b.create("2580")
+	b.succeeded(a)
+	var back, refused, made atomic.Bool
+	s.meets(func(r *http.Request) (*http.Response, error) {
+		made.CompareAndSwap(false, r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes"))
+		switch {
+		case back.Load():
+			return nil, nil
+		case r.Method == http.MethodPatch:
+			refused.Store(true)
+			return says(r, http.StatusNotFound, `{"error_code":"ACCESS_CODE_NOT_FOUND","message":"there is none"}`), nil
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/locks"):
+			return says(r, http.StatusOK, `{"locks":[]}`), nil
+		case r.Method == http.MethodGet && refused.Load():
+			return says(r, http.StatusNotFound, `{"error_code":"LOCK_NOT_FOUND","message":"there is none"}`), nil
+		}
+		return nil, nil
+	})
+	if _, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the device has left", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	back.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
+	if b.onLock("2580") || made.Load() {
+		t.Error("the code was recreated or duplicated")
+	}
+}
+
+// Only consecutive failures of a lock count, because the backoff grows with them.
+func TestNoCodeList_OldFailuresDoNotCount(t *testing.T) {
+	t.Parallel()
+	b, s := startShut(t, options{profile: "august"})
+	var failing atomic.Bool
+	s.meets(func(r *http.Request) (*http.Response, error) {
+		if failing.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, b.lock) {
+			return says(r, http.StatusServiceUnavailable, `{"error_code":"SERVICE_UNAVAILABLE","message":"later"}`), nil
+		}
+		return nil, nil
+	})
+	failures := func() int { return byHand{b}.look().Failures }
+	for _, pin := range []string{"2580", "2591"} {
+		failing.Store(true)
+		_, a := b.create(pin)
+		b.until("the device fails", func() bool { return failures() > 0 })
+		failing.Store(false)
+		b.succeeded(a)
+		b.until("the failures are reset", func() bool { return failures() == 0 })
+	}
+}

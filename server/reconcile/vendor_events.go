@@ -1,0 +1,220 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Limits for the events of one account. Events that arrive in between are handled together, because
+// an event only says where to look. A vendor that never stops gets no larger share of the server
+// than a quiet one.
+const (
+	// Events about devices.
+	hintsEvery, hintsFirst = 50 * time.Millisecond, 40
+	// Listings of the account.
+	listEvery, listsFirst = time.Second, 10
+	// Lock operations per second, and their burst. Each one becomes an event.
+	operated, operatedOnce = 100, 500
+	// A resync costs as much as this many listings, because it reads all devices.
+	resyncIs = 5
+)
+
+// hints turns the events of an account's adapter into records and wake-ups.
+type hints struct {
+	*Adapters
+	account uuid.UUID
+	pace    *rate.Limiter
+	lists   *rate.Limiter
+	doings  *rate.Limiter
+	// logLimit limits the log messages about dropped operations.
+	hurried rate.Sometimes
+
+	// owed fires when the account must be listed.
+	owed <-chan time.Time
+	// resync requests a read of all devices as well.
+	resync bool
+}
+
+func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
+	h := &hints{
+		Adapters: r,
+		account:  account,
+		pace:     rate.NewLimiter(rate.Every(hintsEvery), hintsFirst),
+		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
+		doings:   rate.NewLimiter(operated, operatedOnce),
+		hurried:  rate.Sometimes{Interval: time.Hour},
+	}
+	for {
+		select {
+		case e, open := <-events:
+			// Another instance may run the listing.
+			if !open {
+				if h.owed != nil {
+					h.whole()
+				}
+				return
+			}
+			h.wait()
+			h.take(waiting(e, events))
+		case <-h.owed:
+			h.whole()
+		}
+	}
+}
+
+// drainPending returns the event and all that are queued behind it.
+func waiting(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
+	batch := []adapter.Event{e}
+	for range cap(events) {
+		select {
+		case e, open := <-events:
+			if !open {
+				return batch
+			}
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (h *hints) wait() {
+	select {
+	case <-h.stop:
+	case <-time.After(h.pace.Reserve().Delay()):
+	}
+}
+
+// operations maps vendor events about lock operations to the kinds of package access.
+var operations = map[adapter.EventKind]access.OperationKind{
+	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
+}
+
+func (h *hints) take(batch []adapter.Event) {
+	refs := map[string]bool{}
+	for _, e := range batch {
+		kind, operation := operations[e.Kind]
+		switch {
+		case operation && !h.doings.Allow():
+			h.hurried.Do(func() {
+				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped",
+					"account", h.account)
+			})
+			// List the account to learn the lock states.
+			h.owe(false)
+		case operation:
+			h.operated(e, kind)
+		case e.Kind == adapter.DeviceRemoved:
+			h.left(e)
+		case e.Kind == adapter.Resync:
+			h.owe(true)
+		case e.Kind == adapter.DeviceListed,
+			e.Kind == adapter.AccountRevoked,
+			e.Kind == adapter.StatusChanged,
+			e.Device == "":
+			// The device list shows the change.
+			h.owe(false)
+		default:
+			refs[string(e.Device)] = true
+		}
+	}
+	if len(refs) == 0 || h.resync {
+		return
+	}
+	others := false
+	err := h.do(func(ctx context.Context) (err error) {
+		others, err = h.access.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
+		return err
+	})
+	if err != nil {
+		h.owe(true)
+	} else if others {
+		h.owe(false)
+	}
+}
+
+func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
+	known := true
+	err := h.do(func(ctx context.Context) (err error) {
+		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{
+			Kind:    kind,
+			ID:      e.Operation.ID,
+			Locked:  e.Operation.Locked,
+			Method:  string(e.Operation.Method),
+			CodeRef: string(e.Code),
+			At:      e.Operation.At,
+		})
+		return err
+	})
+	if err != nil || !known {
+		h.owe(false)
+	}
+}
+
+// requestRefresh schedules a listing of the account as soon as the rate limit allows; with resync,
+// all devices are read as well.
+func (h *hints) owe(resync bool) {
+	if h.owed != nil && (h.resync || !resync) {
+		return
+	}
+	cost := 1
+	if resync {
+		cost = resyncIs
+	}
+	h.resync = resync
+	h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
+}
+
+// refresh runs the requested listing. If it fails, it is requested again.
+func (h *hints) whole() {
+	resync := h.resync
+	h.owed, h.resync = nil, false
+	err := h.do(func(ctx context.Context) error {
+		if resync {
+			return h.access.Resync(ctx, h.account)
+		}
+		return h.access.Hint(ctx, h.account, "")
+	})
+	if err != nil {
+		h.owe(resync)
+	}
+}
+
+func (h *hints) do(what func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := what(ctx)
+	if err != nil {
+		h.log.Warn("failed to handle a vendor event; the server lists the account again", "account", h.account,
+			"error", err)
+	}
+	return err
+}
+
+// recordRemoval records that a device left its account. It retries until it succeeds, because no
+// other event reports a removal.
+func (h *hints) left(e adapter.Event) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		err := h.access.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))
+		cancel()
+		if err == nil {
+			return
+		}
+		h.log.Warn("failed to record the removal of a device; the server retries", "account", h.account, "error", err)
+		select {
+		case <-h.stop:
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}

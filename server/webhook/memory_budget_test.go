@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+// A large event may wait long for memory. Afterwards, the current state of the webhook applies.
+func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.Context(), storetest.New(t), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	keys, err := encryption.New(encryption.NewMaster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waker, err := worker.NewWaker(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := access.New(db, keys, waker, access.Options{})
+	workspace, err := a.CreateWorkspace(t.Context(), "w", "c", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := access.Principal{WorkspaceID: workspace.ID}
+	event := uuid.Must(uuid.NewV7())
+	if err := db.InTx(t.Context(), func(tx store.Tx) error {
+		_, err := tx.InsertEvent(t.Context(), store.InsertEventParams{
+			EventID:     event,
+			WorkspaceID: p.WorkspaceID,
+			EventType:   "device.connected",
+			Payload:     []byte(`{"device_id":"d"}`),
+		})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	set := func(sql string) func(*testing.T, access.Webhook) error {
+		return func(t *testing.T, w access.Webhook) error {
+			_, err := db.Pool.Exec(t.Context(), sql+" where webhook_id = $1", w.ID)
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		meanwhile func(*testing.T, access.Webhook) error
+		sent      bool
+	}{
+		"unchanged": {func(*testing.T, access.Webhook) error { return nil }, true},
+		"deleted":   {func(t *testing.T, w access.Webhook) error { return a.DeleteWebhook(t.Context(), p, w.ID.String()) }, false},
+		"disabled":  {set("update webhooks set disabled_at = now()"), false},
+		"paused":    {set("update webhooks set paused_until = now() + interval '1 hour'"), false},
+		"rotated secret": {func(t *testing.T, w access.Webhook) error {
+			_, _, err := a.RotateSecret(t.Context(), p, w.ID.String(), 0)
+			return err
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int32
+			var body, signature string
+			var at time.Time
+			s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				content, _ := io.ReadAll(r.Body)
+				body, signature, at = string(content), r.Header.Get("webhook-signature"), time.Now()
+				sent.Add(1)
+			}))
+			defer s.Close()
+			w, err := a.CreateWebhook(t.Context(), p, s.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			endpoint, err := a.GetEndpoint(t.Context(), w.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := New(a,
+				Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Glance: time.Nanosecond})
+			free, err := d.loads.take(t.Context(), p.WorkspaceID, uuid.New(), mostAsked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := make(chan answer, 1)
+			go func() {
+				result <- d.deliver(t.Context(), endpoint, access.Delivery{Event: access.Event{ID: event}, Size: 400_000, Unread: true})
+			}()
+			testenv.Until(t, "it waits", func() bool {
+				d.loads.mu.Lock()
+				defer d.loads.mu.Unlock()
+				return d.loads.of[p.WorkspaceID].users == 2
+			})
+			if err := c.meanwhile(t, w); err != nil {
+				t.Fatal(err)
+			}
+			free()
+			got := <-result
+			if n := sent.Load() == 1; n != c.sent || got.withdrawn == c.sent {
+				t.Fatalf("sent: %v, withdrawn: %v, %s", n, got.withdrawn, got.problem)
+			}
+			if !c.sent {
+				return
+			}
+			now, err := a.GetWebhook(t.Context(), p, w.ID.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			signed := false
+			for ago := range 3600 { // the time of the signature
+				want, err := sign(event.String(), at.Add(-time.Duration(ago)*time.Second), []byte(body), now.Secret)
+				signed = signed || err == nil && want == signature
+			}
+			if !signed {
+				t.Error("the message is not signed with the webhook's secret")
+			}
+		})
+	}
+}
+
+// A withdrawn delivery is not in flight, and its run sends nothing more.
+func TestWithdrawnDelivery_EndsRun(t *testing.T) {
+	t.Parallel()
+	withdrawn, other := uuid.New(), uuid.New()
+	p := &pass{Deliverer: &Deliverer{loads: newLoads()}, flying: map[uuid.UUID]flight{withdrawn: {}, other: {}}, air: 2}
+	p.land(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
+	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.free() || p.unread != nil || len(p.answers) > 0 {
+		t.Errorf("%d in flight, the run continues: %v, %v", len(p.flying), p.free(), p.unread)
+	}
+}

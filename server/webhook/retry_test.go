@@ -1,0 +1,218 @@
+package webhook
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// The test vector of spec/contract.md section 7, which the receivers' verifier accepts.
+func TestSign_StandardWebhooksVector(t *testing.T) {
+	t.Parallel()
+	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`),
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := sign("", time.Time{}, nil, "whsec_-_-_"); err == nil {
+		t.Error("an invalid base64 secret signs")
+	}
+}
+
+func TestSchedule_MatchesContract(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	failed := answer{status: 500, problem: "no"}
+	for step, planned := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
+		for range 100 {
+			a := o.next(failed, step)
+			if a.State != access.DeliveryPending || a.Pause < planned || a.Pause > planned*11/10 {
+				t.Fatalf("step %d: %s after %s", step, a.State, a.Pause)
+			}
+		}
+	}
+	if a := o.next(failed, 7); a.State != access.DeliveryFailed {
+		t.Errorf("after the eighth attempt: %s", a.State)
+	}
+	if o.Timeout != 15*time.Second || o.DisableAfter != 120*time.Hour {
+		t.Errorf("%s, %s", o.Timeout, o.DisableAfter)
+	}
+	failed.abort = true
+	if a := o.next(failed, 0); a.State != access.DeliveryFailed {
+		t.Errorf("event rejected by the endpoint: %s", a.State)
+	}
+}
+
+func TestRetryAfter_IsBounded(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "x": 0, "-5": 0, "60": time.Minute, "99999999999": (1 << 30) * time.Second,
+		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("%q: %s", header, got)
+		}
+	}
+	for asked, c := range map[time.Duration]struct{ least, most time.Duration }{
+		time.Second: {5 * time.Second, 6 * time.Second}, time.Minute: {time.Minute, time.Minute}, 48 * time.Hour: {time.Hour, time.Hour},
+	} {
+		a := answer{status: 429, problem: "slow down", retryAfter: asked}
+		if got := o.next(a, 0).Pause; got < c.least || got > c.most {
+			t.Errorf("%s: %s", asked, got)
+		}
+		if got := o.health(access.Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
+			t.Errorf("%s: pause %s", asked, got)
+		}
+	}
+}
+
+func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	failed := answer{status: 500, problem: "no"}
+	last := time.Duration(0)
+	for n := range 20 {
+		h := o.health(access.Endpoint{Failures: n}, time.Hour, []answer{failed})
+		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (width(h.Failures) == 1) {
+			t.Errorf("%d: %+v, width %d", n, h, width(h.Failures))
+		}
+		last = h.Pause
+	}
+	if h := o.health(access.Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 ||
+		h.Pause != 0 ||
+		!h.Recovered {
+		t.Errorf("recovered: %+v", h)
+	}
+	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
+		t.Error("five days of failures do not disable")
+	}
+	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
+		t.Error("a success in between is ignored")
+	}
+}
+
+// A slow or failing endpoint is not prompt. An attempt that could not be sent shows nothing.
+func TestHealth_Prompt(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	soon, between, late := answer{
+		status:  200,
+		latency: time.Second / 2,
+	}, answer{
+		status:  200,
+		latency: 3 * time.Second / 2,
+	}, answer{
+		status:  200,
+		latency: 3 * time.Second,
+	}
+	failed, unopened := answer{status: 500, problem: "no", latency: time.Second}, answer{unopened: true, problem: "no"}
+	for _, test := range []struct {
+		before  bool
+		answers []answer
+		want    bool
+	}{
+		{false, []answer{soon}, true}, {true, []answer{late}, false}, {true, []answer{failed}, false}, {true, []answer{soon, failed}, false},
+		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
+		{true, []answer{between}, true}, {false, []answer{between}, false}, // the state does not flap
+	} {
+		if h := o.health(access.Endpoint{Prompt: test.before}, 0, test.answers); h.Prompt != test.want {
+			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Prompt)
+		}
+	}
+}
+
+// A bounded number of prompt endpoints is remembered, including the latest one.
+func TestHealth_RemembersBoundedNumber(t *testing.T) {
+	t.Parallel()
+	l := newLoads()
+	for range mostKnown + 10 {
+		id := uuid.New()
+		l.answered(id, true)
+		l.answered(id, true)
+		if !l.prompt(id) {
+			t.Fatal("the latest endpoint was dropped")
+		}
+	}
+	if len(l.ok) != mostKnown {
+		t.Errorf("%d endpoints remembered", len(l.ok))
+	}
+}
+
+// Requests in flight may still succeed before or after the 410 response.
+func TestGone_IsNotRevertedBySuccess(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	ok, gone := answer{status: 200}, answer{status: http.StatusGone, problem: "gone"}
+	for _, answers := range [][]answer{{gone}, {ok, gone}, {gone, ok}} {
+		if h := o.health(access.Endpoint{}, 0, answers); h.Disable == "" {
+			t.Errorf("%+v do not disable", answers)
+		}
+	}
+}
+
+// Hundreds of responses wait to be recorded if the database is busy.
+func TestExcerpt_DoesNotRetainWholeBody(t *testing.T) {
+	t.Parallel()
+	whole := strings.Repeat("x", drainSize)
+	if cut := redact(whole, nil, excerptSize); unsafe.StringData(cut) == unsafe.StringData(whole) {
+		t.Errorf("%d bytes retained for %d", len(whole), len(cut))
+	}
+}
+
+func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
+	t.Parallel()
+	d := &Deliverer{loads: newLoads()}
+	well, unknown := ownOf(access.Endpoint{Prompt: true}), ownOf(access.Endpoint{})
+	if well != firstWidth || unknown != 1 {
+		t.Errorf("%d concurrent to a proven endpoint, %d to another", well, unknown)
+	}
+	var all []*pass
+	for n := range 2 * moreAtOnce / healthyWidth {
+		p := &pass{Deliverer: d, own: []int{well, unknown}[n%2]}
+		for range healthyWidth {
+			p.up()
+		}
+		if p.air < p.own || d.more.Load() > moreAtOnce {
+			t.Errorf("endpoint %d: %d concurrent requests, %d extra in total", n, p.air, d.more.Load())
+		}
+		all = append(all, p)
+	}
+	for _, p := range all {
+		for p.air > 0 {
+			p.down()
+		}
+	}
+	if n := d.more.Load(); n != 0 {
+		t.Errorf("%d extra requests counted, want none", n)
+	}
+}
+
+// Unproven endpoints leave half of the extra requests to proven ones.
+func TestExtraRequests_UnprovenLeaveHalf(t *testing.T) {
+	t.Parallel()
+	d := &Deliverer{loads: newLoads()}
+	for range moreAtOnce {
+		p := &pass{Deliverer: d, own: 1, window: firstWidth}
+		if !p.up() {
+			t.Fatal("no request is sent")
+		}
+		p.up()
+	}
+	if n := d.more.Load(); n != moreAtOnce/2 {
+		t.Errorf("%d extra requests", n)
+	}
+	answers := &pass{Deliverer: d, own: 1, window: firstWidth + 1}
+	for range 2 {
+		if !answers.up() {
+			t.Error("a proven endpoint gets no request")
+		}
+	}
+}
