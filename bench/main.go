@@ -22,13 +22,11 @@ import (
 type options struct {
 	rounds    int
 	length    time.Duration
-	asks      int // runs of a statement on each side in a round, where these are counted
 	clients   int
 	rows      int
 	only      string
 	costs     bool
 	sizes     string
-	size      string
 	terraform string
 }
 
@@ -51,14 +49,6 @@ var parts = []part{
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},
 	{"hostile", false, measureHostile},
-	{"growth", false, func(ctx context.Context, o options) ([]figure, error) {
-		return nil, measureGrowth(ctx, o.size, o.rounds)
-	}},
-	{"replicas", false, func(ctx context.Context, o options) ([]figure, error) { return measureReplicas(ctx, o, replicaSize) }},
-	{"audit", false, measureAudit},
-	{"partitions", false, func(ctx context.Context, o options) ([]figure, error) {
-		return measurePartitions(ctx, o, partitionsSize)
-	}},
 }
 
 func main() {
@@ -70,15 +60,13 @@ func main() {
 	}
 	var o options
 	names := flag.String("part", strings.Join(usual, ","), "what is measured: "+strings.Join(all, ", "))
-	o.asks = 300
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each side is measured; Terraform at most 3 times")
 	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
 	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
-	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured, and of the audit log")
+	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured")
 	flag.StringVar(&o.only, "only", "", "measure only the operations of parts api and lists whose path contains this")
 	flag.BoolVar(&o.costs, "costs", false, "say what each request of part api takes of the processors and of PostgreSQL's log")
 	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")
-	flag.StringVar(&o.size, "size", "0.001,0.01,0.1", "which fractions of 1 M devices, 10 M codes and 50 M events part growth measures")
 	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
 	flag.Parse()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // figure is a line of the table: two sides that were measured in turns, and the ratio of ours to the other in each round.
@@ -92,3 +93,6 @@ func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
+
+// ms converts d to milliseconds.
+func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
