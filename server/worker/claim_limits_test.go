@@ -56,7 +56,14 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 		"suspect, of many, found":       {many, false, false, 4000, 700, 1},
 		"suspect, of many, woken":       {many, true, true, 4000, 700, 1},
 		"suspect, of one creator":       {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
-		"suspect, of one customer":      {func() claimants { return newClaimants(Owners{Wide: customer}, true) }, true, false, 4000, 218, 1},
+		"suspect, of one customer": {
+			func() claimants { return newClaimants(Owners{Wide: customer}, true) },
+			true,
+			false,
+			4000,
+			218,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

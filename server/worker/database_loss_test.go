@@ -83,7 +83,11 @@ func TestWorkContinues_WhenDatabaseHostDisappears(t *testing.T) {
 		_, err := db.Condition(ctx)
 		return err == nil
 	}
-	for what, ok := range map[string]func() bool{"work continues": c.finished, "the lanes are swept": func() bool { return e.Turned().After(gone) }, "the database is healthy": well} {
+	for what, ok := range map[string]func() bool{
+		"work continues":          c.finished,
+		"the lanes are swept":     func() bool { return e.Turned().After(gone) },
+		"the database is healthy": well,
+	} {
 		testenv.Until(t, what, ok)
 	}
 }

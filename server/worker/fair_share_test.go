@@ -109,7 +109,9 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uu
 		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) &&
 			!slices.Contains(but.Wide, own.Wide) &&
 			!slices.Contains(but.Makers, own.Maker) &&
-			(!o.Doubts(id) || !but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) && !slices.Contains(but.DoubtedMakers, own.Maker)) {
+			(!o.Doubts(id) ||
+				!but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) &&
+					!slices.Contains(but.DoubtedMakers, own.Maker)) {
 			ids = append(ids, id)
 		}
 	}

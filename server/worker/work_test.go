@@ -296,7 +296,9 @@ func TestExpiredHolder_IsCanceledAndRecordsNothing(t *testing.T) {
 		}
 		close(frozen)
 		<-ctx.Done()
-		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error { return lease.Check(context.WithoutCancel(ctx), tx) })
+		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error {
+			return lease.Check(context.WithoutCancel(ctx), tx)
+		})
 		return ctx.Err()
 	}
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 2 * time.Second}, c)
