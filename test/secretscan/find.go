@@ -53,15 +53,8 @@ func (l *Ledger) Find(in []byte) (found []string) {
 		end := h.at + len(h.text)
 		before, behind := in[max(0, h.at-2*around):h.at], in[end:min(len(in), end+2*around)]
 		for _, other := range longest { // hide other secrets around this one
-			before, behind = bytes.ReplaceAll(
-				before,
-				[]byte(other),
-				hidden,
-			), bytes.ReplaceAll(
-				behind,
-				[]byte(other),
-				hidden,
-			)
+			before = bytes.ReplaceAll(before, []byte(other), hidden)
+			behind = bytes.ReplaceAll(behind, []byte(other), hidden)
 		}
 		before, behind = before[max(0, len(before)-around):], behind[:min(len(behind), around)]
 		found = append(
