@@ -48,9 +48,9 @@ const (
 type Limits struct {
 	// Connections is the maximum number of connections.
 	Connections int
-	// Held is the maximum of held bytes of bodies and responses.
+	// HeldBytes is the maximum of held bytes of bodies and responses.
 	Held int
-	// Turns is the number of requests processed concurrently.
+	// Slots is the number of requests processed concurrently.
 	Turns int
 	// AcceptsPerSecond is the accept rate while few connections wait; 0 means 500 for each processor.
 	Arrivals int

@@ -20,17 +20,22 @@ const (
 
 // Manifest describes a backup.
 type Manifest struct {
-	Format    int       `json:"format"`
+	// Format is the version of the file format; see the constant Format.
+	Format int `json:"format"`
+	// CreatedAt is when the backup started.
 	CreatedAt time.Time `json:"created_at"`
 	// Program is the version of the program that created the backup.
 	Program string `json:"program"`
 	// Platform is such as linux/amd64. The database's files work on this platform only.
 	Platform string `json:"platform"`
 	// Postgres is the version of PostgreSQL, such as 15.13.
-	Postgres      string `json:"postgres"`
-	PostgresMajor int    `json:"postgres_major"`
-	Schema        int64  `json:"schema"` // Schema is the newest migration.
-	KeyIncluded   bool   `json:"master_key_included"`
+	Postgres string `json:"postgres"`
+	// PostgresMajor is the major version of PostgreSQL.
+	PostgresMajor int `json:"postgres_major"`
+	// Schema is the newest migration.
+	Schema int64 `json:"schema"`
+	// KeyIncluded is true if the backup contains the master key.
+	KeyIncluded bool `json:"master_key_included"`
 }
 
 // ErrDamaged reports that a file is not a complete and unchanged backup.

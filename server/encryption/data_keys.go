@@ -16,9 +16,12 @@ const Refresh = 5 * time.Second
 
 // DataKey is a data key as stored.
 type DataKey struct {
-	ID      byte
-	Wrapped []byte // by Wrap
-	Current bool   // seals; the other keys only open
+	// ID identifies the key in sealed bytes.
+	ID byte
+	// Wrapped is the result of Wrap.
+	Wrapped []byte
+	// Current is true for the key that seals. The other keys only open.
+	Current bool
 }
 
 // Source returns all data keys.

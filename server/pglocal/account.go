@@ -20,10 +20,12 @@ type account struct {
 
 // UnreachableError reports that the user the server runs as cannot enter a directory.
 type UnreachableError struct {
-	Path string // Path is what the server needs.
+	// Path is what the server needs.
+	Path string
 	// Barrier is the directory that User may not enter.
 	Barrier string
-	User    string
+	// User is the name of the server's user.
+	User string
 }
 
 // Error implements error.

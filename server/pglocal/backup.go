@@ -20,8 +20,9 @@ import (
 type BaseBackup struct {
 	// Version is the version of the server, such as "15.13".
 	Version string
-	Major   int
-	conn    *pgconn.PgConn
+	// Major is the major version of the server.
+	Major int
+	conn  *pgconn.PgConn
 }
 
 // HasData reports whether dir contains a database of any version.

@@ -21,10 +21,12 @@ var ErrNoBinaries = errors.New("no PostgreSQL 14 or newer found")
 
 // Binaries is an installed PostgreSQL.
 type Binaries struct {
-	Dir string // Dir contains initdb and postgres.
+	// Dir contains initdb and postgres.
+	Dir string
 	// Version is the reported version, such as "15.13".
 	Version string
-	Major   int
+	// Major is the major version.
+	Major int
 }
 
 // usualDirs are the patterns of the directories that packages install to.
@@ -103,8 +105,11 @@ func (d dataDir) mismatch(found []Binaries) error {
 
 // MajorError reports that data was written by a version of PostgreSQL that this machine does not have.
 type MajorError struct {
-	Path  string
+	// Path is the data directory.
+	Path string
+	// Major is the version that wrote the data.
 	Major int
+	// Found are the installed versions.
 	Found []Binaries
 }
 

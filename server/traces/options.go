@@ -21,7 +21,8 @@ import (
 type Options struct {
 	// Endpoint is the URL that spans are posted to; empty disables traces.
 	Endpoint string
-	Version  string // Version is the version of this program.
+	// Version is the version of this program.
+	Version string
 	// Sampler chooses the traces; nil uses OTEL_TRACES_SAMPLER or, without it, samples all traces and follows callers'
 	// decisions.
 	Sampler sdktrace.Sampler
@@ -31,7 +32,7 @@ type Options struct {
 	Queue int
 	// Batch is the maximum number of spans in a request; 0 means 512.
 	Batch int
-	// Every is the interval between requests; 0 means 5 s.
+	// Interval is the time between requests; 0 means 5 s.
 	Every time.Duration
 	// TLS is the client configuration; nil uses the defaults of net/http.
 	TLS *tls.Config
@@ -43,7 +44,7 @@ type Options struct {
 type EndpointError struct {
 	Given string // Variable is the name of the setting.
 	// Problem completes a sentence that starts with the variable.
-	// What is the predicate of a sentence about the variable.
+	// Problem is the predicate of a sentence about the variable.
 	What string
 }
 

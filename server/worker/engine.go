@@ -27,7 +27,7 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Sweep is the mean interval between sweeps for overdue keys; 0 means 2 s.
 	Sweep time.Duration
-	// Undivided disables connection quotas per owner. It is for lanes whose work holds few database connections for
+	// NoConnQuotas disables connection quotas per owner. It is for lanes whose work holds few database connections for
 	// long.
 	Undivided bool
 	// Now is the clock for the backoff of failing keys; nil means time.Now.

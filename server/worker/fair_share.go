@@ -22,10 +22,18 @@ type Owned interface {
 // Owners are the owners of a key; uuid.Nil means none. The keys of one account use at most an eighth of the workers,
 // those of one workspace three quarters, and those of all workspaces with one creator seven eighths. A creator may have
 // very many workspaces with few keys each.
-type Owners struct{ Narrow, Wide, Maker uuid.UUID }
+type Owners struct {
+	// Account is the connected account.
+	Narrow uuid.UUID
+	// Workspace is the workspace.
+	Wide uuid.UUID
+	// Creator is the credential that created the workspace.
+	Maker uuid.UUID
+}
 
 // Saturated lists the owners that have no room for another key in hand. No list is nil.
 type Crowds struct {
+	// Accounts, Workspaces, and Creators have no room for any key.
 	Narrow, Wide, Makers []uuid.UUID
 	// SuspectWorkspaces and SuspectCreators have no room for another suspect key.
 	DoubtedWide, DoubtedMakers []uuid.UUID

@@ -18,20 +18,26 @@ const MostMemory = 256
 
 // Options configures Run.
 type Options struct {
-	Program string // Program is the server's binary.
+	// Program is the server's binary.
+	Program string
 	// DSN is the URL of an empty database.
 	DSN string
 	// Neighbor is the DSN of another server, which receives each attack first; empty disables this.
 	Neighbor string
-	Dir      string // Dir is for files.
+	// Dir is for files.
+	Dir string
 	// Window is the minimum duration of an attack.
-	Window    time.Duration
-	Compare   bool // Compare measures the calm before each attack.
-	Endpoints int  // Endpoints is the number of misbehaving endpoints.
+	Window time.Duration
+	// Compare measures the calm before each attack.
+	Compare bool
+	// Endpoints is the number of misbehaving endpoints.
+	Endpoints int
 	// Only has parts of scenario names with commas between them; empty means all.
 	Only string
-	Log  io.Writer // Log receives the server's log.
-	Out  io.Writer // Out receives progress; nil discards it.
+	// Log receives the server's log.
+	Log io.Writer
+	// Out receives progress; nil discards it.
+	Out io.Writer
 }
 
 // Row is the result of one scenario.

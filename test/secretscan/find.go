@@ -109,7 +109,7 @@ func forms(secret string, random bool) []form {
 		return short
 	}
 	return []form{
-		{"as it is", secret, digits},
+		{"plain", secret, digits},
 		{"in hexadecimal", hexadecimal, false},
 		{
 			"in base64",

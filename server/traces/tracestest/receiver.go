@@ -25,7 +25,8 @@ import (
 
 // Receiver is a collector that keeps what it receives.
 type Receiver struct {
-	URL string // URL is where spans are posted to.
+	// URL is where spans are posted to.
+	URL string
 
 	mu       sync.Mutex
 	raw      bytes.Buffer // all request bodies
@@ -38,9 +39,10 @@ type Receiver struct {
 
 // Span is a received span.
 type Span struct {
-	Name, Kind                string
-	TraceID, ID, Parent       string
-	Links                     []string // Links are the identifiers of linked spans.
+	Name, Kind          string
+	TraceID, ID, Parent string
+	// Links are the identifiers of linked spans.
+	Links                     []string
 	Attributes                map[string]string
 	Events                    []string
 	Failed                    bool

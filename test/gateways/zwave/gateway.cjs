@@ -62,10 +62,10 @@ async function main() {
 			logger: { debug() {}, info() {}, warn: (m) => console.error("server:", m), error: (m) => console.error("server:", String(m)) } });
 		await server.start(true);
 		const url = await control.listen({ driver, controller, locks });
-		let told = false;
+		let printed = false;
 		const ready = () => {
-			if (told || ![...driver.controller.nodes.values()].every((n) => n.ready)) return;
-			told = true;
+			if (printed || ![...driver.controller.nodes.values()].every((n) => n.ready)) return;
+			printed = true;
 			console.log(JSON.stringify({ url: `ws://127.0.0.1:${port}`, control: url }));
 		};
 		for (const n of driver.controller.nodes.values()) n.on("ready", ready);
