@@ -12,17 +12,18 @@ import (
 
 const (
 	manyDevices = 5_000
-	locks       = 300 // on which codes are made at once
+	locks       = 300 // locks for concurrent creation of codes
 )
 
-// measureAPI measures operations of the server against the least that chi and pgx need for the same.
+// measureAPI measures operations of the server against a minimal chi and pgx handler for each.
 func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	bed, err := newBed(ctx, locks)
 	if err != nil {
 		return nil, err
 	}
 	defer bed.close()
-	if err := bed.startTraced(ctx); err != nil { // before there are copies of accounts, which no server could open
+	// before accounts are copied, which no server could decrypt
+	if err := bed.startTraced(ctx); err != nil {
 		return nil, err
 	}
 	b := &listBed{bed: bed}
@@ -33,11 +34,16 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := b.ids(ctx, "select access_code_id::text from access_codes where is_managed and workspace_id = $1", b.app.Sandbox.WorkspaceID)
+	code, err := b.ids(
+		ctx,
+		"select access_code_id::text from access_codes where is_managed and workspace_id = $1",
+		b.app.Sandbox.WorkspaceID,
+	)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.copies(ctx, "devices", "device_id", "connected_account_id = '"+b.account+"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, manyDevices); err != nil {
+	if err := b.copies(ctx, "devices", "device_id", "connected_account_id = '"+b.account+
+		"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, manyDevices); err != nil {
 		return nil, err
 	}
 	copied, err := b.ids(ctx, "select device_id::text from devices where vendor_ref like 'copy/%'")
@@ -50,12 +56,20 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	device := fmt.Sprintf(`{"device_id":%q}`, b.device)
 	accessCode := fmt.Sprintf(`{"access_code_id":%q}`, code[0])
 	const hook = `{"url":"https://example.com/hook"}`
-	var codes, later []string // on other locks, and on many: what waits there costs each look at them, and each new code
+	// codes use other locks, and later uses many, because waiting codes slow down each look at their lock and each new
+	// code
+	var codes, later []string
 	for _, id := range devices {
 		codes = append(codes, fmt.Sprintf(`{"device_id":%q,"name":"Guest"}`, id))
 	}
 	for _, id := range copied {
-		later = append(later, fmt.Sprintf(`{"device_id":%q,"name":"Guest","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`, id))
+		later = append(
+			later,
+			fmt.Sprintf(
+				`{"device_id":%q,"name":"Guest","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`,
+				id,
+			),
+		)
 	}
 	const twenty, made = `"device_id":`, `"url":"https://example.com/hook"`
 	one, oneCode := fmt.Sprintf(`"device_id":%q`, b.device), fmt.Sprintf(`"access_code_id":%q`, code[0])
@@ -64,10 +78,26 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	keyed.keyed = true
 	aims := func(known float64) aim { return aim{atLeast: 0.6, known: known} }
 	reads, writes := aims(0), aims(0)
-	fmt.Fprintf(os.Stderr, "api: %d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n", o.rounds, o.length, o.clients)
+	fmt.Fprintf(
+		os.Stderr,
+		"api: %d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n",
+		o.rounds,
+		o.length,
+		o.clients,
+	)
 	withTraces, err := b.rows(ctx, o, []row{
-		{"/devices/get with traces, to without", aim{}, b.ours("/devices/get", device).holding(one, 1), b.traced("/devices/get", device).holding(one, 1)},
-		{"/webhooks/create with traces, to without", aim{}, create, b.traced("/webhooks/create", hook).holding(made, 1)},
+		{
+			"/devices/get with traces, to without",
+			aim{},
+			b.ours("/devices/get", device).holding(one, 1),
+			b.traced("/devices/get", device).holding(one, 1),
+		},
+		{
+			"/webhooks/create with traces, to without",
+			aim{},
+			create,
+			b.traced("/webhooks/create", hook).holding(made, 1),
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -76,14 +106,35 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(os.Stderr, "what became of the spans of the server with traces: %s\n", spans)
-	bed.stopTraced(ctx) // it would have a part in the work of the other
+	fmt.Fprintf(os.Stderr, "spans of the server with traces: %s\n", spans)
+	// it would share the work of the other server
+	bed.stopTraced(ctx)
 	figures, err := b.rows(ctx, o, []row{
-		{fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices), reads, b.floor("/devices", "{}").holding(twenty, 20), b.ours("/devices/list", `{"limit":20}`).holding(twenty, 20)},
-		{"/devices/get", reads, b.floor("/device", device).holding(one, 1), b.ours("/devices/get", device).holding(one, 1)},
-		{"/access_codes/get", reads, b.floor("/code", accessCode).holding(oneCode, 1), b.ours("/access_codes/get", accessCode).holding(oneCode, 1)},
+		{
+			fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices),
+			reads,
+			b.floor("/devices", "{}").holding(twenty, 20),
+			b.ours("/devices/list", `{"limit":20}`).holding(twenty, 20),
+		},
+		{
+			"/devices/get",
+			reads,
+			b.floor("/device", device).holding(one, 1),
+			b.ours("/devices/get", device).holding(one, 1),
+		},
+		{
+			"/access_codes/get",
+			reads,
+			b.floor("/code", accessCode).holding(oneCode, 1),
+			b.ours("/access_codes/get", accessCode).holding(oneCode, 1),
+		},
 		{"/webhooks/create", writes, b.floor("/hook", hook).holding(made, 1), create},
-		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook).holding(made, 1), create},
+		{
+			"/webhooks/create, to a floor that has an audit log, too",
+			aim{},
+			b.floor("/logged-hook", hook).holding(made, 1),
+			create,
+		},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
 	})
 	if err != nil {
@@ -94,16 +145,32 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	}
 	const guest = `"name":"Guest"`
 	oursNow := b.ours("/access_codes/create", codes...).holding(fmt.Sprintf(`"device_id":%q`, devices[0]), 1)
-	oursLater := b.ours("/access_codes/create", later...).holding(fmt.Sprintf(`"device_id":%q`, copied[0]), 2) // its attempt has ended, with the code
+	// twice, because the response contains the finished attempt, too
+	oursLater := b.ours("/access_codes/create", later...).holding(fmt.Sprintf(`"device_id":%q`, copied[0]), 2)
 	created, err := b.rows(ctx, o, []row{
-		{"/access_codes/create, for a stay to come", aims(0.25), b.floor("/new-code", later...).holding(guest, 1), oursLater},
-		{"/access_codes/create, for a stay to come, to a floor that writes the same rows", aims(0.44), b.floor("/whole-new-code", later...).holding(guest, 1), oursLater},
-		{"/access_codes/create, while locks are worked on", aims(0.21), b.floor("/new-code", codes...).holding(guest, 1), oursNow},
+		{
+			"/access_codes/create, for a stay to come",
+			aims(0.25),
+			b.floor("/new-code", later...).holding(guest, 1),
+			oursLater,
+		},
+		{
+			"/access_codes/create, for a stay to come, to a floor that writes the same rows",
+			aims(0.44),
+			b.floor("/whole-new-code", later...).holding(guest, 1),
+			oursLater,
+		},
+		{
+			"/access_codes/create, while locks are worked on",
+			aims(0.21),
+			b.floor("/new-code", codes...).holding(guest, 1),
+			oursNow,
+		},
 	})
 	return slices.Concat(figures, created, withTraces), err
 }
 
-// forgetWebhooks deletes the webhooks that were made: a hundred thousand of them would be told of every code.
+// forgetWebhooks deletes the created webhooks: each code would cause a hundred thousand deliveries.
 func (b *bed) forgetWebhooks(ctx context.Context) error {
 	for _, statement := range []string{"delete from webhooks", "vacuum analyze"} {
 		if _, err := b.pool.Exec(ctx, statement); err != nil {
@@ -113,14 +180,14 @@ func (b *bed) forgetWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// row is one comparison to be made.
+// row is one comparison.
 type row struct {
 	what        string
 	aim         aim
 	floor, ours target
 }
 
-// rows makes those comparisons that are wanted, one after another.
+// rows runs the selected comparisons one after another.
 func (b *bed) rows(ctx context.Context, o options, rows []row) (figures []figure, err error) {
 	for _, c := range rows {
 		if !strings.Contains(c.what, o.only) {
@@ -141,7 +208,7 @@ func (b *bed) rows(ctx context.Context, o options, rows []row) (figures []figure
 	return figures, nil
 }
 
-// ids are the first column of what a query finds.
+// ids returns the first column of a query's result.
 func (b *bed) ids(ctx context.Context, query string, args ...any) (ids []string, err error) {
 	rows, err := b.pool.Query(ctx, query, args...)
 	if err != nil {

@@ -19,22 +19,23 @@ import (
 )
 
 const (
-	connections = 8                // of each side's pool: on two cores more are slower
-	patience    = 20 * time.Second // with what is stopped
+	// of each side's pool: more are slower on two cores
+	connections = 8
+	patience    = 20 * time.Second // for stopping servers
 )
 
-// bed is the server and a floor beside it on the same database.
+// bed is the server, and a floor on the same database.
 type bed struct {
 	cluster *cluster
 	config  app.Config
 	app     *app.App
-	handler http.Handler // of the server
+	handler http.Handler // the server's handler
 	pool    *pgxpool.Pool
 	bare    *http.Server
 	bareURL string
 	key     string
 
-	withTraces *app.App // of startTraced
+	withTraces *app.App // set by startTraced
 	collector  *httptest.Server
 }
 
@@ -66,7 +67,7 @@ func tempDir() (string, error) {
 	return dir, os.Chmod(dir, 0o711) // the database may run as another user
 }
 
-// postgres is the directory of the cluster's data.
+// postgres returns the directory of the cluster's data.
 func (c *cluster) postgres() string { return filepath.Join(c.dir, "postgres") }
 
 func (c *cluster) close() {
@@ -80,7 +81,7 @@ func (c *cluster) close() {
 	os.RemoveAll(c.dir) //nolint:errcheck // a temporary directory
 }
 
-// newBed starts both, with so many simulated locks.
+// newBed starts both sides, with this number of simulated locks.
 func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	b := &bed{}
 	defer func() {
@@ -93,17 +94,26 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	}
 	dsn := b.cluster.DSN("postgres")
 	b.config = app.Config{
-		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.BesidePool}, Listen: "127.0.0.1:0", Sandbox: true,
-		Access:     access.Options{MostWebhooks: 1 << 30}, // thousands a second are created
-		Wrap:       func(h http.Handler) http.Handler { b.handler = h; return h },
-		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
+		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.BesidePool},
+		Listen:   "127.0.0.1:0",
+		Sandbox:  true,
+		Access:   access.Options{MostWebhooks: 1 << 30}, // thousands are created per second
+		Wrap:     func(h http.Handler) http.Handler { b.handler = h; return h },
+		// encodes log records as in production
+		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks},
+		Log:        slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	}
 	if b.app, err = app.Start(ctx, b.config); err != nil {
 		return nil, err
 	}
 	b.key = b.app.Sandbox.APIKey
-	for { // until the locks are there
-		devices, _, err := b.app.Access.ListDevices(ctx, access.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID}, access.DeviceFilter{}, access.Page{Limit: locks})
+	for { // wait for the locks
+		devices, _, err := b.app.Access.ListDevices(
+			ctx,
+			access.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID},
+			access.DeviceFilter{},
+			access.Page{Limit: locks},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +142,7 @@ func (b *bed) close() {
 	defer cancel()
 	b.stopTraced(ctx)
 	if b.bare != nil {
-		b.bare.Close() //nolint:errcheck // nothing is in hand
+		b.bare.Close() //nolint:errcheck // no request is running
 	}
 	if b.pool != nil {
 		b.pool.Close()

@@ -22,14 +22,17 @@ import (
 )
 
 const (
-	deliveryConnections = 16 // of the pool that the server has unless told otherwise; the floor uses the same
+	// default pool size of the server; the floor uses the same
+	deliveryConnections = 16
 	eventType           = "device.connected"
-	stuckType           = "device.added" // only for the endpoints that hang
+	stuckType           = "device.added" // only for the hanging endpoints
 )
 
-var payload = []byte(`{"connected_account_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a11","device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12"}`)
+var payload = []byte(
+	`{"connected_account_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a11","device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12"}`,
+)
 
-// deliveryBed is what brings events to webhooks, a receiver, and the tables of the floor in the same database.
+// deliveryBed is the delivery part of the server, a receiver, and the floor's tables in the same database.
 type deliveryBed struct {
 	cluster   *cluster
 	db        *store.DB
@@ -38,9 +41,9 @@ type deliveryBed struct {
 	deliverer *webhook.Deliverer
 	engine    *worker.Engine
 	workspace uuid.UUID
-	prompt    uuid.UUID // the webhook of the endpoint that answers
+	prompt    uuid.UUID // the webhook of the healthy endpoint
 	receiver  *receiver
-	client    *http.Client // of the floor
+	client    *http.Client // the floor's client
 }
 
 func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
@@ -61,8 +64,11 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 	if b.db, err = store.Open(ctx, dsn, deliveryConnections); err != nil {
 		return nil, err
 	}
-	if _, err := b.db.Pool.Exec(ctx, `create table bench_events (id uuid primary key, type text not null, payload jsonb not null, created_at timestamptz default now());
-		create table bench_log (event_id uuid primary key references bench_events, status integer, latency_us bigint, at timestamptz default now())`); err != nil {
+	if _, err := b.db.Pool.Exec(
+		ctx,
+		`create table bench_events (id uuid primary key, type text not null, payload jsonb not null, created_at timestamptz default now());
+		create table bench_log (event_id uuid primary key references bench_events, status integer, latency_us bigint, at timestamptz default now())`,
+	); err != nil {
 		return nil, err
 	}
 	if b.waker, err = worker.NewWaker(b.db); err != nil {
@@ -78,24 +84,32 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 		return nil, err
 	}
 	b.workspace = w.ID
-	prompt, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: w.ID}, b.receiver.URL+"/prompt", []string{eventType})
+	prompt, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: w.ID}, b.receiver.URL+
+		"/prompt", []string{eventType})
 	if err != nil {
 		return nil, err
 	}
 	b.prompt = prompt.ID
-	b.deliverer = webhook.New(b.access, webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	b.deliverer = webhook.New(b.access, webhook.Options{
+		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	})
 	if b.engine, err = worker.NewEngine(b.waker, worker.Options{Workers: 2000}, b.deliverer.Lanes()...); err != nil {
 		return nil, err
 	}
 	return b, b.engine.Start(ctx)
 }
 
-// publish writes an event in a transaction as the operations of package access do.
+// publish writes an event in a transaction like the operations of package access.
 func (b *deliveryBed) publish(ctx context.Context) error { return b.emit(ctx, eventType) }
 
 func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
 	return b.db.InTx(ctx, func(tx store.Tx) error {
-		waits, err := tx.InsertEvent(ctx, store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: b.workspace, EventType: eventType, Payload: payload})
+		waits, err := tx.InsertEvent(ctx, store.InsertEventParams{
+			EventID:     uuid.Must(uuid.NewV7()),
+			WorkspaceID: b.workspace,
+			EventType:   eventType,
+			Payload:     payload,
+		})
 		if err != nil || !waits {
 			return err
 		}
@@ -103,10 +117,16 @@ func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
 	})
 }
 
-// bare is the floor: what publish has done by others, done by itself and without any care.
+// floorDelivery is the floor: it does the work of publish and of the workers directly, without any precautions.
 func (b *deliveryBed) bare(ctx context.Context) error {
 	id := uuid.Must(uuid.NewV7())
-	if _, err := b.db.Pool.Exec(ctx, "insert into bench_events (id, type, payload) values ($1, $2, $3)", id, eventType, payload); err != nil {
+	if _, err := b.db.Pool.Exec(
+		ctx,
+		"insert into bench_events (id, type, payload) values ($1, $2, $3)",
+		id,
+		eventType,
+		payload,
+	); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -123,14 +143,21 @@ func (b *deliveryBed) bare(ctx context.Context) error {
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		return err
 	}
-	_, err = b.db.Pool.Exec(ctx, "insert into bench_log (event_id, status, latency_us) values ($1, $2, $3)", id, res.StatusCode, time.Since(begin).Microseconds())
+	_, err = b.db.Pool.Exec(
+		ctx,
+		"insert into bench_log (event_id, status, latency_us) values ($1, $2, $3)",
+		id,
+		res.StatusCode,
+		time.Since(begin).Microseconds(),
+	)
 	return err
 }
 
-// hang makes endpoints that do not answer, and deliveries for them, and returns when they are being tried.
+// hang creates endpoints that do not respond, with deliveries, and returns when all are being tried.
 func (b *deliveryBed) hang(ctx context.Context) error {
 	for range hanging {
-		if _, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: b.workspace}, b.receiver.URL+"/stuck", []string{stuckType}); err != nil {
+		if _, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: b.workspace}, b.receiver.URL+
+			"/stuck", []string{stuckType}); err != nil {
 			return err
 		}
 	}
@@ -142,10 +169,16 @@ func (b *deliveryBed) hang(ctx context.Context) error {
 	return poll(ctx, "all of them hang", func() (bool, error) { return b.receiver.stuck.Load() >= hanging, nil })
 }
 
-// untilLogged waits until no delivery to the prompt endpoint is left to be recorded.
+// untilLogged waits until all deliveries to the healthy endpoint are recorded.
 func (b *deliveryBed) untilLogged(ctx context.Context) error {
 	return poll(ctx, "all is logged", func() (idle bool, err error) {
-		err = b.db.Pool.QueryRow(ctx, `select not exists (select 1 from deliveries where webhook_id = $1 and state = 'pending')`, b.prompt).Scan(&idle)
+		err = b.db.Pool.QueryRow(
+			ctx,
+			`select not exists (select 1 from deliveries where webhook_id = $1 and state = 'pending')`,
+			b.prompt,
+		).Scan(
+			&idle,
+		)
 		return idle, err
 	})
 }
@@ -156,7 +189,7 @@ func poll(ctx context.Context, what string, ok func() (bool, error)) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited in vain: %s", what)
+			return fmt.Errorf("timeout waiting: %s", what)
 		}
 		select {
 		case <-ctx.Done():
@@ -184,13 +217,13 @@ func (b *deliveryBed) close() {
 	}
 }
 
-// receiver is all endpoints. It counts what the prompt one has received.
+// receiver serves all endpoints. It counts the messages to the healthy one.
 type receiver struct {
 	*httptest.Server
 	count, stuck atomic.Int64
 	mu           sync.Mutex
-	last         time.Time     // when count grew
-	grown        chan struct{} // it has grown since somebody looked
+	last         time.Time     // when count last grew
+	grown        chan struct{} // signals growth
 	released     chan struct{}
 }
 
@@ -205,7 +238,7 @@ func newReceiver() *receiver {
 			}
 			return
 		}
-		io.Copy(io.Discard, req.Body) //nolint:errcheck // what is sent is not looked at here
+		io.Copy(io.Discard, req.Body) //nolint:errcheck // the content does not matter
 		r.mu.Lock()
 		r.last = time.Now()
 		r.mu.Unlock()
@@ -219,7 +252,7 @@ func newReceiver() *receiver {
 	return r
 }
 
-// until waits for n messages in all, and says when the last one came.
+// awaitCount waits for n messages in total, and returns the time of the last one.
 func (r *receiver) until(ctx context.Context, n int64) (time.Time, error) {
 	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()

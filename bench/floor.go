@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The rows of the floor: what the answers of the server are made of.
+// The rows of the floor, with the data of the server's responses.
 type (
 	floorDevice struct {
 		DeviceID           uuid.UUID       `json:"device_id"`
@@ -46,7 +46,7 @@ type (
 		Status       string     `json:"status"`
 		CreatedAt    time.Time  `json:"created_at"`
 
-		// What a code can do, and what is wrong with it, is told by its device.
+		// The device determines a code's capabilities and problems.
 		Online       bool            `json:"online"`
 		RemovedAt    *time.Time      `json:"removed_at"`
 		Capabilities json.RawMessage `json:"capabilities"`
@@ -61,7 +61,7 @@ const (
 		online, removed_at, capabilities, account_error from access_codes c join devices d using (device_id) where c.workspace_id = $1 `
 )
 
-// serveFloor runs the least that answers the same questions: chi, pgx, JSON, and a look-up of the credential.
+// serveFloor runs a minimal server for the same requests: chi, pgx, JSON, and a lookup of the credential.
 func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -71,22 +71,35 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return err
 	}
-	if _, err := b.pool.Exec(ctx, `create table bench_hooks (id uuid primary key, workspace_id uuid, url text, created_at timestamptz default now());
+	if _, err := b.pool.Exec(
+		ctx,
+		`create table bench_hooks (id uuid primary key, workspace_id uuid, url text, created_at timestamptz default now());
 		create table bench_audit (id uuid primary key, workspace_id uuid, at timestamptz default now(), operation text, subject_ids uuid[]);
 		create index on bench_audit using gin (subject_ids);
 		create table bench_codes (id uuid primary key, workspace_id uuid, device_id uuid, name text, created_at timestamptz default now());
 		create index on bench_codes (workspace_id, created_at, id); create index on bench_codes (device_id);
 		create table bench_whole_codes (like access_codes including all); create table bench_attempts (like action_attempts including all);
-		create table bench_events (like events including all); create table bench_log (like audit_log including all)`); err != nil {
+		create table bench_events (like events including all); create table bench_log (like audit_log including all)`,
+	); err != nil {
 		return err
 	}
 	r := chi.NewRouter()
-	r.Post("/devices", b.authenticated(selects[floorDevice](b, floorDevices+"and removed_at is null and is_managed order by created_at, device_id limit 20")))
-	r.Post("/device", b.authenticated(selects[floorDevice](b, floorDevices+"and device_id = ($2::jsonb ->> 'device_id')::uuid")))
-	r.Post("/code", b.authenticated(selects[floorCode](b, floorCodes+"and access_code_id = ($2::jsonb ->> 'access_code_id')::uuid")))
+	r.Post("/devices", b.authenticated(selects[floorDevice](b, floorDevices+"and removed_at is null and is_managed "+
+		"order by created_at, device_id limit 20")))
+	r.Post("/device", b.authenticated(selects[floorDevice](b, floorDevices+"and device_id = ($2::jsonb ->> "+
+		"'device_id')::uuid")))
+	r.Post("/code", b.authenticated(selects[floorCode](b, floorCodes+"and access_code_id = ($2::jsonb ->> "+
+		"'access_code_id')::uuid")))
 	r.Post("/hook", b.authenticated(b.inserts("insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)")))
-	r.Post("/logged-hook", b.authenticated(b.inserts(`with log as (insert into bench_audit (id, workspace_id, operation, subject_ids) values (gen_random_uuid(), $2, '/hook', array[$1::uuid]))
-		insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)`)))
+	r.Post(
+		"/logged-hook",
+		b.authenticated(
+			b.inserts(
+				`with log as (insert into bench_audit (id, workspace_id, operation, subject_ids) values (gen_random_uuid(), $2, '/hook', array[$1::uuid]))
+		insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)`,
+			),
+		),
+	)
 	r.Post("/new-code", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
 		var in struct {
 			DeviceID uuid.UUID `json:"device_id"`
@@ -96,7 +109,8 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 			return nil, err
 		}
 		id := uuid.Must(uuid.NewV7())
-		_, err := b.pool.Exec(ctx, "insert into bench_codes (id, workspace_id, device_id, name) values ($1, $2, $3, $4)", id, workspace, in.DeviceID, in.Name)
+		_, err := b.pool.Exec(ctx, "insert into bench_codes (id, workspace_id, device_id, name) values ($1, $2, "+
+			"$3, $4)", id, workspace, in.DeviceID, in.Name)
 		return map[string]any{"id": id, "name": in.Name}, err
 	}))
 	r.Post("/whole-new-code", b.authenticated(b.createsWhole))
@@ -110,8 +124,8 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// createsWhole writes in one statement what the contract has to be there once a code was asked for: the code, the attempt,
-// both events and the entry of the audit log, in tables with the columns and indexes of ours.
+// createsWhole writes in one statement what the contract requires after the creation of a code: the code, the attempt,
+// both events, and the audit entry, in tables with the server's columns and indexes.
 func (b *bed) createsWhole(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
 	var in struct {
 		DeviceID uuid.UUID `json:"device_id"`
@@ -126,7 +140,9 @@ func (b *bed) createsWhole(ctx context.Context, workspace uuid.UUID, body []byte
 	for i := range ids {
 		ids[i] = uuid.Must(uuid.NewV7())
 	}
-	_, err := b.pool.Exec(ctx, `with attempt as (insert into bench_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, status, deadline_at)
+	_, err := b.pool.Exec(
+		ctx,
+		`with attempt as (insert into bench_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, status, deadline_at)
 			values ($2, $6, $7, $1, 'CREATE_ACCESS_CODE', 'success', now() + interval '1 minute')),
 		events as (insert into bench_events (event_id, workspace_id, event_type, device_id, access_code_id, payload, occurred_at, fanned_out_at)
 			values ($3, $6, 'access_code.created', $7, $1, $11, now(), now()), ($4, $6, 'access_code.mutations_requested', $7, $1, $11, now(), now())),
@@ -134,12 +150,30 @@ func (b *bed) createsWhole(ctx context.Context, workspace uuid.UUID, body []byte
 			values ($5, $6, 'api_key', '/access_codes/create', '{access_code_id,action_attempt_id,device_id}', array[$1, $2, $7]::uuid[], 'done'))
 		insert into bench_whole_codes (access_code_id, workspace_id, device_id, is_managed, name, starts_at, ends_at, status, pin_sealed, pin_mac)
 			values ($1, $6, $7, true, $8, $9, $10, 'unset', $12, $13)`,
-		ids[0], ids[1], ids[2], ids[3], ids[4], workspace, in.DeviceID, in.Name, in.StartsAt, in.EndsAt,
-		map[string]any{"device_id": in.DeviceID, "access_code_id": ids[0], "device_custom_metadata": map[string]any{}}, make([]byte, 48), ids[0][:])
-	return map[string]any{"id": ids[0], "action_attempt_id": ids[1], "name": in.Name, "starts_at": in.StartsAt, "ends_at": in.EndsAt}, err
+		ids[0],
+		ids[1],
+		ids[2],
+		ids[3],
+		ids[4],
+		workspace,
+		in.DeviceID,
+		in.Name,
+		in.StartsAt,
+		in.EndsAt,
+		map[string]any{"device_id": in.DeviceID, "access_code_id": ids[0], "device_custom_metadata": map[string]any{}},
+		make([]byte, 48),
+		ids[0][:],
+	)
+	return map[string]any{
+		"id":                ids[0],
+		"action_attempt_id": ids[1],
+		"name":              in.Name,
+		"starts_at":         in.StartsAt,
+		"ends_at":           in.EndsAt,
+	}, err
 }
 
-// inserts makes a webhook by a statement: $1 is its identifier, $2 the workspace, $3 the URL.
+// inserts creates a webhook with a statement: $1 is its identifier, $2 the workspace, and $3 the URL.
 func (b *bed) inserts(statement string) func(context.Context, uuid.UUID, []byte) (any, error) {
 	return func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
 		var in struct {
@@ -154,7 +188,7 @@ func (b *bed) inserts(statement string) func(context.Context, uuid.UUID, []byte)
 	}
 }
 
-// selects answers with the rows of a query; $1 is the workspace, and $2 the request's body where the query has it.
+// selects returns the rows of a query. $1 is the workspace, and $2 the body of the request if the query uses it.
 func selects[T any](b *bed, query string) func(context.Context, uuid.UUID, []byte) (any, error) {
 	return func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
 		args := []any{workspace}
@@ -170,14 +204,22 @@ func selects[T any](b *bed, query string) func(context.Context, uuid.UUID, []byt
 	}
 }
 
-func (b *bed) authenticated(f func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error)) http.HandlerFunc {
+func (b *bed) authenticated(f func(
+	ctx context.Context,
+	workspace uuid.UUID,
+	body []byte,
+) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hash := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
 		var workspace uuid.UUID
-		err := b.pool.QueryRow(r.Context(), `select w.workspace_id from credentials c join credential_workspaces w using (credential_id)
-			where c.token_hash = $1 and c.revoked_at is null`, hash[:]).Scan(&workspace)
+		err := b.pool.QueryRow(
+			r.Context(),
+			`select w.workspace_id from credentials c join credential_workspaces w using (credential_id)
+			where c.token_hash = $1 and c.revoked_at is null`,
+			hash[:],
+		).Scan(&workspace)
 		if err != nil {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
 			return
 		}
 		body, err := io.ReadAll(r.Body)
@@ -191,6 +233,6 @@ func (b *bed) authenticated(f func(ctx context.Context, workspace uuid.UUID, bod
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(out) //nolint:errcheck // the load generator counts whole answers
+		json.NewEncoder(w).Encode(out) //nolint:errcheck // the load generator counts complete responses
 	}
 }

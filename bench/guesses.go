@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-const guesses = 300 // of each kind in a round, in turns with one of which nothing is right
+// of each kind in a round, alternating with a completely wrong key
+const guesses = 300
 
-// measureGuesses measures how long a wrong API key takes to be refused, one at a time over HTTP, against one of which
-// nothing is right but what tells its kind. Nobody is to learn from it how much of a guess is right.
+// measureGuesses measures the time to reject a wrong API key, one at a time over HTTP, against a key of which only the
+// prefix is right. The time must not reveal how much of a guess is right.
 func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 	b, err := newBed(ctx, 1)
 	if err != nil {
@@ -43,7 +44,8 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 			var floor, ours []time.Duration
 			for turn := range 2 * guesses {
 				key, took := nothing, &floor
-				if turn%4 == 1 || turn%4 == 2 { // neither is always the first of the two
+				// so that neither is always the first of the two
+				if turn%4 == 1 || turn%4 == 2 {
 					key, took = wrong.key, &ours
 				}
 				d, err := b.refused(ctx, client, key)
@@ -52,7 +54,7 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 				}
 				*took = append(*took, d)
 			}
-			if i > 0 { // the first warms up
+			if i > 0 { // the first round warms up
 				took.floor, took.ours = append(took.floor, floor), append(took.ours, ours)
 			}
 		}
@@ -64,7 +66,7 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 	return figures, nil
 }
 
-// refused is how long a request with this key takes to be refused.
+// refused returns the time until a request with this key is rejected.
 func (b *bed) refused(ctx context.Context, client *http.Client, key string) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.app.URL+"/workspaces/get", strings.NewReader("{}"))
 	if err != nil {
@@ -82,7 +84,7 @@ func (b *bed) refused(ctx context.Context, client *http.Client, key string) (tim
 		return 0, err
 	}
 	if res.StatusCode != http.StatusUnauthorized {
-		return 0, fmt.Errorf("a wrong key is answered %s", res.Status)
+		return 0, fmt.Errorf("a wrong key has status %s", res.Status)
 	}
 	return time.Since(begin), nil
 }

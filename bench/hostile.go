@@ -12,9 +12,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/abuse"
 )
 
-func init() { abuse.Main() } //nolint:gochecknoinits // this program may have been started as one of the attackers
+func init() { abuse.Main() } //nolint:gochecknoinits // this program may run as the attackers
 
-// measureHostile attacks the server, and compares what its healthy clients notice with the calm before each attack.
+// measureHostile attacks the server, and compares the healthy clients' requests with those in the calm before each
+// attack.
 func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	c, err := newCluster(ctx)
 	if err != nil {
@@ -22,7 +23,10 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	}
 	defer c.close()
 	dir := filepath.Join(c.dir, "hostile")
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
+	if err := os.Mkdir(
+		dir,
+		0o755,
+	); err != nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
 		return nil, err
 	}
 	program, err := abuse.Build(ctx, dir)
@@ -38,9 +42,20 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("each attack for %s, after the calm and the same attack on another server; the attackers have the lowest priority\n\n%s\n", o.length, abuse.Header)
-	rows, err := abuse.Run(ctx, abuse.Options{Program: program, DSN: c.DSN("postgres"), Neighbor: neighbor, Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
-		Only: o.only, Log: log, Out: os.Stdout})
+	fmt.Printf("each attack lasts %s, after the calm and the same attack on another server; the attackers have the "+
+		"lowest priority\n\n%s\n", o.length, abuse.Header)
+	rows, err := abuse.Run(ctx, abuse.Options{
+		Program:   program,
+		DSN:       c.DSN("postgres"),
+		Neighbor:  neighbor,
+		Dir:       dir,
+		Window:    o.length,
+		Compare:   true,
+		Endpoints: 200,
+		Only:      o.only,
+		Log:       log,
+		Out:       os.Stdout,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +64,28 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 			err = errors.Join(err, errors.New(fault))
 		}
 		if r.Confined() {
-			err = errors.Join(err, fmt.Errorf("%s: the limit of open files leaves room for %d connections, of %d", r.Name, r.Room, r.Wanted))
+			err = errors.Join(
+				err,
+				fmt.Errorf(
+					"%s: the limit of open files leaves room for %d connections, of %d",
+					r.Name,
+					r.Room,
+					r.Wanted,
+				),
+			)
 		}
 	}
 	return nil, err
 }
 
-// secondDatabase is one beside that of the server.
+// secondDatabase creates another database in the server's cluster.
 func secondDatabase(ctx context.Context, c *cluster) (dsn string, err error) {
 	const name = "neighbor"
 	db, err := pgx.Connect(ctx, c.DSN("postgres"))
 	if err != nil {
 		return "", err
 	}
-	defer db.Close(ctx) //nolint:errcheck // what was done is done
+	defer db.Close(ctx) //nolint:errcheck // the work is done
 	_, err = db.Exec(ctx, "create database "+name)
 	return c.DSN(name), err
 }

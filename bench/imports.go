@@ -15,11 +15,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// imported is what a vendor lists that nobody has written down yet. Floor writes as many rows as PostgreSQL can: copies of
-// those of the account $1, with its events, in one transaction.
+// imported is a vendor's list that the server has not stored yet. The floor writes the same number of rows as fast as
+// PostgreSQL can: copies of the rows of account $1, with its events, in one transaction.
 type imported struct {
 	what   string
-	list   string // the end of the path where it is listed
+	list   string // suffix of the list's path
 	answer string
 	access bool // the vendor has access systems
 	there  string
@@ -29,43 +29,64 @@ type imported struct {
 func imports() []imported {
 	const (
 		locks, codes, users = 1000, 5000, 10_000
-		name                = `"name":"of a door, as somebody may have called it"`
+		name                = `"name":"of a door, as a person may have called it"`
 	)
 	const events = `insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, occurred_at, fanned_out_at)
 		select gen_random_uuid(), workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, occurred_at, fanned_out_at from events where connected_account_id = $1`
 	return []imported{
 		{
-			what: fmt.Sprintf("%d codes of a lock", codes), list: "/access_codes",
-			answer: `{"access_codes":[` + numbered(`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+`}`, codes) + `]}`,
-			there:  "select exists (select 1 from access_codes join devices using (device_id) where connected_account_id = $1)",
-			floor: []string{`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, wanted_at)
+			what: fmt.Sprintf("%d codes of a lock", codes),
+			list: "/access_codes",
+			answer: `{"access_codes":[` + numbered(`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+
+				`}`, codes) + `]}`,
+			there: "select exists (select 1 from access_codes join devices using (device_id) where " +
+				"connected_account_id = $1)",
+			floor: []string{
+				`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, wanted_at)
 				select gen_random_uuid(), c.workspace_id, device_id, c.is_managed, c.name, pin_sealed, pin_mac, status, prefer_native_scheduling, 'copy ' || c.vendor_ref, wanted_at
-				from access_codes c join devices using (device_id) where connected_account_id = $1`, events},
+				from access_codes c join devices using (device_id) where connected_account_id = $1`,
+				events,
+			},
 		},
 		{
-			what: fmt.Sprintf("%d locks of an account", locks), list: "/locks",
-			answer: `{"locks":[` + numbered(`{"lock_id":"l%d",`+name+`,"capabilities":{"list_codes":false}}`, locks) + `]}`,
-			there:  "select exists (select 1 from devices where connected_account_id = $1)",
-			floor: []string{`insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags, is_managed, due_at)
+			what: fmt.Sprintf("%d locks of an account", locks),
+			list: "/locks",
+			answer: `{"locks":[` + numbered(`{"lock_id":"l%d",`+name+`,"capabilities":{"list_codes":false}}`, locks) +
+				`]}`,
+			there: "select exists (select 1 from devices where connected_account_id = $1)",
+			floor: []string{
+				`insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags, is_managed, due_at)
 				select gen_random_uuid(), workspace_id, connected_account_id, 'copy ' || vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags, is_managed, null
-				from devices where connected_account_id = $1`, events},
+				from devices where connected_account_id = $1`,
+				events,
+			},
 		},
 		{
-			what: fmt.Sprintf("%d people of an access system", users), list: "/systems/s0", access: true,
-			answer: `{"groups":[],"entrances":[],"users":[` + numbered(`{"user_id":"u%d","full_name":"A name as people have","email":"somebody@example.com"}`, users) + `]}`,
-			there:  "select exists (select 1 from acs_users join acs_systems using (acs_system_id) where connected_account_id = $1)",
-			floor: []string{`insert into acs_users (acs_user_id, workspace_id, acs_system_id, is_managed, full_name, email_address, group_refs, vendor_ref, applied)
+			what:   fmt.Sprintf("%d people of an access system", users),
+			list:   "/systems/s0",
+			access: true,
+			answer: `{"groups":[],"entrances":[],"users":[` +
+				numbered(
+					`{"user_id":"u%d","full_name":"A name as people have","email":"user.one@example.com"}`,
+					users,
+				) + `]}`,
+			there: "select exists (select 1 from acs_users join acs_systems using (acs_system_id) where " +
+				"connected_account_id = $1)",
+			floor: []string{
+				`insert into acs_users (acs_user_id, workspace_id, acs_system_id, is_managed, full_name, email_address, group_refs, vendor_ref, applied)
 				select gen_random_uuid(), u.workspace_id, acs_system_id, is_managed, full_name, email_address, group_refs, 'copy ' || u.vendor_ref, applied
-				from acs_users u join acs_systems using (acs_system_id) where connected_account_id = $1`},
+				from acs_users u join acs_systems using (acs_system_id) where connected_account_id = $1`,
+			},
 		},
 	}
 }
 
-// vendor has one lock and one system, but for what is imported.
+// vendor is a vendor with one lock and one system, except for the imported list.
 type vendor struct {
 	*httptest.Server
-	of   imported
-	last atomic.Int64 // when the list was last sent, in nanoseconds since 1970
+	of imported
+	// last is the time of the list's last response, in Unix nanoseconds.
+	last atomic.Int64
 }
 
 func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +96,7 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.last.Store(time.Now().UnixNano())
 	}
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, answer) //nolint:errcheck // the server asks again
+	io.WriteString(w, answer) //nolint:errcheck // the server retries
 }
 
 func numbered(format string, n int) string {
@@ -86,7 +107,7 @@ func numbered(format string, n int) string {
 	return strings.Join(all, ",")
 }
 
-// measureImports has the server write down what a vendor lists, from the answer until it is there.
+// measureImports measures the time from a vendor's response until the server has stored it.
 func measureImports(ctx context.Context, o options) (figures []figure, err error) {
 	b, err := newBed(ctx, 1)
 	if err != nil {
@@ -97,7 +118,7 @@ func measureImports(ctx context.Context, o options) (figures []figure, err error
 	if err != nil {
 		return nil, err
 	}
-	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	defer admin.Close(ctx) //nolint:errcheck // the work is done
 	for _, of := range imports() {
 		var floor, ours []float64
 		f := figure{what: of.what}
@@ -140,13 +161,13 @@ func (b *bed) imported(ctx context.Context, admin *app.Admin, of imported) (ours
 	return ours, floor, err
 }
 
-// copied is how long that takes, with what is new not being committed.
+// copied returns the duration of the statements, without commit.
 func (b *bed) copied(ctx context.Context, account uuid.UUID, statements []string) (took float64, err error) {
 	tx, err := b.pool.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it is to be undone
+	defer tx.Rollback(ctx) //nolint:errcheck // rolled back on purpose
 	began := time.Now()
 	for _, sql := range statements {
 		tag, err := tx.Exec(ctx, sql, account)

@@ -7,11 +7,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// unmeasured are lists whose rows cannot be copied. The token of a session, which is told, is sealed for its own row;
-// TestClientSessionsAreFoundInIndexes looks at the plan.
+// unmeasured are lists whose rows cannot be copied. The token of a session is encrypted for its row.
+// TestClientSessionsAreFoundInIndexes checks the plan.
 var unmeasured = []string{"/client_sessions/list"}
 
-func TestEveryListWithPagesIsMeasured(t *testing.T) {
+func TestEveryPaginatedListIsMeasured(t *testing.T) {
 	t.Parallel()
 	doc, err := rest.Document()
 	if err != nil {
@@ -20,7 +20,10 @@ func TestEveryListWithPagesIsMeasured(t *testing.T) {
 	measured := (&listBed{}).lists()
 	for path, item := range doc.Paths.Map() {
 		schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
-		if schema.Properties["page_cursor"] != nil && !slices.Contains(unmeasured, path) && !slices.ContainsFunc(measured, func(l list) bool { return l.path == path }) {
+		if schema.Properties["page_cursor"] != nil && !slices.Contains(unmeasured, path) &&
+			!slices.ContainsFunc(measured, func(l list) bool {
+				return l.path == path
+			}) {
 			t.Errorf("the pages of %s are not measured", path)
 		}
 	}

@@ -17,24 +17,27 @@ import (
 // target is a request that is repeated.
 type target struct {
 	url, token string
-	bodies     []string // in turns
-	keyed      bool     // each request with an Idempotency-Key of its own
+	bodies     []string // used alternately
+	keyed      bool     // each request has its own Idempotency-Key
 
-	part   string // of the answer to the first of bodies
-	times  int    // how often it is there
-	length int    // of an answer, in bytes, of looked
+	// part is a text in the response to the first body.
+	part  string
+	times int // number of its occurrences
+	// length of a response in bytes, set by verified
+	length int
 }
 
-// holding is t whose answer to the first of its bodies holds part so many times: one that lacks rows is only faster.
+// expecting returns t with a text that must occur that often in the response to the first body. A response without all
+// rows would only be faster.
 func (t target) holding(part string, times int) target {
 	t.part, t.times = part, times
 	return t
 }
 
-// looked is t once an answer was looked at, with the length that others are to have.
+// verified checks a response, and returns t with its length.
 func (t target) looked(ctx context.Context) (target, error) {
 	if t.part == "" {
-		return t, fmt.Errorf("nobody says what an answer of %s holds", t.url)
+		return t, fmt.Errorf("the expected response of %s is not set", t.url)
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -43,31 +46,37 @@ func (t target) looked(ctx context.Context) (target, error) {
 		return t, err
 	}
 	if n := bytes.Count(answer, []byte(t.part)); n != t.times {
-		return t, fmt.Errorf("%s answers with %d times %s, not %d: %.2000s", t.url, n, t.part, t.times, answer)
+		return t, fmt.Errorf("the response of %s has %d times %s, want %d: %.2000s", t.url, n, t.part, t.times, answer)
 	}
 	t.length = len(answer)
 	return t, nil
 }
 
-// whole fails when an answer is longer or shorter by a fifth than the one that was looked at.
+// checkLength returns an error if the length of a response differs by more than a fifth from that of the verified one.
 func (t target) whole(answer []byte) error {
 	if d := len(answer) - t.length; t.length > 0 && 5*max(d, -d) > t.length {
-		return fmt.Errorf("%s answers with %d bytes, after %d: %.2000s", t.url, len(answer), t.length, answer)
+		return fmt.Errorf("the response of %s has %d bytes, after %d: %.2000s", t.url, len(answer), t.length, answer)
 	}
 	return nil
 }
 
-// comparison is what one side does per second, and the other, round by round.
+// comparison has the requests per second of both sides, and their ratio, by round.
 type comparison struct {
 	floor, ours, ratio  []float64
-	costFloor, costOurs []string // of a request, where asked for
+	costFloor, costOurs []string // of a request, if requested
 }
 
 func (c comparison) figure(what string, a aim) figure {
-	return figure{what: what, floor: fmt.Sprintf("%.0f/s", median(c.floor)), ours: fmt.Sprintf("%.0f/s", median(c.ours)), ratios: c.ratio, aim: a}
+	return figure{
+		what:   what,
+		floor:  fmt.Sprintf("%.0f/s", median(c.floor)),
+		ours:   fmt.Sprintf("%.0f/s", median(c.ours)),
+		ratios: c.ratio,
+		aim:    a,
+	}
 }
 
-// compare measures both in turns, after a look at an answer and a warm-up of each.
+// compare measures both sides alternately, after it has verified a response and warmed up each side.
 func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c comparison, err error) {
 	if floor, err = floor.looked(ctx); err != nil {
 		return c, err
@@ -84,7 +93,8 @@ func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c com
 		if err != nil {
 			return c, err
 		}
-		if err := b.settled(ctx); err != nil { // what goes on behind the answers is not to be the floor's
+		// background work must not slow down the floor
+		if err := b.settled(ctx); err != nil {
 			return c, err
 		}
 		if i > 0 {
@@ -95,7 +105,7 @@ func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c com
 	return c, nil
 }
 
-// measured is load, with what a request takes where that is asked for.
+// measured is load, with the costs of a request if requested.
 func (b *bed) measured(ctx context.Context, t target, o options) (perSecond float64, cost string, err error) {
 	if !o.costs {
 		perSecond, err = load(ctx, t, o.length, o.clients)
@@ -113,7 +123,7 @@ func (b *bed) measured(ctx context.Context, t target, o options) (perSecond floa
 	if err := b.settled(ctx); err != nil {
 		return 0, "", err
 	}
-	time.Sleep(time.Second) // until the database has told of it
+	time.Sleep(time.Second) // until the database has updated its statistics
 	after, err := b.spent(ctx)
 	if err != nil {
 		return 0, "", err
@@ -121,12 +131,15 @@ func (b *bed) measured(ctx context.Context, t target, o options) (perSecond floa
 	return perSecond, after.per(n, before), nil
 }
 
-// settled waits until there is nothing to be done on devices, nor to be told.
+// settled waits until no work on devices is due and all events have fan-out.
 func (b *bed) settled(ctx context.Context) error {
 	for {
 		var rest int
-		err := b.pool.QueryRow(ctx, `select (select count(*) from devices where due_at <= now()) + (select count(*) from events where fanned_out_at is null)
-			+ (select count(*) from leases where held_until > now() and key like 'device:%')`).Scan(&rest)
+		err := b.pool.QueryRow(
+			ctx,
+			`select (select count(*) from devices where due_at <= now()) + (select count(*) from events where fanned_out_at is null)
+			+ (select count(*) from leases where held_until > now() and key like 'device:%')`,
+		).Scan(&rest)
 		if err != nil || rest == 0 {
 			return err
 		}
@@ -138,7 +151,7 @@ func (b *bed) settled(ctx context.Context) error {
 	}
 }
 
-// load asks for length and says how many whole answers per second came.
+// load sends requests for length, and returns the number of complete responses per second.
 func load(ctx context.Context, t target, length time.Duration, clients int) (float64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
@@ -155,7 +168,8 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 				if err == nil {
 					err = t.whole(answer)
 				} else if ctx.Err() != nil {
-					return // it was cut off, and is no answer
+					// the request was cut off and does not count
+					return
 				}
 				if err != nil {
 					failed <- err
@@ -191,7 +205,7 @@ func ask(ctx context.Context, client *http.Client, t target, body string) ([]byt
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s: %s", t.url, res.Status, answer)
+		return nil, fmt.Errorf("%s: %s: %s", t.url, res.Status, answer)
 	}
 	return answer, err
 }

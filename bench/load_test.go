@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// answeredBy is a target at a server that answers by f.
+// answeredBy returns a target at a server with handler f.
 func answeredBy(t *testing.T, f http.HandlerFunc) target {
 	t.Helper()
 	s := httptest.NewServer(f)
@@ -20,31 +20,32 @@ func answeredBy(t *testing.T, f http.HandlerFunc) target {
 
 func answers(devices int) string { return "[" + strings.Repeat(`{"device_id":"a"}`, devices) + "]" }
 
-func TestRequestsThatAreCutOffAreNoAnswers(t *testing.T) {
+func TestLoad_CutOffRequestsDoNotCount(t *testing.T) {
 	t.Parallel()
 	never := answeredBy(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then does the server notice who leaves
+		// the server notices a disconnect only after the body
+		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	})
 	if n, err := load(t.Context(), never, 100*time.Millisecond, 8); n != 0 || err != nil {
-		t.Errorf("%g answers a second and %v of one that never answers, want 0", n, err)
+		t.Errorf("%g responses per second, %v; want 0 of a server that never responds", n, err)
 	}
 }
 
-func TestAnswersThatLackSomethingAreNotMeasured(t *testing.T) {
+func TestIncompleteResponsesAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, devices := range map[string]int{"an empty list": 0, "a part of it": 5, "one too many": 21} {
 		few := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answers(devices)) })
 		if _, err := few.looked(t.Context()); err == nil || !strings.Contains(err.Error(), "device_id") {
-			t.Errorf("%s: %v, want what is missing", name, err)
+			t.Errorf("%s: %v, want the missing text", name, err)
 		}
 	}
 	if _, err := (target{url: "http://127.0.0.1:1", bodies: []string{"{}"}}).looked(t.Context()); err == nil {
-		t.Error("what is to be in an answer need not be said")
+		t.Error("a target without expected text was accepted")
 	}
 }
 
-func TestAnswersThatGetShorterAreNotMeasured(t *testing.T) {
+func TestShorterResponsesAreRejected(t *testing.T) {
 	t.Parallel()
 	var asks atomic.Int64
 	later := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -59,6 +60,6 @@ func TestAnswersThatGetShorterAreNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := load(t.Context(), later, time.Minute, 2); err == nil || !strings.Contains(err.Error(), "bytes") {
-		t.Errorf("%v, want how long they are", err)
+		t.Errorf("%v, want their length", err)
 	}
 }

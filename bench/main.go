@@ -1,5 +1,6 @@
-// Command bench measures the server and the provider against floors on the same machine in the same run, in turns, and
-// prints one table of ratios: absolute figures say more about the machine than about the program.
+// Command bench measures the server and the provider against floors, which do the same work without them, on the same
+// machine in the same run. It alternates between both, and prints one table of ratios: absolute figures depend more on
+// the machine than on the program.
 package main
 
 import (
@@ -18,24 +19,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// options are those of all parts.
+// options are the options of all parts.
 type options struct {
 	rounds    int
 	length    time.Duration
-	asks      int // runs of a statement on each side in a round, where these are counted
 	clients   int
 	rows      int
 	only      string
 	costs     bool
 	sizes     string
-	size      string
 	terraform string
 }
 
-// part is what can be measured by itself.
+// part is a separate measurement.
 type part struct {
 	name    string
-	usual   bool // measured unless others are asked for
+	usual   bool // measured by default
 	measure func(context.Context, options) ([]figure, error)
 }
 
@@ -51,14 +50,6 @@ var parts = []part{
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},
 	{"hostile", false, measureHostile},
-	{"growth", false, func(ctx context.Context, o options) ([]figure, error) {
-		return nil, measureGrowth(ctx, o.size, o.rounds)
-	}},
-	{"replicas", false, func(ctx context.Context, o options) ([]figure, error) { return measureReplicas(ctx, o, replicaSize) }},
-	{"audit", false, measureAudit},
-	{"partitions", false, func(ctx context.Context, o options) ([]figure, error) {
-		return measurePartitions(ctx, o, partitionsSize)
-	}},
 }
 
 func main() {
@@ -69,20 +60,20 @@ func main() {
 		}
 	}
 	var o options
-	names := flag.String("part", strings.Join(usual, ","), "what is measured: "+strings.Join(all, ", "))
-	o.asks = 300
-	flag.IntVar(&o.rounds, "rounds", 7, "how often each side is measured; Terraform at most 3 times")
-	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
-	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
-	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured, and of the audit log")
-	flag.StringVar(&o.only, "only", "", "measure only the operations of parts api and lists whose path contains this")
-	flag.BoolVar(&o.costs, "costs", false, "say what each request of part api takes of the processors and of PostgreSQL's log")
-	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")
-	flag.StringVar(&o.size, "size", "0.001,0.01,0.1", "which fractions of 1 M devices, 10 M codes and 50 M events part growth measures")
-	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")
+	names := flag.String("part", strings.Join(usual, ","), "parts to measure: "+strings.Join(all, ", "))
+	flag.IntVar(&o.rounds, "rounds", 7, "number of measurements of each side; at most 3 for Terraform")
+	flag.DurationVar(&o.length, "length", 2*time.Second, "duration of one measurement")
+	flag.IntVar(&o.clients, "clients", 32, "concurrent connections")
+	flag.IntVar(&o.rows, "rows", 1_000_000, "rows of each table in part lists")
+	flag.StringVar(&o.only, "only", "", "in parts api and lists, measure only operations whose path contains this")
+	flag.BoolVar(&o.costs, "costs", false, "in part api, print the processor time and the PostgreSQL log of each "+
+		"request")
+	flag.StringVar(&o.sizes, "sizes", "200,1000", "numbers of resources in the Terraform configurations")
+	flag.StringVar(&o.terraform, "terraform", "terraform", "the Terraform command to measure")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
 	flag.Parse()
-	app.Tune() // as the server does; the floor has it, too
+	// like the server; the floor gets the same setting
+	app.Tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := profiled(*profile, func() error { return run(ctx, strings.Split(*names, ","), o) })
@@ -97,7 +88,7 @@ func run(ctx context.Context, names []string, o options) error {
 	for _, name := range names {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if i < 0 {
-			return fmt.Errorf("there is no part %q", name)
+			return fmt.Errorf("unknown part %q", name)
 		}
 		measured, err := parts[i].measure(ctx, o)
 		if err != nil {
@@ -105,14 +96,14 @@ func run(ctx context.Context, names []string, o options) error {
 		}
 		figures = append(figures, measured...)
 	}
-	if len(figures) == 0 { // what was measured has a table of its own
+	if len(figures) == 0 { // the part has printed its own table
 		return nil
 	}
 	fmt.Println()
 	return errors.Join(printTable(os.Stdout, figures), judge(figures))
 }
 
-// profiled runs f, with a profile of the processors in a file unless its name is empty.
+// withProfile runs f, and writes a CPU profile to file unless its name is empty.
 func profiled(file string, f func() error) error {
 	if file == "" {
 		return f()
@@ -129,7 +120,7 @@ func profiled(file string, f func() error) error {
 	return errors.Join(err, out.Close())
 }
 
-// progress tells who waits what was found.
+// printFigure prints a figure while others are still being measured.
 func progress(f figure) {
 	fmt.Fprintf(os.Stderr, "  %s: %s to %s, ratio %.2f\n", f.what, f.floor, f.ours, median(f.ratios))
 }

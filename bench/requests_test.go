@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// unread is a ResponseWriter that costs nothing.
-type unread struct {
+// discardWriter is a ResponseWriter that costs nothing.
+type discardWriter struct {
 	header http.Header
 	status int
 }
 
-func (u *unread) Header() http.Header       { return u.header }
-func (*unread) Write(b []byte) (int, error) { return len(b), nil }
-func (u *unread) WriteHeader(status int)    { u.status = status }
+func (u *discardWriter) Header() http.Header       { return u.header }
+func (*discardWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (u *discardWriter) WriteHeader(status int)    { u.status = status }
 
-// BenchmarkRequest is what a request takes of the server, from its handler to the database and back, without the network.
-// `make benchstat` compares it with an older version: allocations are to be looked at, times depend on the machine.
+// BenchmarkRequest measures a request from the server's handler to the database and back, without the network. `make
+// benchstat` compares it with an older version. Compare the allocations, because times depend on the machine.
 func BenchmarkRequest(b *testing.B) {
 	bed, err := newBed(b.Context(), 1)
 	if err != nil {
@@ -30,13 +30,17 @@ func BenchmarkRequest(b *testing.B) {
 	if err := list.prepare(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if err := list.copies(b.Context(), "devices", "device_id", "connected_account_id = '"+list.account+"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, 100); err != nil {
+	if err := list.copies(b.Context(), "devices", "device_id", "connected_account_id = '"+list.account+
+		"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, 100); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := bed.pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, device_id, connected_account_id, payload)
+	if _, err := bed.pool.Exec(
+		b.Context(),
+		`insert into events (event_id, workspace_id, event_type, device_id, connected_account_id, payload)
 		select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') || '7000' || substr(device_id::text, 20, 5) || substr(device_id::text, 25))::uuid, workspace_id, 'device.connected', device_id, connected_account_id,
 			jsonb_build_object('device_id', device_id, 'device_custom_metadata', '{}'::jsonb, 'connected_account_id', connected_account_id)
-		from devices where vendor_ref like 'copy/%'`); err != nil {
+		from devices where vendor_ref like 'copy/%'`,
+	); err != nil {
 		b.Fatal(err)
 	}
 	codes, err := bed.ids(b.Context(), "select access_code_id::text from access_codes where is_managed")
@@ -48,8 +52,14 @@ func BenchmarkRequest(b *testing.B) {
 		{"/devices/list", `{"limit":20}`, ""},
 		{"/access_codes/get", fmt.Sprintf(`{"access_code_id":%q}`, codes[0]), ""},
 		{"/access_codes/list", fmt.Sprintf(`{"device_id":%q}`, list.device), ""},
-		{"/access_codes/create", fmt.Sprintf(`{"device_id":%q,"name":"Stay","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`, list.device),
-			"delete from access_codes where name = 'Stay'"}, // or the lock is full
+		{
+			"/access_codes/create",
+			fmt.Sprintf(
+				`{"device_id":%q,"name":"Stay","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`,
+				list.device,
+			),
+			"delete from access_codes where name = 'Stay'",
+		}, // otherwise the lock fills up
 		{"/events/list", `{"since":"2020-01-01T00:00:00Z","limit":100}`, ""},
 		{"/webhooks/create", `{"url":"https://example.com/hook"}`, ""},
 		{"/user_identities/create", `{"full_name":"Jane"}`, ""},
@@ -61,12 +71,12 @@ func BenchmarkRequest(b *testing.B) {
 			r.ContentLength = int64(len(bench.body))
 			b.ReportAllocs()
 			for b.Loop() {
-				w := &unread{header: http.Header{}, status: http.StatusOK}
+				w := &discardWriter{header: http.Header{}, status: http.StatusOK}
 				again := r.WithContext(b.Context())
 				again.Body = readCloser{strings.NewReader(bench.body)}
 				bed.handler.ServeHTTP(w, again)
 				if w.status != http.StatusOK {
-					b.Fatalf("%s answers %d", bench.path, w.status)
+					b.Fatalf("%s: status %d", bench.path, w.status)
 				}
 				if bench.undo != "" {
 					b.StopTimer()

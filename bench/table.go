@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
-// figure is a line of the table: two sides that were measured in turns, and the ratio of ours to the other in each round.
+// figure is a line of the table: two sides that were measured alternately, and the ratio of ours to the floor in each
+// round.
 type figure struct {
 	what        string
 	floor, ours string // with their units
@@ -16,12 +18,12 @@ type figure struct {
 	aim         aim
 }
 
-// aim is what a ratio is to be at least, and at most; zero is nothing in particular. Known is the worst that it was where
-// server/docs/performance.md says that it falls short.
+// aim is the range that a ratio should be in; zero means no bound. Known is the worst known ratio where
+// server/docs/performance.md says that it is outside.
 type aim struct{ atLeast, atMost, known float64 }
 
-// What a ratio may be of its aim, or of what is known of it, before the command fails: machines differ, most in what is
-// done behind an answer, and a round may be disturbed.
+// Tolerated deviations from the aim, or from the known ratio, before the command fails. Machines differ, most in
+// background work, and a round may be disturbed.
 const (
 	ofAim   = 0.8
 	ofKnown = 0.5
@@ -41,7 +43,7 @@ func (a aim) String() string {
 
 const farShort = "FAR SHORT"
 
-// verdict says whether the median keeps to the aim.
+// verdict describes whether the median meets the aim.
 func (f figure) verdict() string {
 	if f.aim == (aim{}) {
 		return ""
@@ -63,7 +65,7 @@ func (f figure) verdict() string {
 	return "SHORT"
 }
 
-// judge fails when a figure falls far short of its aim.
+// checkAims returns an error if a figure is far from its aim.
 func judge(figures []figure) error {
 	var fallen []string
 	for _, f := range figures {
@@ -74,10 +76,10 @@ func judge(figures []figure) error {
 	if fallen == nil {
 		return nil
 	}
-	return fmt.Errorf("far from what was aimed at, or is known: %s", strings.Join(fallen, "; "))
+	return fmt.Errorf("far from the aim, or from the known ratio: %s", strings.Join(fallen, "; "))
 }
 
-// printTable prints all that was measured in one table.
+// printTable prints all figures in one table.
 func printTable(w io.Writer, figures []figure) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "\tfloor\tours\tratio\t(least to most)\taim\t")
@@ -92,3 +94,6 @@ func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
+
+// ms converts d to milliseconds.
+func ms(d time.Duration) float64 { return d.Seconds() * 1000 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTableSaysWhatFallsShort(t *testing.T) {
+func TestTableShowsVerdicts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ratios  []float64
@@ -30,14 +30,22 @@ func TestTableSaysWhatFallsShort(t *testing.T) {
 		"of an even number": {[]float64{0.5, 0.7}, aim{atLeast: 0.6}, "kept"},
 	} {
 		var out strings.Builder
-		figures := []figure{{what: name, floor: "1/s", ours: "2/s", ratios: c.ratios, aim: c.aim}}
+		figures := []figure{{
+			what:   name,
+			floor:  "1/s",
+			ours:   "2/s",
+			ratios: c.ratios,
+			aim:    c.aim,
+		}}
 		if err := printTable(&out, figures); err != nil {
 			t.Fatal(err)
 		}
-		if err := judge(figures); (err != nil) != (c.verdict == "FAR SHORT") || err != nil && !strings.Contains(err.Error(), name) {
+		if err := judge(figures); (err != nil) != (c.verdict == "FAR SHORT") ||
+			err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: the command ends with %v, which is %q", name, err, c.verdict)
 		}
-		if line := strings.TrimSpace(out.String()); !strings.HasSuffix(line, strings.TrimSpace(c.aim.String()+"   "+c.verdict)) {
+		if line := strings.TrimSpace(out.String()); !strings.HasSuffix(line, strings.TrimSpace(c.aim.String()+"   "+
+			c.verdict)) {
 			t.Errorf("%s: %q does not end in %q", name, line, c.verdict)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// startTraced starts one more server on the bed's database, which sends its traces to a collector that reads them and keeps none.
+// startTraced starts another server on the bed's database, which sends its traces to a collector that discards them.
 func (b *bed) startTraced(ctx context.Context) error {
 	b.collector = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // what is lost is counted by the server
+		_, _ = io.Copy(io.Discard, r.Body) // the server counts lost spans
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	options, err := traces.FromEnvironment(func(name string) string {
@@ -35,12 +35,12 @@ func (b *bed) startTraced(ctx context.Context) error {
 	return err
 }
 
-// traced is what ours is, of the server with traces.
+// traced is ours for the server with traces.
 func (b *bed) traced(path string, bodies ...string) target {
 	return target{url: b.withTraces.URL + path, token: b.key, bodies: bodies}
 }
 
-// spans says what has become of them: those that a collector does not take in time are dropped, which costs less.
+// spans returns the outcomes of spans: dropped spans cost less than sent ones.
 func (b *bed) spans(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.withTraces.MetricsURL, nil)
 	if err != nil {

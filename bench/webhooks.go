@@ -10,22 +10,24 @@ import (
 )
 
 const (
-	publishers = 16  // transactions that write events at once
-	idleEvents = 200 // measured one at a time in each round
-	hanging    = 200 // endpoints
+	publishers = 16 // concurrent transactions that write events
+	// measured one at a time in each round
+	idleEvents = 200
+	hanging    = 200 // hanging endpoints
 	queued     = 50  // deliveries for each of them
 )
 
-// measureWebhooks measures the way of an event from its transaction to its endpoint, against a loop that does the
-// least that could be called the same: a row for the event, the request, a row for the attempt.
+// measureWebhooks measures the way of an event from its transaction to its endpoint. The floor is a minimal loop: a row
+// for the event, the request, and a row for the attempt.
 func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]figure, error) {
 	b, err := newDeliveryBed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	fmt.Fprintf(os.Stderr, "webhooks: an event, from the begin of its transaction to its endpoint; %d rounds in turns, receiver in the same process\n", rounds)
-	var idle, beside latencies
+	fmt.Fprintf(os.Stderr, "webhooks: from the start of an event's transaction to its endpoint; %d alternating "+
+		"rounds, receiver in the same process\n", rounds)
+	var idle, hangingIdle latencies
 	var rate, busyRate comparison
 	if err := b.rounds(ctx, rounds, length, &idle, &rate); err != nil {
 		return nil, err
@@ -33,13 +35,15 @@ func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]f
 	if err := b.hang(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.rounds(ctx, rounds, length, &beside, &busyRate); err != nil {
+	if err := b.rounds(ctx, rounds, length, &hangingIdle, &busyRate); err != nil {
 		return nil, err
 	}
-	hang := fmt.Sprintf(", beside %d endpoints that hang", hanging)
+	hang := fmt.Sprintf(", with %d hanging endpoints", hanging)
 	figures := []figure{
-		idle.figure("event to endpoint, one at a time, p50"), rate.figure("events to endpoint, as many as it takes", aim{}),
-		beside.figure("event to endpoint, one at a time, p50" + hang), busyRate.figure("events to endpoint, as many as it takes"+hang, aim{}),
+		idle.figure("event to endpoint, one at a time, p50"),
+		rate.figure("events to endpoint, as many as it takes", aim{}),
+		hangingIdle.figure("event to endpoint, one at a time, p50" + hang),
+		busyRate.figure("events to endpoint, as many as it takes"+hang, aim{}),
 	}
 	for _, f := range figures {
 		progress(f)
@@ -47,7 +51,7 @@ func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]f
 	return figures, nil
 }
 
-// latencies are those of one side, and of the other, round by round.
+// latencies are the latencies of both sides, by round.
 type latencies struct{ floor, ours [][]time.Duration }
 
 func (l *latencies) figure(what string) figure {
@@ -65,8 +69,14 @@ func (l *latencies) figure(what string) figure {
 	return f
 }
 
-// rounds measures both sides in turns, after a warm-up of each.
-func (b *deliveryBed) rounds(ctx context.Context, rounds int, length time.Duration, idle *latencies, rate *comparison) error {
+// rounds measures both sides alternately, after a warm-up.
+func (b *deliveryBed) rounds(
+	ctx context.Context,
+	rounds int,
+	length time.Duration,
+	idle *latencies,
+	rate *comparison,
+) error {
 	for i := range rounds + 1 {
 		floorIdle, err := b.oneAtATime(ctx, b.bare)
 		if err != nil {
@@ -84,19 +94,26 @@ func (b *deliveryBed) rounds(ctx context.Context, rounds int, length time.Durati
 		if err != nil {
 			return err
 		}
-		if i == 0 { // a server that has been running for a minute knows its tables
+		// a server that has run for a minute has table statistics
+		if i == 0 {
 			if _, err := b.db.Pool.Exec(ctx, "analyze"); err != nil {
 				return err
 			}
 		} else {
 			idle.floor, idle.ours = append(idle.floor, floorIdle), append(idle.ours, oursIdle)
-			rate.floor, rate.ours, rate.ratio = append(rate.floor, floor), append(rate.ours, ours), append(rate.ratio, ours/floor)
+			rate.floor, rate.ours, rate.ratio = append(
+				rate.floor,
+				floor,
+			), append(rate.ours, ours), append(rate.ratio, ours/floor)
 		}
 	}
 	return nil
 }
 
-func (b *deliveryBed) oneAtATime(ctx context.Context, publish func(context.Context) error) (took []time.Duration, err error) {
+func (b *deliveryBed) oneAtATime(
+	ctx context.Context,
+	publish func(context.Context) error,
+) (took []time.Duration, err error) {
 	for range idleEvents {
 		before := b.receiver.count.Load()
 		begin := time.Now()
@@ -108,16 +125,19 @@ func (b *deliveryBed) oneAtATime(ctx context.Context, publish func(context.Conte
 			return nil, err
 		}
 		took = append(took, at.Sub(begin))
-		if err := b.untilLogged(ctx); err != nil { // idle again
+		if err := b.untilLogged(ctx); err != nil { // until the server is idle
 			return nil, err
 		}
 	}
 	return took, nil
 }
 
-// sustained publishes for length, waits until all of it is received and logged, and says how many that were
-// per second.
-func (b *deliveryBed) sustained(ctx context.Context, length time.Duration, publish func(context.Context) error) (float64, error) {
+// sustained publishes events for length, waits until all are received and logged, and returns the number per second.
+func (b *deliveryBed) sustained(
+	ctx context.Context,
+	length time.Duration,
+	publish func(context.Context) error,
+) (float64, error) {
 	before, begin := b.receiver.count.Load(), time.Now()
 	var wg sync.WaitGroup
 	counts, failed := make([]int64, publishers), make([]error, publishers)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs tests, and prints at its end how long that took and which ten tests were the slowest.
+# Runs tests, and prints their duration and the ten slowest tests.
 #
 #   test/run.sh short       all tests that need neither PostgreSQL nor Terraform
 #   test/run.sh all         all tests; with REQUIRE_ALL=1 also those of instances
 #   test/run.sh instances   the tests whose outcome can differ with three servers
 #
-# TESTFLAGS are more flags of go test, quoted as for a shell, such as "-run 'Webhook|Reads'".
+# TESTFLAGS are additional flags of go test, quoted for a shell, such as "-run 'Webhook|Reads'".
 # DEVICEACCESS_TEST_TIMEOUT_SCALE=3 makes every deadline three times as long.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -31,9 +31,9 @@ instances() { INSTANCES=3 phase instances ./test/spec ./server/app ./server/rest
 case ${1:-} in
 short) phase short -short ./... || failed=1 ;;
 all)
-	# A module of its own, since Prometheus has many dependencies. Results are not cached: the server that it tries is in another module.
+	# A separate module, because Prometheus has many dependencies. Its results are not cached, because the server is in another module.
 	(cd test/alerts && phase alerts -count=1 ./...) &
-	# The packages that take longest start first, so that none of them is left over at the end.
+	# The longest packages start first, so that none of them runs alone at the end.
 	phase all ./test/chaos ./server/adapter/zwavejs ./provider ./server/cmd/deviceaccess-server ./... || failed=1
 	wait $! || failed=1
 	[ "${REQUIRE_ALL:-}" != 1 ] || instances || failed=1
@@ -49,5 +49,5 @@ cat "$log"/*.json > "$log/tests"
 echo
 echo "The ten slowest tests:"
 "$gotestsum" tool slowest --num 10 --threshold 1ms --jsonfile "$log/tests"
-echo "All of it took $((SECONDS / 60)) min $((SECONDS % 60)) s."
+echo "The tests took $((SECONDS / 60)) min $((SECONDS % 60)) s."
 exit $failed

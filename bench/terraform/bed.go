@@ -18,15 +18,16 @@ import (
 const (
 	parallelism = 10
 	version     = "0.0.1"
-	connections = 8 // to the database: on two cores more are slower
+	// database connections: more are slower on two cores
+	connections = 8
 
-	// The sides. The last two are the names of providers, too.
+	// The sides. The last two are names of providers.
 	floor = "terraform_data"
 	peer  = "peer"
 	ours  = "deviceaccess"
 )
 
-// bed is the server with its database, and the provider to be installed from a folder.
+// bed is the server with its database, and a directory to install the provider from.
 type bed struct {
 	dir       string
 	terraform string
@@ -50,17 +51,28 @@ func newBed(ctx context.Context, terraform string) (_ *bed, err error) {
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
-	if b.cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(b.dir, "postgres"), Progress: os.Stderr}); err != nil {
+	if b.cluster, err = pglocal.Start(ctx, pglocal.Options{
+		Dir:      filepath.Join(b.dir, "postgres"),
+		Progress: os.Stderr,
+	}); err != nil {
 		return nil, err
 	}
 	b.app, err = app.Start(ctx, app.Config{
-		Database: app.Database{DatabaseURL: b.cluster.DSN("postgres"), DataDir: b.dir, MaxConns: connections + app.BesidePool}, Listen: "127.0.0.1:0", Sandbox: true,
-		Sandboxing: app.Sandboxing{Profiles: []string{"august"}}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
+		Database: app.Database{
+			DatabaseURL: b.cluster.DSN("postgres"),
+			DataDir:     b.dir,
+			MaxConns:    connections + app.BesidePool,
+		},
+		Listen:  "127.0.0.1:0",
+		Sandbox: true,
+		// encodes log records as in production
+		Sandboxing: app.Sandboxing{Profiles: []string{"august"}},
+		Log:        slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
 	return b, err
 }
 
-// memory is a folder that no disk slows down, or "" for the usual one.
+// memory returns a directory in memory, or "" for the default one.
 func memory() string {
 	const shared = "/dev/shm"
 	if _, err := os.Stat(shared); err != nil {
@@ -69,14 +81,16 @@ func memory() string {
 	return shared
 }
 
-// build puts the providers where terraform init looks for them, built as releases are: every command of terraform reads
-// the program to check it.
+// build builds the providers as in releases, where terraform init finds them: each terraform command reads the program
+// to check it.
 func (b *bed) build(ctx context.Context) error {
 	const module = "github.com/deviceaccess/terraform-provider-deviceaccess"
 	for name, source := range map[string]string{ours: module, peer: module + "/bench/terraform/peer"} {
-		target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess", name, version, runtime.GOOS+"_"+runtime.GOARCH,
+		target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess", name, version, runtime.GOOS+"_"+
+			runtime.GOARCH,
 			"terraform-provider-"+name+"_v"+version)
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", target, source)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+
+			version, "-o", target, source)
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build the provider %s: %w", name, err)

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// side is a folder with a configuration, and what its commands took.
+// side is a directory with a configuration, and the costs of its commands.
 type side struct {
 	bed   *bed
 	name  string
 	dir   string
-	costs [][]cost // of each step, round by round
+	costs [][]cost // costs of each step, by round
 }
 
 const floorConfig = `resource "terraform_data" "floor" {
@@ -25,7 +25,7 @@ const floorConfig = `resource "terraform_data" "floor" {
 }
 `
 
-// webhookConfig is that of the peer, too, which has our schemas.
+// webhookConfig is the configuration of ours and of the peer, which has our schemas.
 const webhookConfig = `terraform {
   required_providers {
     deviceaccess = {
@@ -50,7 +50,12 @@ func (b *bed) side(ctx context.Context, name string, n int) (*side, error) {
 	if name != floor {
 		config = fmt.Sprintf(webhookConfig, name, b.app.URL, b.app.Sandbox.APIKey, n)
 	}
-	s := &side{bed: b, name: name, dir: filepath.Join(b.dir, fmt.Sprint(name, "-", n)), costs: make([][]cost, len(steps))}
+	s := &side{
+		bed:   b,
+		name:  name,
+		dir:   filepath.Join(b.dir, fmt.Sprint(name, "-", n)),
+		costs: make([][]cost, len(steps)),
+	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -61,12 +66,13 @@ func (b *bed) side(ctx context.Context, name string, n int) (*side, error) {
 	return s, err
 }
 
-// steps are measured one after the other: what is planned is there already, so it is refreshed and has no changes.
+// steps are measured one after another. The plan step finds existing resources, so it refreshes them and has no
+// changes.
 var steps = []struct {
 	name  string
 	args  []string
-	most  float64 // times the floor
-	known float64 // the most that it was, by server/docs/performance.md
+	most  float64 // aim, as a ratio to the floor
+	known float64 // the known ratio in server/docs/performance.md
 }{
 	{"apply", []string{"apply", "-auto-approve"}, 1.5, 2.63},
 	{"plan", []string{"plan"}, 1.5, 3.67},
@@ -97,15 +103,15 @@ func (b *bed) measure(ctx context.Context, n, rounds int) (sides []*side, err er
 	return sides, nil
 }
 
-// cost is how long a command took, and how much of the processors it, its providers and the server took meanwhile. The
-// latter say more on a machine that has other work.
+// cost is the duration of a command, and the processor time of Terraform, its providers, and the server. Processor time
+// is more reliable on a busy machine.
 type cost struct {
 	wall, server time.Duration
-	all          time.Duration // of the processors, without the server
+	all          time.Duration // processor time without the server
 	provider     use
 }
 
-// command runs terraform and says what it took.
+// command runs terraform and returns its cost.
 func (s *side) command(ctx context.Context, args ...string) (cost, error) {
 	if args[0] != "init" {
 		args = append(slices.Clone(args), fmt.Sprint("-parallelism=", parallelism))
@@ -128,5 +134,10 @@ func (s *side) command(ctx context.Context, args ...string) (cost, error) {
 		return cost{}, fmt.Errorf("terraform %q: %w\n%s", args, err, out.String())
 	}
 	all := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return cost{wall: took, server: s.bed.serverCPU() - server, all: all, provider: provider}, nil
+	return cost{
+		wall:     took,
+		server:   s.bed.serverCPU() - server,
+		all:      all,
+		provider: provider,
+	}, nil
 }

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// tick is what Linux counts the time of processes in.
+// tick is the unit of processor time in Linux.
 const tick = 10 * time.Millisecond
 
-// use is what programs take of the machine. All of it is zero where there is no /proc.
+// use is the resource use of programs. It is zero without /proc.
 type use struct {
-	cpu       time.Duration
-	peak      int // KiB of memory that one of them has taken at most
+	cpu time.Duration
+	// peak memory of one of them, in KiB
+	peak      int
 	processes int
 }
 
-// watch looks at the programs that a process starts until ended. Linux keeps the time and the peak of each, so that
-// looking now and then is enough; what they do between the last look and their end is missed.
+// watch samples the child processes of parent until ended. Linux keeps the time and peak memory of each, so samples
+// suffice; only the use between the last sample and a process's end is missed.
 func watch(parent int, ended <-chan struct{}) (u use) {
 	ticker := time.NewTicker(2 * tick)
 	defer ticker.Stop()
@@ -44,7 +45,7 @@ func watch(parent int, ended <-chan struct{}) (u use) {
 	}
 }
 
-// children are the processes that one has started, by whichever of its threads.
+// children returns the child processes of all threads of a process.
 func children(parent int) (found []int) {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", parent))
 	for _, task := range tasks {
@@ -58,12 +59,12 @@ func children(parent int) (found []int) {
 	return found
 }
 
-// times is the time of the processors that a process has taken, and that of the processes that it has waited for.
+// times returns the processor time of a process, and that of its waited-for children.
 func times(process int) (own, waited time.Duration) {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 15 {
-		return 0, 0 // it has ended
+		return 0, 0 // the process has ended
 	}
 	var ticks [4]int64
 	for i := range ticks {
@@ -72,15 +73,15 @@ func times(process int) (own, waited time.Duration) {
 	return time.Duration(ticks[0]+ticks[1]) * tick, time.Duration(ticks[2]+ticks[3]) * tick
 }
 
-// peak is the most memory that a process has taken, in KiB.
+// peak returns the peak memory of a process, in KiB.
 func peak(process int) (kib int) {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
 	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
-	fmt.Sscan(string(rest), &kib) //nolint:errcheck // 0 where there is none
+	fmt.Sscan(string(rest), &kib) //nolint:errcheck // 0 if there is none
 	return kib
 }
 
-// serverCPU is what the server, which is this program, and its database have taken so far.
+// serverCPU returns the processor time of the server, which is this program, and its database so far.
 func (b *bed) serverCPU() time.Duration {
 	var own syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil {

@@ -1,7 +1,6 @@
-// Package terraform measures what a configuration of many webhooks costs Terraform, as ratios to the floor: the same
-// number of terraform_data, which Terraform keeps without any provider. In between is the peer, a provider that does
-// nothing, with the schemas of ours: what it costs more than the floor is the price of being a provider. All are
-// measured in turns, on a tmpfs where there is one.
+// Package terraform measures the cost of a configuration with many webhooks, as ratios to a floor: the same number of
+// terraform_data resources, which need no provider. Between them is the peer, a provider with our schemas that does
+// nothing: its cost above the floor is that of any provider. All are measured alternately, on a tmpfs if there is one.
 package terraform
 
 import (
@@ -12,17 +11,18 @@ import (
 	"strings"
 )
 
-// Figure is what one step of Terraform took with so many resources, by the clock.
+// Figure is the duration of one Terraform step with n resources.
 type Figure struct {
+	// What names the step and the number of resources.
 	What               string
 	Floor, Peer, Ours  string    // medians
-	PeerRatios, Ratios []float64 // to the floor, round by round
-	AtMost             float64   // what the ratio was to be
-	Known              float64   // what it is known to be
+	PeerRatios, Ratios []float64 // ratios to the floor, by round
+	AtMost             float64   // the aim of the ratio
+	Known              float64   // the known ratio
 }
 
-// Measure runs apply, plan and destroy with configurations of the sizes, which are numbers with commas between them.
-// The details go to standard error.
+// Measure runs apply, plan, and destroy with configurations of the sizes, which are comma-separated numbers. It prints
+// details to standard error.
 func Measure(ctx context.Context, terraform, sizes string, rounds int) (figures []Figure, err error) {
 	b, err := newBed(ctx, terraform)
 	if err != nil {

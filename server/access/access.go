@@ -208,7 +208,7 @@ func serverKeyPlace(name string) string { return "server_keys.sealed/" + name }
 func openServerKey(keys *encryption.Keys, name string, sealed []byte) ([]byte, error) {
 	key, err := keys.Open(serverKeyPlace(name), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)
+		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was created with?", name, err)
 	}
 	return key, nil
 }

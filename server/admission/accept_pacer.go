@@ -6,33 +6,43 @@ import (
 	"time"
 )
 
-// door is a listener that spreads what comes at once: hundreds of connections in one moment, from however many addresses,
-// would otherwise be in the way of every request that is worked on. Addresses take turns, so that one from which few come
-// does not wait for the many of another. It turns nobody away: the more wait, the faster they are let in.
+// acceptPacer is a listener that spreads bursts. Otherwise hundreds of simultaneous connections, from any number of
+// addresses, would delay every running request. Addresses take turns, so that an address with few connections does not
+// wait for another one's many. The pacer rejects no connection: the more wait, the faster it accepts.
 type door struct {
 	net.Listener
 	crowd  *Crowd
-	came   chan struct{} // room for one: somebody waits
-	failed chan error    // what the listener says
+	came   chan struct{} // buffer of one: connections wait
+	failed chan error    // errors of the listener
 	closed chan struct{}
-	ended  chan struct{} // nobody comes any more
-	free   time.Time     // when the next one may come in; of Accept, which one goroutine calls
+	ended  chan struct{} // no more connections arrive
+	// when the next connection may be accepted; used only by Accept, which one goroutine calls
+	free time.Time
 
 	mu    sync.Mutex
 	shut  bool
-	count int                // of those who wait, with those that have given way meanwhile
-	wait  map[string][]*conn // by place, those that came first first
-	turns []string           // the places that somebody waits from, the next one first
+	count int                // waiting connections, including those shed meanwhile
+	wait  map[string][]*conn // by origin, in order of arrival
+	// origins with waiting connections, the next one first
+	turns []string
 }
 
-// listen has connections of l come in through a door.
+// listen returns a pacer for the connections of l.
 func (c *Crowd) listen(l net.Listener) *door {
-	d := &door{Listener: l, crowd: c, came: make(chan struct{}, 1), failed: make(chan error), closed: make(chan struct{}), ended: make(chan struct{}), wait: map[string][]*conn{}}
+	d := &door{
+		Listener: l,
+		crowd:    c,
+		came:     make(chan struct{}, 1),
+		failed:   make(chan error),
+		closed:   make(chan struct{}),
+		ended:    make(chan struct{}),
+		wait:     map[string][]*conn{},
+	}
 	go d.receive()
 	return d
 }
 
-// receive takes in who comes until the door is shut.
+// receive admits connections until the pacer is closed.
 func (d *door) receive() {
 	defer close(d.ended)
 	for {
@@ -44,7 +54,8 @@ func (d *door) receive() {
 			continue
 		}
 		select {
-		case d.failed <- err: // which the server waits after, where that helps
+		// the server delays its next Accept after temporary errors
+		case d.failed <- err:
 		case <-d.closed:
 			return
 		}
@@ -61,12 +72,12 @@ func (d *door) queue(n *conn) {
 	d.mu.Unlock()
 	select {
 	case d.came <- struct{}{}:
-	default: // it is known
+	default: // already signaled
 	}
 }
 
-// Accept waits for the next connection, and until it may come in. Those that wait when the door is shut are let in at once,
-// as the server ends what it has begun.
+// Accept returns the next connection, once it may be accepted. After Close, it returns the connections that still wait
+// without delay, because the server completes what it has started.
 func (d *door) Accept() (net.Conn, error) {
 	for {
 		if d.waiting() > 0 {
@@ -74,7 +85,7 @@ func (d *door) Accept() (net.Conn, error) {
 			if n := d.next(); n != nil {
 				return n, nil
 			}
-			continue // all have left meanwhile
+			continue // all were closed meanwhile
 		}
 		select {
 		case <-d.came:
@@ -88,7 +99,7 @@ func (d *door) Accept() (net.Conn, error) {
 	}
 }
 
-// pause is what keeps those apart that come at once.
+// pause delays the accepts of a burst.
 func (d *door) pause() {
 	if d.crowd.limits.Proxied {
 		return
@@ -110,7 +121,7 @@ func (d *door) pause() {
 	}
 }
 
-// waiting is how many wait, and forgets those whose turn it would be and that have given way.
+// waiting returns the number of waiting connections. It drops closed ones at the head of the order.
 func (d *door) waiting() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +131,7 @@ func (d *door) waiting() int {
 	return d.count
 }
 
-// present forgets those of a place that have given way, and says whether there is one left; with d.mu held.
+// hasWaiting drops closed connections of an origin, and reports whether any waits; with d.mu held.
 func (d *door) present(place string) bool {
 	queue := d.wait[place]
 	for len(queue) > 0 && queue[0].left() {
@@ -133,7 +144,7 @@ func (d *door) present(place string) bool {
 	return len(queue) > 0
 }
 
-// next is the connection whose turn it is; nil: there is none.
+// next returns the next connection in order, or nil.
 func (d *door) next() *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +164,7 @@ func (d *door) next() *conn {
 	return nil
 }
 
-// Close shuts the door.
+// Close closes the listener. Accept then returns the waiting connections.
 func (d *door) Close() error {
 	d.mu.Lock()
 	if !d.shut {
@@ -164,10 +175,10 @@ func (d *door) Close() error {
 	return d.Listener.Close()
 }
 
-// clear sends away who waits at a door whose server has ended.
+// closeWaiting closes the connections that still wait when the server has ended.
 func (d *door) clear() {
 	<-d.ended
 	for n := d.next(); n != nil; n = d.next() {
-		n.Close() //nolint:errcheck // nothing was said
+		n.Close() //nolint:errcheck // nothing was sent
 	}
 }

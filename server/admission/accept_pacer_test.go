@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// street is a listener that connections come to in the order in which they are sent.
-type street struct {
+// pipeListener is a listener for connections that a test sends, in their order.
+type pipeListener struct {
 	come   chan net.Conn
 	closed chan struct{}
 }
 
-func (s *street) Accept() (net.Conn, error) {
+func (s *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case n := <-s.come:
 		return n, nil
@@ -25,34 +25,34 @@ func (s *street) Accept() (net.Conn, error) {
 	}
 }
 
-func (s *street) Close() error { close(s.closed); return nil }
+func (s *pipeListener) Close() error { close(s.closed); return nil }
 
-func (s *street) Addr() net.Addr { return &net.TCPAddr{} }
+func (s *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// comer is a connection of some address.
-type comer struct {
+// addressedConn is a connection with a given remote address.
+type addressedConn struct {
 	net.Conn
 	from string
 }
 
-func (c comer) RemoteAddr() net.Addr {
+func (c addressedConn) RemoteAddr() net.Addr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.from), 1))
 }
 
-// arrive has n connections of an address come, and says when all have been seen.
-func (s *street) arrive(t *testing.T, from string, n int) {
+// arrive sends n connections from an address, and returns when all were received.
+func (s *pipeListener) arrive(t *testing.T, from string, n int) {
 	t.Helper()
 	for range n {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { theirs.Close() })
-		s.come <- comer{ours, from}
+		s.come <- addressedConn{ours, from}
 	}
 	synctest.Wait()
 }
 
-func opened(t *testing.T, l Limits) (*street, *door) {
+func opened(t *testing.T, l Limits) (*pipeListener, *door) {
 	t.Helper()
-	s := &street{come: make(chan net.Conn), closed: make(chan struct{})}
+	s := &pipeListener{come: make(chan net.Conn), closed: make(chan struct{})}
 	d := New(l).listen(s)
 	t.Cleanup(func() {
 		if !d.shut {
@@ -63,7 +63,7 @@ func opened(t *testing.T, l Limits) (*street, *door) {
 	return s, d
 }
 
-// enters is the next one that is let in.
+// enters returns the next accepted connection.
 func enters(t *testing.T, d *door) *conn {
 	t.Helper()
 	n, err := d.Accept()
@@ -75,16 +75,16 @@ func enters(t *testing.T, d *door) *conn {
 	return n.(*conn)
 }
 
-func TestConnectionsThatComeAtOnceAreLetInOneAfterAnother(t *testing.T) {
+func TestAcceptPacer_SpreadsBursts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what     string
 		limits   Limits
 		from, to time.Duration
 	}{
-		{"few", Limits{Arrivals: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 at once, 80 at their pace
-		{"more than that lets in soon", Limits{Arrivals: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
-		{"those of a proxy", Limits{Arrivals: 100, Proxied: true}, 0, 0},
+		{"few", Limits{Arrivals: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 immediately, 80 at the rate
+		{"more than the rate accepts soon", Limits{Arrivals: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
+		{"from a proxy", Limits{Arrivals: 100, Proxied: true}, 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -96,14 +96,14 @@ func TestConnectionsThatComeAtOnceAreLetInOneAfterAnother(t *testing.T) {
 					enters(t, d)
 				}
 				if took := time.Since(begin); took < c.from || took > c.to {
-					t.Errorf("100 connections were let in within %s, want %s to %s", took, c.from, c.to)
+					t.Errorf("100 connections were accepted within %s, want %s to %s", took, c.from, c.to)
 				}
 			})
 		})
 	}
 }
 
-func TestWhoComesSeldomDoesNotWaitForManyOfAnotherAddress(t *testing.T) {
+func TestAcceptPacer_AddressesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := opened(t, Limits{Arrivals: 100})
@@ -115,11 +115,11 @@ func TestWhoComesSeldomDoesNotWaitForManyOfAnotherAddress(t *testing.T) {
 				return
 			}
 		}
-		t.Error("one connection waits for those of others that came before it")
+		t.Error("one connection waits for all earlier ones of other addresses")
 	})
 }
 
-func TestConnectionsThatGaveWayAtTheDoorAreNotLetIn(t *testing.T) {
+func TestAcceptPacer_SkipsShedConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := opened(t, Limits{Arrivals: 100, Connections: 10})
@@ -128,11 +128,11 @@ func TestConnectionsThatGaveWayAtTheDoorAreNotLetIn(t *testing.T) {
 		begin := time.Now()
 		for range 6 {
 			if n := enters(t, d); n.left() {
-				t.Errorf("a connection of %s was let in that had given way", n.place)
+				t.Errorf("a shed connection of %s was accepted", n.place)
 			}
 		}
 		if took := time.Since(begin); took > 0 {
-			t.Errorf("what had given way was waited for, for %s", took)
+			t.Errorf("shed connections delayed others by %s", took)
 		}
 		if n := d.waiting(); n != 0 {
 			t.Errorf("%d more wait", n)
@@ -140,8 +140,9 @@ func TestConnectionsThatGaveWayAtTheDoorAreNotLetIn(t *testing.T) {
 	})
 }
 
-// Where everybody has come once, those give way that have been let in and ask for nothing: who waits has not had the time to.
-func TestWhoWaitsAtTheDoorGivesWayLast(t *testing.T) {
+// If every address has one connection, accepted idle ones are shed first: a waiting client had no time to send a
+// request.
+func TestAcceptPacer_WaitingConnectionsAreShedLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := opened(t, Limits{Arrivals: 100, Connections: 20})
@@ -158,7 +159,7 @@ func TestWhoWaitsAtTheDoorGivesWayLast(t *testing.T) {
 	})
 }
 
-func TestADoorThatShutsLetsInWhoWaits(t *testing.T) {
+func TestAcceptPacer_CloseAcceptsWaitingConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := opened(t, Limits{Arrivals: 100})
@@ -171,15 +172,15 @@ func TestADoorThatShutsLetsInWhoWaits(t *testing.T) {
 			enters(t, d)
 		}
 		if n, err := d.Accept(); err == nil {
-			t.Errorf("then %v was let in", n)
+			t.Errorf("then %v was accepted", n)
 		}
 		if took := time.Since(begin); took > 0 {
-			t.Errorf("that took %s", took)
+			t.Errorf("accepting them took %s", took)
 		}
 	})
 }
 
-func TestADoorWhoseServerHasEndedSendsAwayWhoWaits(t *testing.T) {
+func TestAcceptPacer_ClosesWaitingConnectionsAtEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := opened(t, Limits{})
@@ -189,7 +190,7 @@ func TestADoorWhoseServerHasEndedSendsAwayWhoWaits(t *testing.T) {
 		}
 		d.clear()
 		if left := len(d.crowd.conns); left > 0 {
-			t.Errorf("%d connections are still there", left)
+			t.Errorf("%d connections remain", left)
 		}
 	})
 }

@@ -1,6 +1,6 @@
-// Package crowd keeps clients from taking one another's place: it bounds how many connections there are, how much of
-// what they send and do not read is kept, and how many requests are worked on at once, each of them fairly by address.
-// Whoever takes most gives way first. It must not know what is asked for.
+// Package admission is the server's admission control. It limits connections, bytes that clients send or have yet to
+// read, and concurrently processed requests, each with fair shares by client address. Under overload it sheds the load
+// of the client that uses most. The package must not know what requests ask for.
 package admission
 
 import (
@@ -13,61 +13,75 @@ import (
 	"time"
 )
 
-// The limits unless a Crowd is told otherwise. server/docs/limits.md explains them.
+// Default limits; server/docs/limits.md explains them.
 const (
-	Connections = 1024     // of all clients together
-	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
-	Turns       = 12       // requests that are worked on at once
-	arrivals    = 500      // connections that are let in each second, for each processor, while few wait
+	// DefaultConnections is the number of connections of all clients.
+	Connections = 1024
+	// DefaultHeldBytes bounds the request bodies being received and the responses not read yet.
+	Held = 16 << 20
+	// DefaultSlots is the number of requests processed concurrently.
+	Turns = 12
+	// connections accepted per second and processor while few wait
+	arrivals = 500
 )
 
 const (
-	// StalledAfter is how long a client may take to read the next part of an answer.
-	StalledAfter   = 15 * time.Second
-	part           = 64 << 10               // of an answer that is sent
-	unsent         = 128 << 10              // of an answer that the system keeps until it is read
-	ignored        = 4 << 10                // bytes that every connection has room for anyway
-	large          = 64 << 10               // of a body or an answer: what is beyond costs much
-	arrivalsAtOnce = 20                     // connections that are let in as they come
-	spread         = 400 * time.Millisecond // for how long what comes at once is let in, about
-	mostLong       = 32                     // answers of which is remembered that they are long, of one caller
-	batch          = 128                    // connections that give way at once: to choose them costs as much as there are
+	// WriteStallTimeout is how long a client may take to read the next chunk of a response.
+	StalledAfter = 15 * time.Second
+	part         = 64 << 10 // size of one write of a response
+	// send buffer of a connection in the kernel
+	unsent = 128 << 10
+	// bytes of each connection that are not counted
+	ignored = 4 << 10
+	// bodies and responses above this size count as heavy
+	large          = 64 << 10
+	arrivalsAtOnce = 20                     // connections accepted without delay
+	spread         = 400 * time.Millisecond // about how long a burst is spread
+	// paths per caller that are remembered to have long responses
+	mostLong = 32
+	// connections shed together, because choosing them costs time for each one
+	batch = 128
 )
 
-// Limits of a Crowd. A zero field is the constant of its name, but where it says otherwise.
+// Limits are the limits of a Controller. A zero field means the default constant of that name, unless it says
+// otherwise.
 type Limits struct {
+	// Connections is the maximum number of connections.
 	Connections int
-	Held        int
-	Turns       int
-	// Arrivals are the connections that are let in each second while few wait; zero: 500 for each processor.
+	// HeldBytes is the maximum of held bytes of bodies and responses.
+	Held int
+	// Slots is the number of requests processed concurrently.
+	Turns int
+	// AcceptsPerSecond is the accept rate while few connections wait; 0 means 500 for each processor.
 	Arrivals int
-	// Proxied says that connections are those of proxies of ours: then no address has too many, and none waits to be let in.
+	// BehindProxy means that all connections come from our own proxies: no address has too many, and none waits to be
+	// accepted.
 	Proxied bool
-	// Address says whose a request is; nil: the other end of its connection.
+	// ClientAddress returns the client address of a request; nil means the peer of its connection.
 	Address func(*http.Request) string
 }
 
-// Crowd is all clients of a server. Its zero value is of no use: see New.
+// Controller is the admission control of a server. Create it with New.
 type Crowd struct {
 	limits Limits
 
 	mu     sync.Mutex
 	conns  map[*conn]struct{}
-	places map[string]*place // by the address of connections
+	places map[string]*place // by client address
 
 	held   int // bytes
 	visits map[*visit]struct{}
 
-	free    int // turns
+	free    int // slots
 	working [kinds]int
 	modest  modest
 	callers map[string]*caller
-	served  uint64 // turns given so far
+	served  uint64 // slots granted so far
 
 	shed atomic.Int64
 }
 
-// New makes a Crowd of nobody.
+// New creates a Controller.
 func New(l Limits) *Crowd {
 	if l.Connections == 0 {
 		l.Connections = Connections
@@ -84,26 +98,36 @@ func New(l Limits) *Crowd {
 	if l.Address == nil {
 		l.Address = func(r *http.Request) string { return addressOf(r.RemoteAddr) }
 	}
-	return &Crowd{limits: l, conns: map[*conn]struct{}{}, places: map[string]*place{}, visits: map[*visit]struct{}{}, free: l.Turns, callers: map[string]*caller{}}
+	return &Crowd{
+		limits:  l,
+		conns:   map[*conn]struct{}{},
+		places:  map[string]*place{},
+		visits:  map[*visit]struct{}{},
+		free:    l.Turns,
+		callers: map[string]*caller{},
+	}
 }
 
-// Serve serves with s on l until it is stopped, as s.Serve does.
+// Serve runs s.Serve on l, with connections that the Controller limits. It returns the error of s.Serve.
 func (c *Crowd) Serve(s *http.Server, l net.Listener) error {
 	s.ConnState = func(n net.Conn, state http.ConnState) {
 		if n, ok := n.(*conn); ok {
 			n.is(state)
 		}
 	}
-	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context { return context.WithValue(ctx, connKey{}, n) }
+	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, n)
+	}
 	d := c.listen(l)
 	defer d.clear()
 	return s.Serve(d)
 }
 
-// Shed counts the connections that had to give way.
+// Shed returns the number of connections shed so far.
 func (c *Crowd) Shed() int64 { return c.shed.Load() }
 
-// addressOf is an address without its port: the network of 64 bits where that is how addresses are given out.
+// addressOf returns a client address without its port. For IPv6 it is the /64 network, because one client gets a whole
+// network.
 func addressOf(remote string) string {
 	port, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a server whose clients are limited.
+// bed is a server with admission control.
 type bed struct {
 	testing.TB
 	crowd *Crowd
@@ -46,12 +46,12 @@ func serve(t *testing.T, l Limits, h http.HandlerFunc) *bed {
 	return &bed{t, c, listener.Addr().String()}
 }
 
-// dial connects from one of the addresses that the loopback has.
+// dial connects from a loopback address.
 func (b *bed) dial(from string) net.Conn {
 	b.Helper()
 	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", b.addr)
 	if err != nil {
-		b.Skipf("there is no address %s here: %v", from, err)
+		b.Skipf("no address %s on this machine: %v", from, err)
 	}
 	b.Cleanup(func() { c.Close() })
 	return c
@@ -62,7 +62,7 @@ func (b *bed) until(what string, ok func() bool) {
 	testenv.Until(b.TB, what, ok)
 }
 
-// open counts the connections of an address that are there.
+// open returns the number of open connections of an address.
 func (b *bed) open(from string) int {
 	b.crowd.mu.Lock()
 	defer b.crowd.mu.Unlock()
@@ -83,7 +83,7 @@ func asks(t testing.TB, c net.Conn) error {
 	return err
 }
 
-func TestWhoeverHasMostConnectionsGivesWayAndTheLongestIdleFirst(t *testing.T) {
+func TestConnections_LargestClientIsShedLongestIdleFirst(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Connections: 32}, func(http.ResponseWriter, *http.Request) {})
 	healthy := b.dial("127.0.0.1")
@@ -96,49 +96,55 @@ func TestWhoeverHasMostConnectionsGivesWayAndTheLongestIdleFirst(t *testing.T) {
 		if n == 0 {
 			first = c
 		}
-		b.until("the connection has been seen", func() bool { return b.open("127.0.0.9") > min(n, 14) || b.crowd.Shed() > 0 })
+		b.until(
+			"the connection was received",
+			func() bool { return b.open("127.0.0.9") > min(n, 14) || b.crowd.Shed() > 0 },
+		)
 	}
-	b.until("none is too many", func() bool { return b.open("127.0.0.9") <= 16 && b.crowd.Shed() >= 184 })
+	b.until(
+		"the surplus connections were shed",
+		func() bool { return b.open("127.0.0.9") <= 16 && b.crowd.Shed() >= 184 },
+	)
 	_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
-		t.Error("the longest idle is still there")
+		t.Error("the longest idle connection is still open")
 	}
 	if err := asks(t, healthy); err != nil {
-		t.Errorf("the other client is gone: %v", err)
+		t.Errorf("the other client was disconnected: %v", err)
 	}
 	if err := asks(t, b.dial("127.0.0.2")); err != nil {
-		t.Errorf("a newcomer: %v", err)
+		t.Errorf("a new client: %v", err)
 	}
 }
 
-func TestManyAddressesDoNotKeepOthersOut(t *testing.T) {
+func TestConnections_ManyAddressesDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Connections: 32}, func(http.ResponseWriter, *http.Request) {})
 	for n := range 200 {
 		b.dial(fmt.Sprintf("127.0.2.%d", 1+n%8))
 	}
-	b.until("the connections have been seen", func() bool { return b.crowd.Shed() >= 168 })
+	b.until("the connections were received", func() bool { return b.crowd.Shed() >= 168 })
 	healthy := b.dial("127.0.0.1")
 	for range 3 {
 		if err := asks(t, healthy); err != nil {
-			t.Fatalf("a newcomer: %v", err)
+			t.Fatalf("a new client: %v", err)
 		}
 	}
 }
 
-func TestProxiesHaveAsManyConnectionsAsTheyLike(t *testing.T) {
+func TestConnections_ProxiesHaveNoShare(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Connections: 32, Proxied: true}, func(http.ResponseWriter, *http.Request) {})
 	for range 30 {
 		b.dial("127.0.0.1")
 	}
-	b.until("all are there", func() bool { return b.open("127.0.0.1") == 30 })
+	b.until("all connections are open", func() bool { return b.open("127.0.0.1") == 30 })
 	if b.crowd.Shed() > 0 {
-		t.Errorf("%d had to go", b.crowd.Shed())
+		t.Errorf("%d were shed", b.crowd.Shed())
 	}
 }
 
-func TestWhatIsWorkedOnStays(t *testing.T) {
+func TestConnections_RunningRequestsStay(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	var working sync.WaitGroup
@@ -154,18 +160,18 @@ func TestWhatIsWorkedOnStays(t *testing.T) {
 	late := b.dial("127.0.0.9")
 	_ = late.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 	if _, err := late.Read(make([]byte, 1)); err == nil {
-		t.Error("one more than may be is taken")
+		t.Error("a connection above the limit was accepted")
 	}
 	close(hold)
 	for _, c := range all {
 		_ = c.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 		if _, err := c.Read(make([]byte, 1)); err != nil {
-			t.Errorf("what was worked on has no answer: %v", err)
+			t.Errorf("a running request got no response: %v", err)
 		}
 	}
 }
 
-func TestBodiesThatDoNotEndGiveWay(t *testing.T) {
+func TestIncompleteBodiesAreShed(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Held: 1 << 20}, func(w http.ResponseWriter, r *http.Request) {
 		io.ReadAll(r.Body)
@@ -176,8 +182,8 @@ func TestBodiesThatDoNotEndGiveWay(t *testing.T) {
 		c := b.dial(fmt.Sprintf("127.0.0.%d", 9+n/2))
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", half)
 	}
-	b.until("some have given way", func() bool { return b.crowd.Shed() >= 15 })
-	b.until("no more than may be is held", func() bool {
+	b.until("some connections were shed", func() bool { return b.crowd.Shed() >= 15 })
+	b.until("held bytes are below the limit", func() bool {
 		b.crowd.mu.Lock()
 		defer b.crowd.mu.Unlock()
 		return b.crowd.held <= 1<<20
@@ -189,34 +195,37 @@ func TestBodiesThatDoNotEndGiveWay(t *testing.T) {
 	defer res.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
 	if got, err := io.ReadAll(res.Body); err != nil || string(got) != "done" {
-		t.Errorf("a body that ends: %q %v", got, err)
+		t.Errorf("a complete body: %q %v", got, err)
 	}
 }
 
-func TestHeadersThatDoNotEndGiveWay(t *testing.T) {
+func TestIncompleteHeadersAreShed(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Held: 1 << 20}, func(http.ResponseWriter, *http.Request) {})
 	most := "GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 60_000)
 	for range 60 {
 		io.WriteString(b.dial("127.0.0.9"), most)
 	}
-	b.until("some have given way", func() bool { return b.crowd.Shed() >= 30 })
+	b.until("some connections were shed", func() bool { return b.crowd.Shed() >= 30 })
 	if err := asks(t, b.dial("127.0.0.1")); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAnswersThatNobodyReadsGiveWayAndKeepTheCallerFromMore(t *testing.T) {
+func TestUnreadResponses_BlockTheirCaller(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 1<<20)
-	inTurn := InTurn(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) }), http.NotFoundHandler())
+	inTurn := InTurn(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) }),
+		http.NotFoundHandler(),
+	)
 	b := serve(t, Limits{Held: 8 << 20}, inTurn.ServeHTTP)
 	for range 20 {
 		c := b.dial("127.0.0.9")
 		_ = c.(*net.TCPConn).SetReadBuffer(4096)
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	}
-	b.until("its turn does not come", func() bool {
+	b.until("the caller gets no slot", func() bool {
 		b.crowd.mu.Lock()
 		defer b.crowd.mu.Unlock()
 		k := b.crowd.callers["127.0.0.9"]
@@ -229,11 +238,11 @@ func TestAnswersThatNobodyReadsGiveWayAndKeepTheCallerFromMore(t *testing.T) {
 	defer res.Body.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	if got, err := io.ReadAll(res.Body); err != nil || len(got) != len(long) {
-		t.Errorf("who reads gets %d bytes: %v", len(got), err)
+		t.Errorf("a reading client gets %d bytes: %v", len(got), err)
 	}
 }
 
-func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
+func TestSlotsGoToCallerWithFewest(t *testing.T) {
 	t.Parallel()
 	c := New(Limits{Turns: 4, Address: func(r *http.Request) string { return r.Header.Get("From") }})
 	comes := func(from string) *visit {
@@ -257,17 +266,17 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 		defer c.mu.Unlock()
 		return c.callers[who] != nil && len(c.callers[who].queues[light]) > 0
 	}
-	testenv.Until(t, "the greedy one waits", func() bool { return queued("greedy") })
+	testenv.Until(t, "the greedy caller waits", func() bool { return queued("greedy") })
 	one, two := comes("modest"), comes("modest")
-	if err := one.take(ctx); err != nil { // three quarters are the most of one
+	if err := one.take(ctx); err != nil { // one caller gets at most three quarters
 		t.Fatal(err)
 	}
 	second := make(chan error)
 	go func() { second <- two.take(ctx) }()
-	testenv.Until(t, "the modest one waits", func() bool { return queued("modest") })
+	testenv.Until(t, "the modest caller waits", func() bool { return queued("modest") })
 	greedy[0].done()
 	if err := <-second; err != nil {
-		t.Errorf("the turn went to whoever had more: %v", err)
+		t.Errorf("the slot went to the caller with more: %v", err)
 	}
 	cancel()
 	waits.Wait()
@@ -275,12 +284,12 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 		v.leave()
 	}
 	if c.free != 4 || len(c.callers) > 0 || c.held != 0 {
-		t.Errorf("afterwards %d turns are free, %d callers are known, %d bytes held", c.free, len(c.callers), c.held)
+		t.Errorf("afterwards %d slots are free, %d callers are known, %d bytes held", c.free, len(c.callers), c.held)
 	}
 }
 
-// Connections end while others make room for new ones: neither waits for the other.
-func TestConnectionsThatEndWhileOthersComeStopNobody(t *testing.T) {
+// Connections end while others are shed for new ones: neither blocks the other.
+func TestConnections_EndWhileOthersAreShed(t *testing.T) {
 	t.Parallel()
 	c := New(Limits{Connections: 16, Proxied: true})
 	done := make(chan struct{})
@@ -303,10 +312,10 @@ func TestConnectionsThatEndWhileOthersComeStopNobody(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("those who come and those who go wait for each other")
+		t.Fatal("new and ending connections block each other")
 	}
 	if c.mu.Lock(); len(c.conns)+len(c.places) > 0 {
-		t.Errorf("%d connections of %d places are left", len(c.conns), len(c.places))
+		t.Errorf("%d connections of %d origins remain", len(c.conns), len(c.places))
 	}
 	c.mu.Unlock()
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// roomsOfOne is how many large bodies of one caller are received at once.
+// maxLargeBodies is the number of large bodies received concurrently from one caller.
 const roomsOfOne = 2
 
-// received counts bytes of a body, which is heavy once it is large. It is called while the visit has no turn.
+// received counts bytes of a body. A large body makes the request heavy. The request must have no slot.
 func (v *visit) received(n int) {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
@@ -17,7 +17,7 @@ func (v *visit) received(n int) {
 	}
 }
 
-// sends counts bytes of an answer, before they are read: that may be never.
+// sends counts bytes of a response before the client reads them, which may be never.
 func (v *visit) sends(n int) {
 	if v.sent += n; v.sent > large {
 		v.crowd.mu.Lock()
@@ -26,7 +26,8 @@ func (v *visit) sends(n int) {
 	}
 }
 
-// takeRoom waits until more of a large body may be received. It fails with ErrBusy, or as ctx does.
+// acquireBody waits until more of a large body may be received. It returns ErrBusy after slotTimeout, net.ErrClosed, or
+// the error of ctx.
 func (v *visit) takeRoom(ctx context.Context) error {
 	v.crowd.mu.Lock()
 	k := v.caller
@@ -43,7 +44,7 @@ func (v *visit) takeRoom(ctx context.Context) error {
 	return v.wait(ctx, func() *[]*visit { return &k.roomless }, &v.room)
 }
 
-// leaveRoom gives a room to the next; with the lock held.
+// releaseBody lets the caller's next large body in; with the lock held.
 func (k *caller) leaveRoom() {
 	k.rooms--
 	if len(k.roomless) > 0 {
@@ -55,10 +56,10 @@ func (k *caller) leaveRoom() {
 	}
 }
 
-// recently is how long whoever has asked for something that costs little is expected to do so again.
+// lightWindow is how long after a light request its caller is expected to send another.
 const recently = 5 * time.Second
 
-// modest are the last two who have asked for what costs little.
+// lightCallers are the last two callers with light requests.
 type modest [2]struct {
 	name string
 	at   time.Time
@@ -72,7 +73,7 @@ func (m *modest) seen(name string) {
 	m[0].at = time.Now()
 }
 
-// others says whether somebody else than name was there recently.
+// hasOther reports whether a caller other than name had a light request within lightWindow.
 func (m *modest) others(name string) bool {
 	for _, one := range m {
 		if one.name != name && time.Since(one.at) < recently {

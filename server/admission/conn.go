@@ -11,10 +11,10 @@ import (
 
 type connKey struct{}
 
-// place is where connections come from.
+// origin is a client address with its connections.
 type place struct{ conns map[*conn]struct{} }
 
-// conn is a connection. Its state is what it would lose if it were closed.
+// conn is a client connection. Its state says what closing it would lose.
 type conn struct {
 	net.Conn
 	crowd *Crowd
@@ -22,17 +22,19 @@ type conn struct {
 	state atomic.Int32
 	since atomic.Int64 // nanoseconds
 	gone  chan struct{}
-	end   func() // closes gone
+	end   func() // closes the channel closed
 
-	header int    // bytes since the last request; read by the server's one reader
-	head   *visit // where these are many
+	// bytes since the last request; only for the server's reader goroutine
+	header int
+	head   *visit // set when there are many
 }
 
 const (
-	arriving int32 = iota // has not been let in yet
-	waiting               // for a request, or for the rest of its header
-	asking                // its body is being received
-	reading               // its answer is being sent
+	arriving int32 = iota // not accepted yet
+	// for a request or the rest of its header
+	waiting
+	asking  // receiving a body
+	reading // sending a response
 	working
 )
 
@@ -41,7 +43,7 @@ func (n *conn) becomes(state int32) {
 	n.state.Store(state)
 }
 
-// Read counts what is received of a header, which the server keeps until it has all of it.
+// Read counts the bytes of a header, which the server holds until it is complete.
 func (n *conn) Read(b []byte) (int, error) {
 	got, err := n.Conn.Read(b)
 	if n.state.Load() != waiting {
@@ -56,7 +58,7 @@ func (n *conn) Read(b []byte) (int, error) {
 	return got, err
 }
 
-// read is the end of a header.
+// headerDone ends the count of a header.
 func (n *conn) read() {
 	n.header = 0
 	if n.head != nil {
@@ -65,7 +67,7 @@ func (n *conn) read() {
 	}
 }
 
-// is follows the server, to which a connection is active once a header has arrived.
+// follow follows the server's state. The server calls a connection active once a header has arrived.
 func (n *conn) is(state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateIdle:
@@ -78,7 +80,7 @@ func (n *conn) is(state http.ConnState) {
 	}
 }
 
-// Close may come from both the server and whoever has to make room.
+// Close closes the connection. Both the server and load shedding call it.
 func (n *conn) Close() error {
 	n.crowd.mu.Lock()
 	n.crowd.forget(n)
@@ -87,7 +89,7 @@ func (n *conn) Close() error {
 	return n.Conn.Close()
 }
 
-// CloseWrite lets the server tell what is wrong with a request whose rest it does not read.
+// CloseWrite closes the sending side. It lets the server respond to a request whose body it does not read.
 func (n *conn) CloseWrite() error {
 	if half, ok := n.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -95,7 +97,7 @@ func (n *conn) CloseWrite() error {
 	return nil
 }
 
-// forget takes a connection out, if it has not been already; with c.mu held.
+// forget removes a connection; with c.mu held. It may be called twice.
 func (c *Crowd) forget(n *conn) {
 	delete(c.conns, n)
 	if p := c.places[n.place]; p != nil {
@@ -105,7 +107,7 @@ func (c *Crowd) forget(n *conn) {
 	}
 }
 
-// left says that a connection has ended, or has given way.
+// isClosed reports whether a connection has ended or was shed.
 func (n *conn) left() bool {
 	select {
 	case <-n.gone:
@@ -115,13 +117,19 @@ func (n *conn) left() bool {
 	}
 }
 
-// enter takes a connection in. Where there are too many others give way to it; nil: nobody could.
+// admit registers a connection. If there are too many, it sheds others; nil means that none could be shed.
 func (c *Crowd) enter(inner net.Conn) *conn {
-	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String()), gone: make(chan struct{})}
+	n := &conn{
+		Conn:  inner,
+		crowd: c,
+		place: addressOf(inner.RemoteAddr().String()),
+		gone:  make(chan struct{}),
+	}
 	n.end = sync.OnceFunc(func() { close(n.gone) })
 	n.becomes(arriving)
 	if tcp, ok := inner.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(unsent) // the system's choice is as good, until somebody does not read
+		// the kernel's default also works while clients read
+		_ = tcp.SetWriteBuffer(unsent)
 	}
 	c.mu.Lock()
 	p := c.places[n.place]
@@ -141,7 +149,7 @@ func (c *Crowd) enter(inner net.Conn) *conn {
 	}
 	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2
 	if !tooMany {
-		c.places[n.place] = p // which may have been forgotten
+		c.places[n.place] = p // it may have been removed
 		p.conns[n], c.conns[n] = struct{}{}, struct{}{}
 	} else if len(p.conns) == 0 {
 		delete(c.places, n.place)
@@ -150,7 +158,7 @@ func (c *Crowd) enter(inner net.Conn) *conn {
 	c.close(out)
 	if tooMany {
 		c.shed.Add(1)
-		inner.Close() //nolint:errcheck // nothing was said
+		inner.Close() //nolint:errcheck // nothing was sent
 		return nil
 	}
 	return n
@@ -160,11 +168,12 @@ func (c *Crowd) close(out []*conn) {
 	c.shed.Add(int64(len(out)))
 	for _, n := range out {
 		n.end()
-		n.Conn.Close() //nolint:errcheck // it is given up
+		n.Conn.Close() //nolint:errcheck // the connection is shed
 	}
 }
 
-// largest is the place that has most connections, of those that have as many one that has been let in; with c.mu held.
+// largestOrigin returns the origin with most connections. Among equals it prefers one with an accepted connection; with
+// c.mu held.
 func (c *Crowd) largest() (most *place) {
 	inside := false
 	for _, p := range c.places {
@@ -175,7 +184,7 @@ func (c *Crowd) largest() (most *place) {
 	return most
 }
 
-// inside says whether a connection of the place has been let in.
+// hasAccepted reports whether a connection of the origin was accepted.
 func (p *place) inside() bool {
 	for n := range p.conns {
 		if n.state.Load() != arriving {
@@ -185,9 +194,9 @@ func (p *place) inside() bool {
 	return false
 }
 
-// yield chooses which of a place's connections give way: those that have waited longest for a request, else those that
-// take longest over sending one or over reading an answer, else those that came last and have not been let in. What is
-// worked on stays.
+// pickVictims chooses the connections of an origin to shed: those that have waited longest for a request, else those
+// with the longest transfer of a request or response, else the last ones not accepted yet. Connections whose request is
+// being processed stay.
 func (p *place) yield() []*conn {
 	var idle, slow, outside []*conn
 	for n := range p.conns {

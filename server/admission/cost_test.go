@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// callers are whose turns are tried without a network.
+// callers returns a Controller and a function that creates requests without a network.
 func callers(l Limits) (*Crowd, func(from, path string) *visit) {
 	l.Address = func(r *http.Request) string { return r.Header.Get("From") }
 	c := New(l)
@@ -22,14 +22,14 @@ func callers(l Limits) (*Crowd, func(from, path string) *visit) {
 	}
 }
 
-// ended is a context in which nothing is waited for.
+// ended returns a canceled context, so that nothing waits.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-func TestWhatCostsMuchLeavesTheProcessorsToOthers(t *testing.T) {
+func TestHeavyRequestsLeaveProcessorsToOthers(t *testing.T) {
 	t.Parallel()
 	_, comes := callers(Limits{Turns: 8})
 	turns := func() (n int) {
@@ -48,7 +48,7 @@ func TestWhatCostsMuchLeavesTheProcessorsToOthers(t *testing.T) {
 		return n
 	}
 	if n := turns(); n != 4 {
-		t.Errorf("of eight turns %d go to large bodies when nobody else is there", n)
+		t.Errorf("of eight slots %d go to large bodies without other callers", n)
 	}
 	modest := comes("modest", "/")
 	if err := modest.take(t.Context()); err != nil {
@@ -56,12 +56,12 @@ func TestWhatCostsMuchLeavesTheProcessorsToOthers(t *testing.T) {
 	}
 	modest.leave()
 	if n, most := turns(), max(1, min(4, processors()/2)); n != most {
-		t.Errorf("of eight turns %d go to large bodies when somebody else is there, want %d", n, most)
+		t.Errorf("of eight slots %d go to large bodies with another caller, want %d", n, most)
 	}
 }
 
-// One's own small requests do not slow down one's own large ones.
-func TestWhatCostsMuchGoesOnWhileItsOwnCallerAsksForLittle(t *testing.T) {
+// A caller's own light requests do not slow down its heavy ones.
+func TestHeavyRequestsContinueWithOwnLightOnes(t *testing.T) {
 	t.Parallel()
 	_, comes := callers(Limits{Turns: 8})
 	small := comes("one", "/")
@@ -77,7 +77,7 @@ func TestWhatCostsMuchGoesOnWhileItsOwnCallerAsksForLittle(t *testing.T) {
 	}
 }
 
-func TestWhatWasAnsweredAtLengthCostsMuchTheNextTime(t *testing.T) {
+func TestPathWithLongResponseIsHeavyNextTime(t *testing.T) {
 	t.Parallel()
 	c, comes := callers(Limits{})
 	h := c.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,8 +102,8 @@ func TestWhatWasAnsweredAtLengthCostsMuchTheNextTime(t *testing.T) {
 	}
 }
 
-// Those who wait already, too.
-func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
+// Also requests that wait already change their kind.
+func TestWaitingRequestsBecomeHeavy(t *testing.T) {
 	t.Parallel()
 	c, comes := callers(Limits{Turns: 1})
 	first, second := comes("one", "/long"), comes("one", "/long")
@@ -113,10 +113,10 @@ func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
 	taken := make(chan error)
 	go func() { taken <- second.take(t.Context()) }()
 	queued := func(of kind) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].queues[of]) == 1 }
-	testenv.Until(t, "it waits as if it cost little", func() bool { return queued(light) })
+	testenv.Until(t, "the request waits as a light one", func() bool { return queued(light) })
 	first.sends(large + 1)
 	if !queued(heavy) || queued(light) {
-		t.Error("it still counts as what costs little, although the answer is long")
+		t.Error("the request still counts as light, although the response is long")
 	}
 	first.leave()
 	if err := <-taken; err != nil {
@@ -125,8 +125,8 @@ func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
 	second.leave()
 }
 
-// What costs much is not kept from its turn for ever by what costs little.
-func TestWhatCostsMuchHasItsTurnToo(t *testing.T) {
+// Light requests do not starve heavy ones.
+func TestHeavyRequestsAreNotStarved(t *testing.T) {
 	t.Parallel()
 	c, comes := callers(Limits{Turns: 2})
 	first, second := comes("a", "/"), comes("b", "/")
@@ -144,18 +144,26 @@ func TestWhatCostsMuchHasItsTurnToo(t *testing.T) {
 		}
 	}
 	go wait("small", small)
-	testenv.Until(t, "the small one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["d"].queues[light]) == 1 })
+	testenv.Until(
+		t,
+		"the light request waits",
+		func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["d"].queues[light]) == 1 },
+	)
 	go wait("large", large1)
-	testenv.Until(t, "the large one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["c"].queues[heavy]) == 1 })
+	testenv.Until(
+		t,
+		"the heavy request waits",
+		func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["c"].queues[heavy]) == 1 },
+	)
 	first.leave()
 	if got := <-given; got != "large" {
-		t.Errorf("the first turn goes to the %s one", got)
+		t.Errorf("the first slot goes to the %s one", got)
 	}
 	second.leave()
 	<-given
 }
 
-func TestOneCallerHasFewLargeBodiesReceivedAtOnce(t *testing.T) {
+func TestLargeBodiesAreLimitedPerCaller(t *testing.T) {
 	t.Parallel()
 	c, comes := callers(Limits{})
 	var all []*visit
@@ -170,26 +178,30 @@ func TestOneCallerHasFewLargeBodiesReceivedAtOnce(t *testing.T) {
 	other := comes("another", "/")
 	other.received(large + 1)
 	if err := other.takeRoom(ended()); err != nil {
-		t.Errorf("another's: %v", err)
+		t.Errorf("another caller: %v", err)
 	}
 	next := make(chan error)
 	go func() { next <- all[roomsOfOne].takeRoom(t.Context()) }()
-	testenv.Until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].roomless) == 1 })
+	testenv.Until(
+		t,
+		"the body waits",
+		func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].roomless) == 1 },
+	)
 	all[0].leave()
 	if err := <-next; err != nil {
 		t.Error(err)
 	}
 }
 
-// Whoever had to give way would otherwise be at it again at once, and keep the server busy with what comes to nothing.
-func TestWhoHadToGiveWayWaits(t *testing.T) {
+// A caller whose request was shed must not send it again immediately and keep the server busy for nothing.
+func TestShedCallerWaits(t *testing.T) {
 	t.Parallel()
 	b := serve(t, Limits{Held: 1 << 20}, func(_ http.ResponseWriter, r *http.Request) { io.ReadAll(r.Body) })
 	for n := range 40 {
 		c := b.dial(fmt.Sprintf("127.0.0.%d", 9+n%20))
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", strings.Repeat("a", 100_000))
 	}
-	b.until("some have given way", func() bool { return b.crowd.Shed() >= 20 })
+	b.until("some connections were shed", func() bool { return b.crowd.Shed() >= 20 })
 	b.crowd.mu.Lock()
 	defer b.crowd.mu.Unlock()
 	taken, open := 0, 0
@@ -202,6 +214,6 @@ func TestWhoHadToGiveWayWaits(t *testing.T) {
 		}
 	}
 	if taken <= open {
-		t.Errorf("of %d rooms %d are taken by bodies that are being received: those who gave way are at it again", taken, open)
+		t.Errorf("%d large bodies count, and %d are being received: shed callers sent theirs again", taken, open)
 	}
 }

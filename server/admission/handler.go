@@ -9,7 +9,7 @@ import (
 
 type visitKey struct{}
 
-// Limit counts what next receives and sends. What is inside InTurn is worked on in turn.
+// Limit returns a handler that counts what next receives and sends. Only handlers inside Middleware wait for slots.
 func (c *Crowd) Limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := c.visit(r)
@@ -22,7 +22,7 @@ func (c *Crowd) Limit(next http.Handler) http.Handler {
 	})
 }
 
-// InTurn lets next work when it is the request's turn; busy answers when that does not come in time.
+// Middleware runs next with a slot, and busy if the request gets no slot in time.
 func InTurn(next, busy http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, ok := r.Context().Value(visitKey{}).(*visit)
@@ -40,15 +40,15 @@ func InTurn(next, busy http.Handler) http.Handler {
 	})
 }
 
-// Rest gives up the turn of the request of ctx: from now on it only waits.
+// Release releases the slot of the request of ctx, which only waits from now on.
 func Rest(ctx context.Context) {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		v.done()
 	}
 }
 
-// Aside lets the request of ctx wait for others without its turn, and takes one again afterwards. It fails as wait does, with ErrBusy,
-// or as ctx.
+// WithoutSlot calls wait while the request of ctx has no slot, and acquires a slot again afterwards. It returns the
+// error of wait, ErrBusy, or the error of ctx.
 func Aside(ctx context.Context, wait func() error) error {
 	v, ok := ctx.Value(visitKey{}).(*visit)
 	if !ok || !v.inTurn {
@@ -61,8 +61,8 @@ func Aside(ctx context.Context, wait func() error) error {
 	return v.take(ctx)
 }
 
-// Again lets the request of ctx, whose answer has begun, work on more of it in a turn of its own, as what costs much. It fails as work
-// does, with ErrBusy, or as ctx.
+// Reacquire calls work with a new slot as a heavy request, for more of a response that has started. It returns the
+// error of work, ErrBusy, or the error of ctx.
 func Again(ctx context.Context, work func() error) error {
 	v, ok := ctx.Value(visitKey{}).(*visit)
 	if !ok || !v.inTurn {
@@ -76,7 +76,7 @@ func Again(ctx context.Context, work func() error) error {
 	return work()
 }
 
-// body is what is being received.
+// body is a request body that counts its bytes.
 type body struct {
 	io.ReadCloser
 	visit *visit
@@ -110,23 +110,24 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answer is what is being sent.
+// answer is a ResponseWriter that counts its bytes.
 type answer struct {
 	http.ResponseWriter
 	visit *visit
 }
 
-// Unwrap lets http.ResponseController reach the writer of the server.
+// Unwrap returns the server's writer, for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answer) WriteHeader(status int) {
-	if status == http.StatusRequestEntityTooLarge { // what else is sent is not read
+	// the rest of the body is not read
+	if status == http.StatusRequestEntityTooLarge {
 		a.Header().Set("Connection", "close")
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends an answer in parts, each of which has to be read within StalledAfter.
+// Write sends b in chunks, each of which the client must read within WriteStallTimeout.
 func (a *answer) Write(b []byte) (n int, err error) {
 	a.visit.done()
 	a.visit.sends(len(b))
@@ -141,7 +142,7 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	defer a.visit.release(len(b))
 	control := http.NewResponseController(a.ResponseWriter)
 	for n < len(b) {
-		_ = control.SetWriteDeadline(time.Now().Add(StalledAfter)) // a writer without deadlines is a test's
+		_ = control.SetWriteDeadline(time.Now().Add(StalledAfter)) // writers in tests have no deadlines
 		m, err := a.ResponseWriter.Write(b[n:min(len(b), n+part)])
 		if n += m; err != nil {
 			return n, err

@@ -241,7 +241,7 @@ func TestMasterKeyCanBeChanged(t *testing.T) {
 				t.Errorf("with the newer key alone: %v", err)
 			}
 		}))
-		if err := with(older, func(*access.Service) {}); err == nil || !strings.Contains(err.Error(), "is the master key the one this database was made with?") {
+		if err := with(older, func(*access.Service) {}); err == nil || !strings.Contains(err.Error(), "is the master key the one this database was created with?") {
 			t.Errorf("with the older key: %v", err)
 		}
 		latest = another(latest)

@@ -1,7 +1,7 @@
-// Package backup is the file that a backup is: a compressed tar archive that begins with a manifest and ends with the
-// checksums of all that is in it. Common tools can look into it: tar -xzf FILE, and sha256sum --check SHA256SUMS.
+// Package backup reads and writes backup files. A backup is a compressed tar archive that starts with a manifest and
+// ends with the checksums of its files. Common tools can inspect it: tar -xzf FILE, and sha256sum --check SHA256SUMS.
 //
-// It must not know what a database is.
+// The package must not know what a database is.
 package backup
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Format is the version of the file.
+// Format is the version of the file format.
 const Format = 1
 
 // Names in the archive.
@@ -18,17 +18,25 @@ const (
 	sumsName     = "SHA256SUMS"
 )
 
-// Manifest says what a backup is of.
+// Manifest describes a backup.
 type Manifest struct {
-	Format        int       `json:"format"`
-	CreatedAt     time.Time `json:"created_at"`
-	Program       string    `json:"program"`  // the version that has made it
-	Platform      string    `json:"platform"` // such as linux/amd64: the database's files are of it
-	Postgres      string    `json:"postgres"` // such as 15.13
-	PostgresMajor int       `json:"postgres_major"`
-	Schema        int64     `json:"schema"` // the newest migration
-	KeyIncluded   bool      `json:"master_key_included"`
+	// Format is the version of the file format; see the constant Format.
+	Format int `json:"format"`
+	// CreatedAt is when the backup started.
+	CreatedAt time.Time `json:"created_at"`
+	// Program is the version of the program that created the backup.
+	Program string `json:"program"`
+	// Platform is such as linux/amd64. The database's files work on this platform only.
+	Platform string `json:"platform"`
+	// Postgres is the version of PostgreSQL, such as 15.13.
+	Postgres string `json:"postgres"`
+	// PostgresMajor is the major version of PostgreSQL.
+	PostgresMajor int `json:"postgres_major"`
+	// Schema is the newest migration.
+	Schema int64 `json:"schema"`
+	// KeyIncluded is true if the backup contains the master key.
+	KeyIncluded bool `json:"master_key_included"`
 }
 
-// ErrDamaged says that a file is no backup, or not the whole and unchanged one.
-var ErrDamaged = errors.New("the backup is damaged: it was cut off or changed, or is something else")
+// ErrDamaged reports that a file is not a complete and unchanged backup.
+var ErrDamaged = errors.New("the backup is damaged: it is truncated, was changed, or is another kind of file")

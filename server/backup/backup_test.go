@@ -14,7 +14,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
 )
 
-var manifest = backup.Manifest{Format: backup.Format, CreatedAt: time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC), Program: "v1", Schema: 21}
+var manifest = backup.Manifest{
+	Format:    backup.Format,
+	CreatedAt: time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC),
+	Program:   "v1",
+	Schema:    21,
+}
 
 func write(t *testing.T, whole bool) []byte {
 	t.Helper()
@@ -31,7 +36,7 @@ func write(t *testing.T, whole bool) []byte {
 	return out.Bytes()
 }
 
-// read is the content by name, once the end has come.
+// read returns the content by name, once the reader has reached the end.
 func read(b []byte) (map[string]string, error) {
 	r, err := backup.NewReader(bytes.NewReader(b))
 	if err != nil {
@@ -62,16 +67,22 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriteAndRead(t *testing.T) {
 	t.Parallel()
 	got, err := read(write(t, true))
-	want := map[string]string{"manifest": manifest.CreatedAt.String(), "key": "secret", "data/": "", "data/file": strings.Repeat("row ", 200), "data/empty": ""}
+	want := map[string]string{
+		"manifest":   manifest.CreatedAt.String(),
+		"key":        "secret",
+		"data/":      "",
+		"data/file":  strings.Repeat("row ", 200),
+		"data/empty": "",
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 }
 
-func TestFilesNobodyLooksAtAreCheckedToo(t *testing.T) {
+func TestUnreadFilesAreVerified(t *testing.T) {
 	t.Parallel()
 	r, err := backup.NewReader(bytes.NewReader(write(t, true)))
 	must(t, err)
@@ -84,27 +95,28 @@ func TestFilesNobodyLooksAtAreCheckedToo(t *testing.T) {
 	}
 }
 
-// Cut off anywhere, or with any byte changed, it is refused, or the change was in what nobody reads.
-func TestDamageIsFound(t *testing.T) {
+// A backup that is truncated anywhere, or has any byte changed, is rejected, unless the byte has no effect on the
+// content.
+func TestDamageIsDetected(t *testing.T) {
 	t.Parallel()
 	whole := write(t, true)
 	want, err := read(whole)
 	must(t, err)
 	for n := range whole {
 		if _, err := read(whole[:n]); !errors.Is(err, backup.ErrDamaged) {
-			t.Errorf("cut off after %d of %d bytes: %v", n, len(whole), err)
+			t.Errorf("truncated after %d of %d bytes: %v", n, len(whole), err)
 		}
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x10
 		if got, err := read(changed); err == nil && !cmp.Equal(got, want) {
-			t.Errorf("byte %d changed, and nobody has noticed", n)
+			t.Errorf("a change of byte %d was not detected", n)
 		}
 	}
 	for name, b := range map[string][]byte{
-		"not closed":    write(t, false),
-		"something new": append(bytes.Clone(whole), "more"...),
-		"twice":         append(bytes.Clone(whole), whole...),
-		"text":          []byte("no backup"),
+		"not closed":         write(t, false),
+		"with data appended": append(bytes.Clone(whole), "more"...),
+		"twice":              append(bytes.Clone(whole), whole...),
+		"text":               []byte("no backup"),
 	} {
 		if _, err := read(b); !errors.Is(err, backup.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -112,7 +124,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-func TestAFileThatShrinksIsNotPadded(t *testing.T) {
+func TestPut_ShortContent(t *testing.T) {
 	t.Parallel()
 	w, err := backup.NewWriter(io.Discard, manifest)
 	must(t, err)

@@ -12,17 +12,19 @@ import (
 	"io"
 )
 
-// Reader reads a backup. Nothing of it may be relied on before Next has come to the end.
+// Reader reads a backup. Its content is verified only once Next has returned io.EOF.
 type Reader struct {
+	// Manifest is set by NewReader.
 	Manifest Manifest
 	zip      *gzip.Reader
 	archive  *tar.Reader
 	sums     bytes.Buffer
-	name     string    // of the file that is being read
+	name     string    // of the current file
 	sum      hash.Hash // nil for a directory
 }
 
-// NewReader reads the manifest. It fails with ErrDamaged for what is no backup.
+// NewReader returns a Reader after it has read the manifest. It returns ErrDamaged if the file is not a backup, and
+// another error for a newer format.
 func NewReader(from io.Reader) (*Reader, error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
@@ -34,7 +36,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, damaged(err)
 	}
 	if h.Name != manifestName {
-		return nil, damaged(errors.New("it has no manifest"))
+		return nil, damaged(errors.New("no manifest"))
 	}
 	b, err := io.ReadAll(io.LimitReader(content, 1<<20))
 	if err != nil {
@@ -44,23 +46,28 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, damaged(err)
 	}
 	if r.Manifest.Format < 1 {
-		return nil, damaged(errors.New("its manifest names no format"))
+		return nil, damaged(errors.New("the manifest has no format"))
 	}
 	if r.Manifest.Format > Format {
-		return nil, fmt.Errorf("the backup has format %d, and this version of the program reads %d: use the version that made it, %q", r.Manifest.Format, Format, r.Manifest.Program)
+		return nil, fmt.Errorf(
+			"the backup has format %d, and this version of the program reads %d: use the version that created it, %q",
+			r.Manifest.Format,
+			Format,
+			r.Manifest.Program,
+		)
 	}
 	return r, nil
 }
 
-// Next is the next file or directory. At the end it is io.EOF, and then all that came was as it was written;
-// ErrDamaged says that it was not, or that there is no end.
+// Next returns the next file or directory. It returns io.EOF at the end, after it has verified everything, and
+// ErrDamaged if the backup was changed or is incomplete.
 func (r *Reader) Next() (*tar.Header, io.Reader, error) {
 	if err := r.finish(); err != nil {
 		return nil, nil, err
 	}
 	h, err := r.archive.Next()
 	if err != nil {
-		return nil, nil, damaged(err) // the checksums are the end
+		return nil, nil, damaged(err) // a complete backup ends with the checksums
 	}
 	if h.Name == sumsName {
 		return nil, nil, r.end()
@@ -71,7 +78,7 @@ func (r *Reader) Next() (*tar.Header, io.Reader, error) {
 	return h, content{r}, nil
 }
 
-// finish reads what is left of the last file.
+// finish reads the rest of the current file.
 func (r *Reader) finish() error {
 	if r.sum == nil {
 		return nil
@@ -90,18 +97,19 @@ func (r *Reader) end() error {
 		return damaged(err)
 	}
 	if !bytes.Equal(said, r.sums.Bytes()) {
-		return damaged(errors.New("its checksums are others"))
+		return damaged(errors.New("wrong checksums"))
 	}
 	if _, err := r.archive.Next(); !errors.Is(err, io.EOF) {
-		return damaged(errors.Join(errors.New("there is more than it should hold"), err))
+		return damaged(errors.Join(errors.New("data after the checksums"), err))
 	}
-	if n, err := io.Copy(io.Discard, r.zip); err != nil || n > 0 { // its own checksum is at the end
-		return damaged(errors.Join(errors.New("it does not end where it should"), err))
+	// gzip verifies its own checksum at the end
+	if n, err := io.Copy(io.Discard, r.zip); err != nil || n > 0 {
+		return damaged(errors.Join(errors.New("data after the archive"), err))
 	}
 	return io.EOF
 }
 
-// content is the file that is being read, which adds to its sum.
+// content reads the current file and updates its checksum.
 type content struct{ *Reader }
 
 func (c content) Read(p []byte) (int, error) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Writer writes a backup. Its Close makes it whole: one that was not closed is refused by NewReader's.
+// Writer writes a backup. Without Close, the backup is incomplete and readers reject it.
 type Writer struct {
 	archive *tar.Writer
 	zip     *gzip.Writer
@@ -20,9 +20,9 @@ type Writer struct {
 	now     time.Time
 }
 
-// NewWriter begins a backup with its manifest.
+// NewWriter writes the manifest and returns a Writer.
 func NewWriter(to io.Writer, m Manifest) (*Writer, error) {
-	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // a database at rest is mostly zeros
+	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // an idle database is mostly zeros
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +35,18 @@ func NewWriter(to io.Writer, m Manifest) (*Writer, error) {
 	return w, w.PutBytes(manifestName, append(b, '\n'))
 }
 
-// PutBytes adds a file.
+// PutBytes adds a regular file.
 func (w *Writer) PutBytes(name string, content []byte) error {
-	return w.Put(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: int64(len(content)), ModTime: w.now}, bytes.NewReader(content))
+	return w.Put(&tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Mode:     0o600,
+		Size:     int64(len(content)),
+		ModTime:  w.now,
+	}, bytes.NewReader(content))
 }
 
-// Put adds a file or a directory.
+// Put adds a file or a directory. It returns io.ErrUnexpectedEOF if content is shorter than the header says.
 func (w *Writer) Put(h *tar.Header, content io.Reader) error {
 	if err := w.archive.WriteHeader(h); err != nil {
 		return fmt.Errorf("write %s to the backup: %w", h.Name, err)
@@ -60,7 +66,7 @@ func (w *Writer) Put(h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// Close adds the checksums. What the backup was written to is closed by others.
+// Close writes the checksums and ends the archive. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	err := w.PutBytes(sumsName, bytes.Clone(w.sums.Bytes()))
 	if err = errors.Join(err, w.archive.Close(), w.zip.Close()); err != nil {

@@ -1,4 +1,5 @@
-// Package durable gives files names that they keep when the power fails, and takes no name from another file.
+// Package durable links files under names that survive a power failure, and replaces no existing file. It must not know
+// what the files contain.
 package durable
 
 import (
@@ -11,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Link gives the file at from the name to as well. It fails with fs.ErrExist when something has that name, which then is on
-// the disk, too. Where the file system knows no links, to is a copy that its owner alone reads.
+// Link links the file from as to, and syncs the directory. Its error matches fs.ErrExist if to exists, whose name is
+// then synced, too. If the file system has no links, to becomes a copy with mode 0600.
 func Link(from, to string) error { return link(from, to, os.Link) }
 
 func link(from, to string, hard func(from, to string) error) error {
@@ -43,8 +44,8 @@ func copyNew(from, to string) error {
 	return nil
 }
 
-// SyncDir has the names in a directory be on the disk. A directory that may be written to and not read is left to the
-// system, and so is one on a file system that syncs none.
+// SyncDir syncs the names in a directory to the disk. It ignores a directory without read permission, and a file system
+// that cannot sync directories.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {

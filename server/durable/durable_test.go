@@ -9,11 +9,18 @@ import (
 	"testing"
 )
 
-func TestANameIsTakenFromNobody(t *testing.T) {
+func TestLink_ReplacesNoFile(t *testing.T) {
 	t.Parallel()
 	for name, hard := range map[string]func(from, to string) error{
-		"links":    os.Link,
-		"no links": func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM} },
+		"links": os.Link,
+		"no links": func(from, to string) error {
+			return &os.LinkError{
+				Op:  "link",
+				Old: from,
+				New: to,
+				Err: syscall.EPERM,
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -28,17 +35,24 @@ func TestANameIsTakenFromNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := link(other, to, hard); !errors.Is(err, fs.ErrExist) {
-				t.Errorf("a name that another file has: %v", err)
+				t.Errorf("to an existing name: %v", err)
 			}
 			st, err := os.Stat(to)
 			if err != nil || st.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", st.Mode(), err)
 			}
 			if b, err := os.ReadFile(to); err != nil || string(b) != "one" {
-				t.Errorf("it holds %q, %v", b, err)
+				t.Errorf("the file contains %q, %v", b, err)
 			}
-			if err := link(filepath.Join(dir, "none"), filepath.Join(dir, "new"), hard); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("of no file: %v", err)
+			if err := link(
+				filepath.Join(dir, "none"),
+				filepath.Join(dir, "new"),
+				hard,
+			); !errors.Is(
+				err,
+				fs.ErrNotExist,
+			) {
+				t.Errorf("from a missing file: %v", err)
 			}
 		})
 	}

@@ -10,21 +10,24 @@ import (
 	"time"
 )
 
-// Refresh is how old what is known of the data keys becomes: after that long, no instance seals with a key that is not
-// the current one any more.
+// RefreshInterval bounds how long an instance may use outdated data keys. After it, every instance seals with the
+// current key.
 const Refresh = 5 * time.Second
 
-// DataKey is a data key as it is kept.
+// DataKey is a data key as stored.
 type DataKey struct {
-	ID      byte
-	Wrapped []byte // by Wrap
-	Current bool   // it seals; the others only open
+	// ID identifies the key in sealed bytes.
+	ID byte
+	// Wrapped is the result of Wrap.
+	Wrapped []byte
+	// Current is true for the key that seals. The other keys only open.
+	Current bool
 }
 
-// Source reads the data keys there are.
+// Source returns all data keys.
 type Source func(ctx context.Context) ([]DataKey, error)
 
-// ring is what is known of the keys at one time.
+// ring holds the keys loaded at one time.
 type ring struct {
 	current key
 	all     map[byte]key
@@ -42,15 +45,15 @@ func (r *ring) open(place string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Follow has the keys seal with the current data key of a source, and open with all. Call it before they are used.
-// The source is asked by whoever meets a key that is not known, also in the middle of a transaction: it must not wait
-// for what a transaction holds.
+// SetSource makes the keys seal with the current data key of source and open with all of them. Call it before the keys
+// are used. Open calls source when it meets an unknown key, possibly within a transaction. The source must therefore
+// not wait for locks that a transaction may hold.
 func (k *Keys) Follow(ctx context.Context, source Source) error {
 	k.source = source
 	return k.Reread(ctx)
 }
 
-// Reread finds out at once which data keys there are.
+// Reload reads the data keys from the source immediately.
 func (k *Keys) Reread(ctx context.Context) error {
 	k.reading.Lock()
 	defer k.reading.Unlock()
@@ -79,8 +82,8 @@ func (k *Keys) read(ctx context.Context) error {
 	return nil
 }
 
-// Trouble says which data key could not be opened when the source last told of them: others seal with it, or have, and none of the master keys
-// here is the one that has wrapped it. Nil: all could.
+// UnwrapError returns the error of a data key that no master key here could unwrap at the last load, or nil. Other
+// instances seal with such a key or have done so.
 func (k *Keys) Trouble() error {
 	if err := k.trouble.Load(); err != nil {
 		return *err
@@ -88,10 +91,10 @@ func (k *Keys) Trouble() error {
 	return nil
 }
 
-// KeepFresh reads the keys anew, time and again, until ctx ends. Whoever seals does not wait for that: he may hold what
-// it takes to read them. While the source does not answer, what is known goes on.
+// RefreshLoop reloads the keys until ctx ends. Seal does not wait for a load, because its caller may hold locks that
+// the load needs. While the source fails, the loaded keys stay in use.
 func (k *Keys) KeepFresh(ctx context.Context) {
-	const every = Refresh / 2 // the other half is for an answer
+	const every = Refresh / 2 // the other half is for the query
 	for {
 		select {
 		case <-ctx.Done():
@@ -102,7 +105,7 @@ func (k *Keys) KeepFresh(ctx context.Context) {
 	}
 }
 
-// reread reads the keys unless somebody has done so since known.
+// reloadSince reloads the keys unless another goroutine has done so since known.
 func (k *Keys) reread(ctx context.Context, known *ring) *ring {
 	if k.source == nil {
 		return known
@@ -115,26 +118,26 @@ func (k *Keys) reread(ctx context.Context, known *ring) *ring {
 	ctx, cancel := context.WithTimeout(ctx, Refresh/2)
 	defer cancel()
 	if err := k.read(ctx); err != nil {
-		again := *known // not for each secret
+		again := *known // do not retry for each secret
 		k.ring.Store(&again)
 	}
 	return k.ring.Load()
 }
 
-// Current is the identifier of the key that seals.
+// CurrentID returns the identifier of the key that seals.
 func (k *Keys) Current() byte { return k.ring.Load().current.id }
 
-// SealedBy is the identifier of the key that has sealed.
+// SealedBy returns the identifier of the key that sealed.
 func SealedBy(sealed []byte) byte { return sealed[0] }
 
 func wrapPlace(id byte) string { return "data_keys.wrapped/" + strconv.Itoa(int(id)) }
 
-// NewDataKey makes a data key whose identifier no key has that is known or among the taken. It seals nothing until its
-// source names it.
+// NewDataKey creates a data key with an identifier that is neither loaded nor in taken. It seals nothing until the
+// source returns it as current. NewDataKey fails if all 255 identifiers are taken.
 func (k *Keys) NewDataKey(taken []byte) (DataKey, error) { return k.newDataKey(k.master, taken) }
 
-// FirstDataKey is a NewDataKey for where the master key itself has sealed so far. It is wrapped by the one which that was, so that
-// instances can open it that do not know a newer one yet.
+// FirstDataKey is NewDataKey for a database that was sealed with a master key. That master key wraps it, so that
+// instances without a newer master key can open it.
 func (k *Keys) FirstDataKey(sealed []byte) (DataKey, error) {
 	if len(sealed) == 0 {
 		return DataKey{}, ErrOpen
@@ -153,10 +156,13 @@ func (k *Keys) newDataKey(master key, taken []byte) (DataKey, error) {
 			return DataKey{ID: byte(id), Wrapped: master.seal(wrapPlace(byte(id)), NewMaster())}, nil
 		}
 	}
-	return DataKey{}, errors.New("all 255 identifiers of data keys are taken; rotate again when retired keys are gone")
+	return DataKey{}, errors.New(
+		"all 255 identifiers of data keys are taken; rotate again after the retired keys were removed",
+	)
 }
 
-// Wrap wraps a data key with the first master key, where an earlier one has wrapped it.
+// Wrap returns the data key wrapped with the first master key, and whether that is a change. It fails if no master key
+// opens the data key.
 func (k *Keys) Wrap(d DataKey) (wrapped []byte, changed bool, err error) {
 	if len(d.Wrapped) > 0 && d.Wrapped[0] == k.master.id {
 		return d.Wrapped, false, nil
@@ -174,7 +180,11 @@ func (k *Keys) unwrapped(d DataKey) ([]byte, error) {
 	}
 	secret, err := (&ring{all: k.masters}).open(wrapPlace(d.ID), d.Wrapped)
 	if err != nil {
-		return nil, fmt.Errorf("open data key %d: %w; is the master key the one this database was made with?", d.ID, err)
+		return nil, fmt.Errorf(
+			"open data key %d: %w; is the master key the one this database was created with?",
+			d.ID,
+			err,
+		)
 	}
 	return secret, nil
 }
@@ -192,9 +202,9 @@ func (k *Keys) unwrap(d DataKey) (key, error) {
 	return one, nil
 }
 
-// HashKey is the key that MAC uses.
+// HashKey returns the key of MAC.
 func (k *Keys) HashKey() []byte { return bytes.Clone(k.mac) }
 
-// HashWith has MAC use a key of its own, so that hashes stay what they are when the master key changes. Call it before
-// the keys are used.
+// SetHashKey sets a separate key for MAC, so that hashes stay the same when the master key changes. Call it before the
+// keys are used.
 func (k *Keys) HashWith(mac []byte) { k.mac = bytes.Clone(mac) }

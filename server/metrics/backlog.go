@@ -11,21 +11,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Sources are what is asked when metrics are.
+// Sources are the functions that New's metrics call on each scrape.
 type Sources struct {
+	// Backlog returns the work that waits in the database.
 	Backlog func(context.Context) (access.Backlog, error)
-	Health  func() map[string]float64 // by part: 0 it is well, 1 something is late, 2 it is down
-	Busy    func() map[string]int     // keys that this process works on, by lane
-	Spans   func() map[string]uint64  // of traces, that have come to their end, by what became of them; nil: there are no traces
-	Log     *slog.Logger
+	// Health returns the state of each part: 0 healthy, 1 late, 2 down.
+	Health func() map[string]float64
+	// Busy returns the number of keys that this process is working on, by lane.
+	Busy func() map[string]int
+	// Spans returns the ended spans by outcome; nil if traces are disabled.
+	Spans func() map[string]uint64
+	// Log receives failures of Backlog.
+	Log *slog.Logger
 }
 
 const (
-	keepFor   = 5 * time.Second // how old an answer of the database may be
+	keepFor   = 5 * time.Second // how long a backlog is cached
 	askWithin = 5 * time.Second
 )
 
-// backlog shows what waits. Many who ask cost the database no more than one.
+// backlog collects the metrics of waiting work. It caches them, so that many scrapes cost the database one query.
 type backlog struct {
 	Sources
 	mu   sync.Mutex
@@ -41,20 +46,34 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	pending   = describe("webhook_deliveries_pending", "Deliveries to be made, due now or later, by whether the last attempt at their endpoint succeeded. Counted to 100,000.", "endpoint")
-	oldestDue = describe("webhook_oldest_due_seconds", "For how long the delivery waits that has been due for longest, by the same; slow are healthy ones that are sent others meanwhile.", "endpoint")
-	disabled  = describe("webhooks_disabled", "Webhooks that nothing is sent to any more.")
-	outbox    = describe("outbox_events", "Events that no webhook has been given yet. Counted to 100,000.")
-	oldest    = describe("outbox_oldest_seconds", "For how long the oldest of these events waits.")
-	jobs      = describe("jobs_available", "Wake-ups in the queue that nobody has taken, by lane. Counted to 100,000.", "lane")
-	busy      = describe("keys_busy", "Keys that this process works on, by lane.", "lane")
-	healthDesc    = describe("health", "What /health says of each part: 0 it is well, 1 something is late, 2 it is down.", "part")
-	spans     = describe("trace_spans_total", "Spans of traces by outcome: sent, failed (the collector did not take them), or dropped (the queue was full).", "outcome")
-	up        = describe("database_up", "Whether the database told what waits: 1 or 0.")
+	pending = describe(
+		"webhook_deliveries_pending",
+		"Pending deliveries, due now or later, by whether the last attempt at their endpoint succeeded. Counted to "+
+			"100,000.",
+		"endpoint",
+	)
+	oldestDue = describe(
+		"webhook_oldest_due_seconds",
+		"Age of the longest overdue delivery, by state of its endpoint. Slow: healthy endpoints that are receiving "+
+			"other deliveries meanwhile.",
+		"endpoint",
+	)
+	disabled = describe("webhooks_disabled", "Disabled webhooks, which receive no deliveries.")
+	outbox   = describe("outbox_events", "Events without fan-out to webhooks yet. Counted to 100,000.")
+	oldest   = describe("outbox_oldest_seconds", "Age of the oldest event in the outbox.")
+	jobs     = describe("jobs_available", "Queued wake-ups, by lane. Counted to 100,000.", "lane")
+	busy     = describe("keys_busy", "Keys that this process is working on, by lane.", "lane")
+	health   = describe("health", "State of each part as in /health: 0 healthy, 1 late, 2 down.", "part")
+	spans    = describe(
+		"trace_spans_total",
+		"Spans of traces by outcome: sent, failed (the collector rejected them), or dropped (the queue was full).",
+		"outcome",
+	)
+	up = describe("database_up", "1 if the database answered the query of waiting work, otherwise 0.")
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, healthDesc, spans, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, spans, up} {
 		out <- d
 	}
 }
@@ -67,7 +86,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 		gauge(busy, float64(n), lane)
 	}
 	for part, status := range b.Health() {
-		gauge(healthDesc, status, part)
+		gauge(health, status, part)
 	}
 	if b.Spans != nil {
 		for outcome, n := range b.Spans() {
@@ -104,7 +123,7 @@ func (b *backlog) ask() (access.Backlog, error) {
 	b.last, b.err = b.Backlog(ctx)
 	b.at = time.Now()
 	if b.err != nil {
-		b.Log.Warn("metrics are without what waits in the database", "error", b.err)
+		b.Log.Warn("cannot read the backlog for the metrics", "error", b.err)
 	}
 	return b.last, b.err
 }

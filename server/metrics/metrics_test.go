@@ -36,13 +36,19 @@ func scrape(t *testing.T, url string) string {
 	return string(body)
 }
 
-// A server at work tells of it, at an address of its own, without naming anybody.
-func TestServerTellsHowItDoes(t *testing.T) {
+// A running server exposes its metrics at a separate address, without identifiers and secrets.
+func TestServerExposesMetrics(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
 	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	gone := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }),
+	)
+	broken := httptest.NewServer(
+		http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		),
+	)
 	for _, e := range []*httptest.Server{good, gone, broken} {
 		defer e.Close()
 		s.Post(t, "/webhooks/create", map[string]any{"url": e.URL, "event_types": []string{"access_code.created"}}, nil)
@@ -50,22 +56,35 @@ func TestServerTellsHowItDoes(t *testing.T) {
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august")}, nil)
 	s.Post(t, "/webhooks/get", map[string]any{"webhook_id": "x"}, nil)
 	s.Post(t, "/no/such/path", struct{}{}, nil)
-	var told string
+	var text string
 	wanted := []string{
-		`deviceaccess_webhook_attempts_total{outcome="delivered"} 1`, `deviceaccess_webhook_attempts_total{outcome="gone"} 1`,
-		`deviceaccess_webhook_attempts_total{outcome="retry"} 1`, `deviceaccess_webhook_attempts_total{outcome="given_up"} 0`,
-		`deviceaccess_webhook_attempt_seconds_count{result="success"} 1`, `deviceaccess_webhook_attempt_seconds_count{result="failure"} 2`,
-		`deviceaccess_webhook_deliveries_pending{endpoint="failing"} 1`, `deviceaccess_webhook_deliveries_pending{endpoint="healthy"} 0`,
-		`deviceaccess_webhook_oldest_due_seconds{endpoint="failing"} 0`, `deviceaccess_webhook_oldest_due_seconds{endpoint="slow"} 0`, "deviceaccess_webhooks_disabled 1", "deviceaccess_outbox_events 0", "deviceaccess_outbox_oldest_seconds 0",
-		"deviceaccess_database_up 1", `deviceaccess_keys_busy{lane="endpoint"}`, `deviceaccess_keys_busy{lane="device"}`,
-		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`, `deviceaccess_http_requests_total{operation="/webhooks/get",status="404"} 1`,
-		`deviceaccess_http_requests_total{operation="unknown",status="404"} 1`, `deviceaccess_http_request_seconds_count{operation="/webhooks/create"} 3`, "go_goroutines",
+		`deviceaccess_webhook_attempts_total{outcome="delivered"} 1`,
+		`deviceaccess_webhook_attempts_total{outcome="gone"} 1`,
+		`deviceaccess_webhook_attempts_total{outcome="retry"} 1`,
+		`deviceaccess_webhook_attempts_total{outcome="given_up"} 0`,
+		`deviceaccess_webhook_attempt_seconds_count{result="success"} 1`,
+		`deviceaccess_webhook_attempt_seconds_count{result="failure"} 2`,
+		`deviceaccess_webhook_deliveries_pending{endpoint="failing"} 1`,
+		`deviceaccess_webhook_deliveries_pending{endpoint="healthy"} 0`,
+		`deviceaccess_webhook_oldest_due_seconds{endpoint="failing"} 0`,
+		`deviceaccess_webhook_oldest_due_seconds{endpoint="slow"} 0`,
+		"deviceaccess_webhooks_disabled 1",
+		"deviceaccess_outbox_events 0",
+		"deviceaccess_outbox_oldest_seconds 0",
+		"deviceaccess_database_up 1",
+		`deviceaccess_keys_busy{lane="endpoint"}`,
+		`deviceaccess_keys_busy{lane="device"}`,
+		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`,
+		`deviceaccess_http_requests_total{operation="/webhooks/get",status="404"} 1`,
+		`deviceaccess_http_requests_total{operation="unknown",status="404"} 1`,
+		`deviceaccess_http_request_seconds_count{operation="/webhooks/create"} 3`,
+		"go_goroutines",
 	}
 	var missing string
-	apptest.Until(t, "all is told", func() bool {
-		told = scrape(t, s.App.MetricsURL)
+	apptest.Until(t, "all metrics have their values", func() bool {
+		text = scrape(t, s.App.MetricsURL)
 		for _, w := range wanted {
-			if !strings.Contains(told, w) {
+			if !strings.Contains(text, w) {
 				missing = w
 				return false
 			}
@@ -75,33 +94,38 @@ func TestServerTellsHowItDoes(t *testing.T) {
 	if missing != "" && t.Failed() {
 		t.Logf("missing was %s", missing)
 	}
-	problems, err := promlint.New(strings.NewReader(told)).Lint() // what promtool check metrics says
+	problems, err := promlint.New(strings.NewReader(text)).Lint() // as promtool check metrics does
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "deviceaccess_") { // the others are of the library
+		if strings.HasPrefix(p.Metric, "deviceaccess_") { // the others are those of the library
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
 	for _, secret := range []string{s.WorkspaceID, s.APIKey, s.Device(t, "august"), good.URL, "whsec_"} {
-		if strings.Contains(told, secret) {
-			t.Errorf("the metrics name %q", secret)
+		if strings.Contains(text, secret) {
+			t.Errorf("the metrics contain %q", secret)
 		}
 	}
 	if status := s.Post(t, "/metrics", struct{}{}, nil); status != http.StatusNotFound {
-		t.Errorf("the API's own address has metrics: %d", status)
+		t.Errorf("the API's address has metrics: %d", status)
 	}
 }
 
-// A client that does not wait for its answer is no failure of the server.
-func TestClientThatHangsUpCountsAsNoFailure(t *testing.T) {
+// A client that disconnects before its response is not a failure of the server.
+func TestDisconnectedClient_CountsAsNoFailure(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
 	device := map[string]any{"device_id": s.Device(t, "august")}
 	s.Post(t, "/devices/simulate/disconnect", device, nil)
 	ctx, hangUp := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.App.URL+"/access_codes/create", strings.NewReader(`{"device_id":"`+s.Device(t, "august")+`","sync":true}`))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		s.App.URL+"/access_codes/create",
+		strings.NewReader(`{"device_id":"`+s.Device(t, "august")+`","sync":true}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,30 +151,40 @@ func TestClientThatHangsUpCountsAsNoFailure(t *testing.T) {
 		t.Fatalf("the client was answered: %v", err)
 	}
 	const counted = `deviceaccess_http_requests_total{operation="/access_codes/create",status=`
-	var told string
+	var text string
 	apptest.Until(t, "the request is counted", func() bool {
-		told = scrape(t, s.App.MetricsURL)
-		return strings.Contains(told, counted)
+		text = scrape(t, s.App.MetricsURL)
+		return strings.Contains(text, counted)
 	})
-	if !strings.Contains(told, counted+`"499"} 1`) || strings.Contains(told, counted+`"5`) {
-		t.Error(regexp.MustCompile(`(?m)^deviceaccess_http_requests_total.*$`).FindAllString(told, -1))
+	if !strings.Contains(text, counted+`"499"} 1`) || strings.Contains(text, counted+`"5`) {
+		t.Error(regexp.MustCompile(`(?m)^deviceaccess_http_requests_total.*$`).FindAllString(text, -1))
 	}
 }
 
-func TestDatabaseIsAskedRarelyAndMayFail(t *testing.T) {
+func TestBacklog_CachedAndMayFail(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	m := metrics.New(metrics.Sources{Log: slog.New(slog.DiscardHandler), Health: func() map[string]float64 { return map[string]float64{"database": 2} }, Busy: func() map[string]int { return map[string]int{"device": 2} },
-		Backlog: func(context.Context) (access.Backlog, error) { asked.Add(1); return access.Backlog{}, errors.New("no") }})
+	m := metrics.New(metrics.Sources{
+		Log:    slog.New(slog.DiscardHandler),
+		Health: func() map[string]float64 { return map[string]float64{"database": 2} },
+		Busy:   func() map[string]int { return map[string]int{"device": 2} },
+		Backlog: func(context.Context) (access.Backlog, error) {
+			asked.Add(1)
+			return access.Backlog{}, errors.New("no")
+		},
+	})
 	s := httptest.NewServer(m.Handler())
 	defer s.Close()
 	for range 5 {
-		told := scrape(t, s.URL+"/metrics")
-		if !strings.Contains(told, "deviceaccess_database_up 0") || !strings.Contains(told, `deviceaccess_keys_busy{lane="device"} 2`) || !strings.Contains(told, `deviceaccess_health{part="database"} 2`) || strings.Contains(told, "deviceaccess_outbox_events 0") {
-			t.Fatalf("without the database:\n%s", told)
+		text := scrape(t, s.URL+"/metrics")
+		if !strings.Contains(text, "deviceaccess_database_up 0") ||
+			!strings.Contains(text, `deviceaccess_keys_busy{lane="device"} 2`) ||
+			!strings.Contains(text, `deviceaccess_health{part="database"} 2`) ||
+			strings.Contains(text, "deviceaccess_outbox_events 0") {
+			t.Fatalf("without the database:\n%s", text)
 		}
 	}
 	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("queried %d times", n)
 	}
 }

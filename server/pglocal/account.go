@@ -12,26 +12,35 @@ import (
 	"syscall"
 )
 
-// account is the user the server runs as. PostgreSQL refuses to run as root.
+// account is the user that the server runs as. PostgreSQL refuses to run as root.
 type account struct {
 	name string
-	cred *syscall.Credential // nil when it is our own user
+	cred *syscall.Credential // nil for our own user
 }
 
-// UnreachableError says that the user the server runs as cannot get to a directory it needs.
+// UnreachableError reports that the user the server runs as cannot enter a directory.
 type UnreachableError struct {
-	Path    string // what the server needs
-	Barrier string // the directory on the way that User may not enter
-	User    string
+	// Path is what the server needs.
+	Path string
+	// Barrier is the directory that User may not enter.
+	Barrier string
+	// User is the name of the server's user.
+	User string
 }
 
+// Error implements error.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("the database cannot run as root, so it runs as user %q, who may not enter %s on the way to %s: "+
-		"choose a directory outside of it (--data-dir for the data, such as /var/lib/deviceaccess)", e.User, e.Barrier, e.Path)
+	return fmt.Sprintf(
+		"the database cannot run as root, so it runs as user %q, which may not enter %s on the way to %s:  "+
+			"choose a directory outside of it (--data-dir for the data, such as /var/lib/deviceaccess)",
+		e.User,
+		e.Barrier,
+		e.Path,
+	)
 }
 
-// serverAccount is our own user, unless we are root: then whoever owns the data directory, else postgres,
-// else nobody. Data is empty or absent before the first start.
+// serverAccount returns our own user. As root it returns the owner of the data directory, else the user postgres, else
+// the user nobody. Data is empty or absent before the first start.
 func serverAccount(data string) (account, error) {
 	owner, exists, err := ownerOf(data)
 	if err != nil {
@@ -45,8 +54,8 @@ func serverAccount(data string) (account, error) {
 		return account{name: userName(euid)}, nil
 	}
 	if exists && owner.Uid == 0 {
-		return account{}, fmt.Errorf("start database: %s belongs to root, as whom PostgreSQL refuses to run: "+
-			"give it to another user with chown -R", data)
+		return account{}, fmt.Errorf("start database: %s belongs to root, and PostgreSQL refuses to run as root:  "+
+			"change its owner with chown -R", data)
 	}
 	if exists {
 		return account{name: userName(owner.Uid), cred: &owner}, nil
@@ -56,8 +65,10 @@ func serverAccount(data string) (account, error) {
 			return unprivileged(u)
 		}
 	}
-	return account{}, errors.New("start database: PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as: " +
-		"make one, or run this program as another user")
+	return account{}, errors.New(
+		"start database: PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as: " +
+			"create one, or run this program as another user",
+	)
 }
 
 func unprivileged(u *user.User) (account, error) {
@@ -95,7 +106,7 @@ func userName(uid uint32) string {
 	return id
 }
 
-// own gives path to the account.
+// chown makes the account the owner of path.
 func (a account) own(path string) error {
 	if a.cred == nil {
 		return nil
@@ -106,12 +117,12 @@ func (a account) own(path string) error {
 	return nil
 }
 
-// mkdirAll makes dir and its missing parents, and lets the account pass through those it makes. It fails
-// with an *UnreachableError, before it makes any, when the account cannot get there.
+// mkdirAll creates dir and its missing parents, and lets the account enter those it creates. It returns an
+// *UnreachableError, before it creates any, if the account cannot get there.
 func (a account) mkdirAll(dir string) error {
 	if a.cred == nil {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 		return nil
 	}
@@ -124,18 +135,18 @@ func (a account) mkdirAll(dir string) error {
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
 		if err := os.Mkdir(missing[i], 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
-		// root's umask may be stricter than the server's user can do with
+		// root's umask may be too strict for the server's user
 		if err := os.Chmod(missing[i], 0o755); err != nil {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 	}
 	return nil
 }
 
-// reach fails with an *UnreachableError when a directory on the way to path, or path itself, exists and may
-// not be entered by the account.
+// checkReachable returns an *UnreachableError if path, or a directory on the way to it, exists and the account may not
+// enter it.
 func (a account) reach(path string) error {
 	if a.cred == nil {
 		return nil
@@ -148,7 +159,7 @@ func (a account) reach(path string) error {
 		at = filepath.Join(at, part)
 		info, err := os.Stat(at)
 		if err != nil || !info.IsDir() {
-			return nil //nolint:nilerr // what is not there is made, and what cannot be made tells itself
+			return nil //nolint:nilerr // a missing directory is created later, and that reports its own errors
 		}
 		if !a.mayEnter(info) {
 			return &UnreachableError{Path: path, Barrier: at, User: a.name}

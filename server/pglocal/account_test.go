@@ -14,36 +14,40 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// TestAsAnOrdinaryUser runs again, as nobody, what above ran as root.
+// TestAsAnOrdinaryUser runs tests again as an unprivileged user if this process is root.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	need(t)
 	home := scratch(t)
-	nobody := lookup(t, "nobody")
-	ok(t, os.Chown(home, int(nobody.Uid), int(nobody.Gid)))
-	cmd := exec.Command(copyOfTestBinary(t), "-test.v",
-		"-test.run=^(TestFirstStart|TestServerIsPrivate|TestKilledServer|TestOneProcess|TestServerDies|TestOrphan|TestPidFile|TestOpenUses|TestOpenStarts|TestBelongs)")
+	other := lookup(t, "nobody")
+	ok(t, os.Chown(home, int(other.Uid), int(other.Gid)))
+	cmd := exec.Command(
+		copyOfTestBinary(t),
+		"-test.v",
+		"-test.run=^(TestFirstStart|TestServerIsPrivate|TestKilledServer|TestOneProcess|TestServerDies|"+
+			"TestOrphan|TestPidFile|TestOpenUses|TestOpenStarts|TestBelongs)",
+	)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
 	cmd.Dir = home
 	asNobody(t, cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("as nobody: %v\n%s", err, out)
+		t.Fatalf("as an unprivileged user: %v\n%s", err, out)
 	}
 	if passed := strings.Count(string(out), "\n--- PASS"); passed < 10 || strings.Contains(string(out), "--- SKIP") {
-		t.Errorf("as nobody %d tests passed, want 10 and none skipped:\n%s", passed, out)
+		t.Errorf("as an unprivileged user %d tests passed, want 10 and none skipped:\n%s", passed, out)
 	}
 }
 
 func TestBelongsToAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
-		t.Skip("root may use anybody's data; TestAsAnOrdinaryUser runs this as nobody")
+		t.Skip("root may use any user's data; TestAsAnOrdinaryUser runs this unprivileged")
 	}
 	// "/" belongs to root everywhere
 	if _, err := pglocal.ServerAccount("/"); err == nil || !strings.Contains(err.Error(), "belongs to user root") {
-		t.Errorf("data of root for another user: %v, want whose it is", err)
+		t.Errorf("data of root for another user: %v, want its owner", err)
 	}
 }
 
@@ -60,10 +64,10 @@ func TestRootCannotUseWhatItsServerCannotReach(t *testing.T) {
 		t.Fatalf("Start = %v, want an UnreachableError that names %s", err, closed)
 	}
 	if !strings.Contains(err.Error(), "--data-dir") {
-		t.Errorf("Start = %v, want what to do", err)
+		t.Errorf("Start = %v, want a remedy", err)
 	}
 	if exists(filepath.Join(closed, "deep")) {
-		t.Error("a directory was made that the server cannot use")
+		t.Error("a directory was created that the server cannot use")
 	}
 }
 
@@ -72,7 +76,7 @@ func TestRootKeepsTheOwnerOfTheData(t *testing.T) {
 	needRoot(t)
 	dir := seeded(t)
 	data := filepath.Dir(globOne(t, filepath.Join(dir, "*", "data", "PG_VERSION")))
-	nobody := lookup(t, "nobody")
+	other := lookup(t, "nobody")
 	out, err := exec.Command("chown", "-R", "nobody", data).CombinedOutput()
 	if err != nil {
 		t.Fatalf("chown: %v: %s", err, out)
@@ -80,8 +84,8 @@ func TestRootKeepsTheOwnerOfTheData(t *testing.T) {
 	c := start(t, pglocal.Options{Dir: dir})
 	info, err := os.Stat(filepath.Join(c.Socket(), ".s.PGSQL.5432"))
 	ok(t, err)
-	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != nobody.Uid {
-		t.Errorf("the server runs as %d, want the owner of the data, %d", uid, nobody.Uid)
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != other.Uid {
+		t.Errorf("the server runs as %d, want the owner of the data, %d", uid, other.Uid)
 	}
 }
 
@@ -89,7 +93,7 @@ func TestDataOfRootIsRefused(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	if _, err := pglocal.ServerAccount("/"); err == nil || !strings.Contains(err.Error(), "chown") {
-		t.Errorf("data of root: %v, want what to do", err)
+		t.Errorf("data of root: %v, want a remedy", err)
 	}
 }
 
@@ -104,17 +108,17 @@ func lookup(t *testing.T, name string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// copyOfTestBinary is where others may run it: go test keeps its own in a private folder.
+// copyOfTestBinary returns a copy that other users can run: go test keeps its own in a private directory.
 func copyOfTestBinary(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
 	ok(t, err)
-	// not /dev/shm, from where nothing may be run on some machines
+	// not /dev/shm, which some machines mount noexec
 	dir, err := os.MkdirTemp("", "pglocal-test-")
 	ok(t, err)
 	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
 	ok(t, os.Chmod(dir, 0o755))
-	// cp, and not we, since a file that we write could still be open in a process that another test is forking
+	// use cp: a file that we write could still be open in a process that another test is forking
 	path := filepath.Join(dir, "pglocal.test")
 	if out, err := exec.Command("cp", exe, path).CombinedOutput(); err != nil {
 		t.Fatalf("copy the test binary: %v: %s", err, out)

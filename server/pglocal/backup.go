@@ -15,15 +15,17 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// BaseBackup is a copy of a cluster's files that is being taken while the server goes on. They are consistent once
-// a server has recovered from them: what it needs of the write-ahead log comes with them.
+// BaseBackup copies a cluster's files while the server runs. A server that recovers from the copy makes it consistent.
+// The copy includes the write-ahead log that this needs.
 type BaseBackup struct {
-	Version string // of the server, such as "15.13"
-	Major   int
-	conn    *pgconn.PgConn
+	// Version is the version of the server, such as "15.13".
+	Version string
+	// Major is the major version of the server.
+	Major int
+	conn  *pgconn.PgConn
 }
 
-// HasData is whether there is a database in dir, of whatever version.
+// HasData reports whether dir contains a database of any version.
 func HasData(dir string) (bool, error) {
 	data, err := findDataDir(dir)
 	if err != nil {
@@ -32,7 +34,7 @@ func HasData(dir string) (bool, error) {
 	return data.path != "", nil
 }
 
-// BaseBackup begins a backup of the whole cluster. Close ends it.
+// BaseBackup starts a backup of the whole cluster. Close ends it.
 func (h *Handle) BaseBackup(ctx context.Context) (*BaseBackup, error) {
 	cfg, err := pgconn.ParseConfig(h.DSN("postgres"))
 	if err != nil {
@@ -51,20 +53,22 @@ func (h *Handle) BaseBackup(ctx context.Context) (*BaseBackup, error) {
 	return b, nil
 }
 
-// Close ends the backup, at its end or before.
+// Close ends the backup, complete or not.
 func (b *BaseBackup) Close(ctx context.Context) error {
 	return b.conn.Close(context.WithoutCancel(ctx))
 }
 
-// keptForBackup is how much of its log the server keeps for a backup. It ends one that is taken so slowly that it would have to
-// keep more, as where what it is written to takes nothing any more: otherwise the log would fill the disk.
+// maxBackupWAL is the amount of log that the server keeps for a backup. The server ends a slower backup, because
+// otherwise the log could fill the disk.
 const keptForBackup = "4GB"
 
-// Copy hands over each directory and file of the data directory, by its path in it, once.
+// Copy calls put once for each directory and file of the data directory, with its path relative to that directory.
+// Progress receives a progress bar; it may be nil.
 func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar.Header, io.Reader) error) error {
-	// The slot keeps the log from being recycled while the copy is made. It ends with the connection.
+	// The slot prevents the recycling of the log during the copy. It ends with the connection.
 	slot := "backup_" + strings.ToLower(rand.Text())
-	if _, err := b.conn.Exec(ctx, "CREATE_REPLICATION_SLOT "+slot+" TEMPORARY PHYSICAL RESERVE_WAL").ReadAll(); err != nil {
+	if _, err := b.conn.Exec(ctx, "CREATE_REPLICATION_SLOT "+slot+" TEMPORARY PHYSICAL RESERVE_WAL").
+		ReadAll(); err != nil {
 		return fmt.Errorf("back up the database: keep its log: %w", err)
 	}
 	sql := "BASE_BACKUP (LABEL 'deviceaccess', PROGRESS, CHECKPOINT 'fast', WAL, MANIFEST 'no')"
@@ -75,9 +79,14 @@ func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar
 	if err := b.conn.Frontend().Flush(); err != nil {
 		return fmt.Errorf("back up the database: %w", err)
 	}
-	s := &copyStream{ctx: ctx, conn: b.conn, typed: b.Major >= 15, begun: func(size int64) *ProgressBar {
-		return NewProgressBar(progress, "Copying the database", size)
-	}}
+	s := &copyStream{
+		ctx:   ctx,
+		conn:  b.conn,
+		typed: b.Major >= 15,
+		begun: func(size int64) *ProgressBar {
+			return NewProgressBar(progress, "Copying the database", size)
+		},
+	}
 	for files := tar.NewReader(s); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
@@ -90,7 +99,7 @@ func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar
 			return fmt.Errorf("back up the database: %w", err)
 		}
 	}
-	// The server tells of a backup that failed, such as for want of its log, after the last file.
+	// The server reports a failed backup, such as one without its log, after the last file.
 	if _, err := io.Copy(io.Discard, s); err != nil {
 		return fmt.Errorf("back up the database: %w", err)
 	}
@@ -98,21 +107,25 @@ func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar
 	return nil
 }
 
-// copyStream is the archive that the server sends, up to its word that the backup is complete.
-// PostgreSQL: "Streaming Replication Protocol", BASE_BACKUP.
+// copyStream is the archive that the server sends, up to its message that the backup is complete. PostgreSQL:
+// "Streaming Replication Protocol", BASE_BACKUP.
 type copyStream struct {
-	ctx     context.Context //nolint:containedctx // of one call of Copy
-	conn    *pgconn.PgConn
-	typed   bool // each message begins with its kind, as from version 15 on
-	begun   func(size int64) *ProgressBar
-	bar     *ProgressBar
-	results int // result sets that have come: where it begins, what there is to copy, where it ends
+	ctx  context.Context //nolint:containedctx // of one call of Copy
+	conn *pgconn.PgConn
+	// each message starts with its kind, from version 15 on
+	typed bool
+	begun func(size int64) *ProgressBar
+	bar   *ProgressBar
+	// result sets received: start position, sizes, end position
+	results int
 	copies  int
 	rest    []byte
 	ended   bool
 }
 
-var errTablespaces = errors.New("it has tablespaces of its own, which this backup does not hold: use pg_basebackup")
+var errTablespaces = errors.New(
+	"the cluster has other tablespaces, which this backup does not support: use pg_basebackup",
+)
 
 func (s *copyStream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
@@ -131,7 +144,12 @@ func (s *copyStream) Read(p []byte) (int, error) {
 func (s *copyStream) receive() error {
 	msg, err := s.conn.ReceiveMessage(s.ctx)
 	if err != nil && s.ctx.Err() == nil {
-		err = fmt.Errorf("%w: the server has gone, or has ended a backup that was taken so slowly that it would have had to keep more than %s of its log", err, keptForBackup)
+		err = fmt.Errorf(
+			"%w: the server has stopped, or has ended the backup because it was so slow that it needed more than "+
+				"%s of the log",
+			err,
+			keptForBackup,
+		)
 	}
 	if err != nil {
 		return err
@@ -160,7 +178,7 @@ func (s *copyStream) receive() error {
 	return nil
 }
 
-// begin reads what there is to copy: a row for each tablespace, of which a cluster of ours has one.
+// start reads the sizes, one row for each tablespace. Our clusters have one tablespace.
 func (s *copyStream) begin(row [][]byte) error {
 	if s.bar != nil || len(row) < 3 || row[0] != nil {
 		return errTablespaces
@@ -180,7 +198,8 @@ func (s *copyStream) data(b []byte) error {
 		}
 		kind := b[0]
 		switch b = b[1:]; kind {
-		case 'n': // an archive begins; more than one are told of as tablespaces
+		// a new archive; CopyOutResponse and start count tablespaces
+		case 'n':
 			return nil
 		case 'p':
 			if len(b) != 8 {
@@ -190,7 +209,7 @@ func (s *copyStream) data(b []byte) error {
 			return nil
 		case 'd':
 		default:
-			return fmt.Errorf("the server has sent what is not known: %q", kind)
+			return fmt.Errorf("the server has sent an unknown message: %q", kind)
 		}
 	} else {
 		s.bar.Add(len(b))

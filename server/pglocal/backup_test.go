@@ -13,14 +13,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// What a backup is written to may take nothing any more, and nobody notice: the log that is kept for it must not fill the disk.
-func TestABackupThatHangsIsEndedBeforeItsLogFillsTheDisk(t *testing.T) {
+// The target of a backup may hang without anyone noticing. The log that is kept for the backup must not fill the disk.
+func TestHangingBackup_EndsBeforeLogFillsDisk(t *testing.T) {
 	t.Parallel()
 	if got := setting(t, start(t, pglocal.Options{Dir: seeded(t)}), "max_slot_wal_keep_size"); got != "4GB" {
-		t.Errorf("of the log %s is kept for a backup, want 4GB", got)
+		t.Errorf("%s of the log is kept for a backup, want 4GB", got)
 	}
 	dir := seeded(t)
-	c := start(t, pglocal.Options{Dir: dir, Settings: map[string]string{"max_slot_wal_keep_size": "16MB"}}) // as much as usual takes long to write
+	// the usual size takes long to write
+	c := start(t, pglocal.Options{Dir: dir, Settings: map[string]string{"max_slot_wal_keep_size": "16MB"}})
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	h, err := pglocal.Open(ctx, pglocal.Options{Dir: dir})
@@ -48,7 +49,11 @@ func TestABackupThatHangsIsEndedBeforeItsLogFillsTheDisk(t *testing.T) {
 	ok(t, err)
 	defer conn.Close(context.WithoutCancel(ctx))
 	for slots := 1; slots > 0; {
-		for _, sql := range []string{"select pg_logical_emit_message(false, 'x', 'x')", "select pg_switch_wal()", "checkpoint"} {
+		for _, sql := range []string{
+			"select pg_logical_emit_message(false, 'x', 'x')",
+			"select pg_switch_wal()",
+			"checkpoint",
+		} {
 			_, err = conn.Exec(ctx, sql)
 			ok(t, err)
 		}

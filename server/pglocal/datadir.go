@@ -12,17 +12,18 @@ import (
 	"strings"
 )
 
-// dataDir is an initialised data directory. The zero value is none.
+// dataDir is an initialized data directory. The zero value is none.
 type dataDir struct {
-	path  string
-	major int // the version of PostgreSQL that wrote it, the only one that can open it
+	path string
+	// the version of PostgreSQL that wrote it; only this version can open it
+	major int
 }
 
 func newDataDir(dir string, major int) dataDir {
 	return dataDir{path: filepath.Join(dir, strconv.Itoa(major), "data"), major: major}
 }
 
-// survey returns the data directory in dir, if there is one, and the user its server runs as.
+// survey returns the data directory in dir, if there is one, and the user that its server runs as.
 func survey(dir string) (dataDir, account, error) {
 	data, err := findDataDir(dir)
 	if err != nil {
@@ -32,14 +33,16 @@ func survey(dir string) (dataDir, account, error) {
 	return data, acct, err
 }
 
-// findDataDir returns the data directory in dir of the newest version, since one that was upgraded by hand
-// leaves its predecessor beside it. It returns the zero value when there is none.
+// findDataDir returns the data directory of the newest version in dir: a manual upgrade leaves the old one next to it.
+// It returns the zero value if there is none.
 func findDataDir(dir string) (dataDir, error) {
 	if dir == "" {
 		return dataDir{}, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "PG_VERSION")); err == nil {
-		return dataDir{}, errors.New("it is itself the data directory of a PostgreSQL server: choose another with --data-dir")
+		return dataDir{}, errors.New(
+			"it is itself the data directory of a PostgreSQL server: choose another with --data-dir",
+		)
 	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +68,7 @@ func findDataDir(dir string) (dataDir, error) {
 		if err != nil {
 			return dataDir{}, fmt.Errorf("read PG_VERSION of %s: %w", path, err)
 		}
-		// A server shows where it is with links resolved.
+		// A server shows its directory with links resolved.
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return dataDir{}, err
 		}

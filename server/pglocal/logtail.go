@@ -13,8 +13,8 @@ const (
 	maxTailLine = 1024
 )
 
-// logTail takes what the server writes to its log, passes it on line by line, and keeps the last lines to
-// explain why a server has gone.
+// logTail receives the server's log, forwards it line by line, and keeps the last lines to explain why a server has
+// stopped.
 type logTail struct {
 	log *slog.Logger
 
@@ -49,7 +49,7 @@ func (t *logTail) add(line string) {
 	t.lines = append(t.lines, line)
 }
 
-// String is the kept lines.
+// String returns the kept lines.
 func (t *logTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,12 +58,12 @@ func (t *logTail) String() string {
 
 func (t *logTail) has(text string) bool { return strings.Contains(t.String(), text) }
 
-// logLevel is ours for a line of PostgreSQL's. Its errors are those of statements, which our own code is
-// told about and answers for.
+// logLevel returns our level for a line of PostgreSQL's log. Errors of statements are debug messages, because our own
+// code receives and handles them.
 func logLevel(line string) slog.Level {
 	severity, text, _ := strings.Cut(line, ":")
 	if strings.Contains(text, "terminating connection due to administrator command") {
-		return slog.LevelDebug // we are stopping it
+		return slog.LevelDebug // we are stopping the server
 	}
 	switch severity {
 	case "PANIC":

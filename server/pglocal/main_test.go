@@ -23,13 +23,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// What a copy of this test binary does instead of testing is in helperEnv, with its directory in helperDir.
+// Helper processes are copies of this test binary. helperEnv says what a helper does instead of testing, and helperDir
+// is its directory.
 const (
 	helperEnv = "PGLOCAL_TEST_HELPER"
 	helperDir = "PGLOCAL_TEST_DIR"
 )
 
-// within bounds whatever a test waits for.
+// within bounds all waiting of a test.
 var within = testenv.Timeout(testenv.WaitTimeout)
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// help runs in the second process: it says on stdout that it is ready, and ends when its stdin does.
+// help runs in the helper process. It prints that it is ready, and ends when its stdin ends.
 func help(what, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -83,7 +84,7 @@ type helper struct {
 	errors strings.Builder
 }
 
-// startHelper starts it and waits until it is ready or has ended.
+// startHelper starts a helper and waits until it is ready or has ended.
 func startHelper(t *testing.T, what, dir string, change func(*exec.Cmd)) *helper {
 	t.Helper()
 	exe, err := os.Executable()
@@ -104,7 +105,7 @@ func startHelper(t *testing.T, what, dir string, change func(*exec.Cmd)) *helper
 	return h
 }
 
-// need skips the test when there is no PostgreSQL, or the run is to have none.
+// need skips the test if there is no PostgreSQL, or the run must not use it.
 func need(t *testing.T) {
 	t.Helper()
 	storetest.NeedPostgres(t)
@@ -133,7 +134,7 @@ func stop(t *testing.T, c *pglocal.Cluster) {
 	ok(t, c.Stop(ctx))
 }
 
-// scratch is an empty directory that the server's user can enter, which t.TempDir is not.
+// scratch creates an empty directory that the server's user can enter, unlike t.TempDir.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := makeScratch()
@@ -160,7 +161,7 @@ func makeScratch() (string, error) {
 var (
 	seedRoot string
 
-	// seed is a directory with a cluster that has the table note, to be copied: initdb takes a second.
+	// seed is a directory with a cluster that has the table note, for copying: initdb takes a second.
 	seed = sync.OnceValues(func() (string, error) {
 		var err error
 		if seedRoot, err = makeScratch(); err != nil {
@@ -173,11 +174,14 @@ var (
 		if err != nil {
 			return "", err
 		}
-		return dir, errors.Join(execute(ctx, c.DSN("postgres"), "create table note (text text primary key)"), c.Stop(ctx))
+		return dir, errors.Join(
+			execute(ctx, c.DSN("postgres"), "create table note (text text primary key)"),
+			c.Stop(ctx),
+		)
 	})
 )
 
-// seeded is a directory with a cluster that does not run.
+// seeded returns a directory with a stopped cluster.
 func seeded(t *testing.T) string {
 	t.Helper()
 	need(t)
@@ -204,7 +208,7 @@ func insert(ctx context.Context, dsn, text string) error {
 	return execute(ctx, dsn, "insert into note values ($1)", text)
 }
 
-// notes are the rows of the table note.
+// notes returns the rows of the table note.
 func notes(t *testing.T, c *pglocal.Cluster) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.DSN("postgres"))
@@ -238,7 +242,7 @@ func waitDone(t *testing.T, c *pglocal.Cluster) {
 	select {
 	case <-c.Done():
 	case <-time.After(within):
-		t.Fatalf("the server has not gone within %s", within)
+		t.Fatalf("the server has not stopped within %s", within)
 	}
 }
 
@@ -250,11 +254,11 @@ func exists(path string) bool {
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run the server as somebody else")
+		t.Skip("only root can run the server as another user")
 	}
 }
 
-// asNobody makes cmd run as an ordinary user; we are root.
+// asNobody makes cmd run as an unprivileged user; we are root.
 func asNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	acct := lookup(t, "nobody")

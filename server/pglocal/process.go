@@ -16,24 +16,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// process is the server's first process, which PostgreSQL calls the postmaster.
+// process is the server's first process, the postmaster.
 type process struct {
 	cmd  *exec.Cmd
 	tail *logTail
-	done chan struct{} // closed when it has gone
-	err  error         // why; to be read once done is closed
+	done chan struct{} // closed when it has ended
+	err  error         // the reason; valid once done is closed
 }
 
-// slowStart is when a start is worth a word: after a crash there may be much to recover.
+// slowStart is the duration after which a start is logged as slow: after a crash, recovery may take long.
 const slowStart = 10 * time.Second
 
-// logGrace is how long a server that has gone may leave its log open: when its first process is killed, a
-// child that is busy lives on.
+// logGrace is how long a stopped server may keep its log open: when its first process is killed, a busy child lives on.
 const logGrace = 500 * time.Millisecond
 
-// launch starts the server and waits until it answers. A recovery may stand in its own way, and not in that of the next one: an unlogged
-// table whose making was taken back leaves an empty file, and when all was killed before that was in the log, the table's files are made
-// again beside it (PostgreSQL's bug 17731). So one that fails is tried once more.
+// launch starts the server and waits until it responds. It retries a failed recovery once, because a recovery can block
+// itself but not the next one. An unlogged table whose creation was rolled back leaves an empty file. If all processes
+// are killed before the log contains the rollback, recovery creates the table's files again and finds the old one
+// (PostgreSQL bug 17731).
 func (c *Cluster) launch(ctx context.Context) error {
 	if err := c.spawn(ctx); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err == nil || !c.proc.tail.has(failedRecovery) {
 		return err
 	}
-	c.opt.Log.Warn("the database's recovery has failed, it is tried once more", "data", c.data.path)
+	c.opt.Log.Warn("the recovery of the database has failed; the server retries it once", "data", c.data.path)
 	<-c.proc.done
 	if err := c.spawn(ctx); err != nil {
 		return err
@@ -50,14 +50,14 @@ func (c *Cluster) launch(ctx context.Context) error {
 	return c.awaitReady(ctx)
 }
 
-// failedRecovery is in the log of a server that has ended because its recovery did.
+// failedRecovery is in the log of a server that has stopped because its recovery failed.
 const failedRecovery = "startup process failure"
 
-// spawn starts the server in a process group of its own: a ^C at the terminal reaches only us, and we decide
-// when the database stops.
+// spawn starts the server in its own process group, so that ^C at the terminal reaches only us, and we decide when the
+// database stops.
 func (c *Cluster) spawn(context.Context) error {
 	p := &process{tail: &logTail{log: c.opt.Log}, done: make(chan struct{})}
-	p.cmd = exec.Command( //nolint:noctx // it outlives the context of its start, and is stopped in an orderly way
+	p.cmd = exec.Command( //nolint:noctx // it outlives the context of its start, and Stop ends it
 		filepath.Join(c.bin.Dir, "postgres"), c.serverArgs()...)
 	p.cmd.Dir = c.data.path
 	p.cmd.Env = serverEnv()
@@ -68,8 +68,8 @@ func (c *Cluster) spawn(context.Context) error {
 
 	started := make(chan error)
 	go func() {
-		// The signal at our death follows the thread that forked, not the process: that thread has to live
-		// as long as the server.
+		// The parent-death signal depends on the thread that forked, not the process. That thread must live as long as
+		// the server.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -87,18 +87,19 @@ func (c *Cluster) spawn(context.Context) error {
 	return nil
 }
 
-// explain says why the server ended with err. A server that ended well because we asked needs no reason.
+// explain returns why the server ended with err. A server that ended well on our request needs no reason.
 func (c *Cluster) explain(err error, tail *logTail) error {
-	if errors.Is(err, exec.ErrWaitDelay) { // it ended well, and its log was held open
+	// it ended well, but its log was still open
+	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
 	switch {
 	case err == nil && c.stopping.Load():
 		return nil
 	case err == nil:
-		err = errors.New("it was told to stop by somebody else")
+		err = errors.New("it was stopped by another process")
 	}
-	return fmt.Errorf("the database's server has gone: %w; the end of its log:\n%s", err, tail)
+	return fmt.Errorf("the database server has stopped: %w; the end of its log:\n%s", err, tail)
 }
 
 func (c *Cluster) serverArgs() []string {
@@ -114,7 +115,7 @@ func (c *Cluster) serverArgs() []string {
 		"log_destination":         "stderr",
 		"log_line_prefix":         "",
 		"max_slot_wal_keep_size":  keptForBackup,
-		// Rows hold what a log must not: neither statements nor the details of their errors go there.
+		// Rows contain secrets, so neither statements nor details of their errors are logged.
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",
 	}
@@ -129,8 +130,8 @@ func (c *Cluster) serverArgs() []string {
 	return args
 }
 
-// serverEnv is all that PostgreSQL is told of our environment. Another user may read it there, and its own
-// PG… and LC_… variables would change what it does.
+// serverEnv is the part of our environment that PostgreSQL receives. Another user may read it there, and PG… and LC_…
+// variables would change its behavior.
 func serverEnv() []string {
 	env := []string{"LC_ALL=C", "TZ=UTC"}
 	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
@@ -141,7 +142,7 @@ func serverEnv() []string {
 	return env
 }
 
-// awaitReady waits until the server takes connections, for as long as ctx allows.
+// awaitReady waits until the server accepts connections, or ctx ends.
 func (c *Cluster) awaitReady(ctx context.Context) error {
 	slow := time.After(slowStart)
 	for wait := 2 * time.Millisecond; ; wait = min(wait*3/2, 50*time.Millisecond) {
@@ -155,7 +156,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for database to start: %w; the end of its log:\n%s", ctx.Err(), c.proc.tail)
 		case <-slow:
-			c.opt.Log.Info("database is still starting, it may be recovering from a crash", "data", c.data.path)
+			c.opt.Log.Info("the database is still starting; it may be recovering from a crash", "data", c.data.path)
 		case <-time.After(wait):
 		}
 	}
@@ -169,7 +170,7 @@ func ping(ctx context.Context, dsn string) error {
 	return conn.Close(ctx)
 }
 
-// stop is a "fast" shutdown, and when ctx ends an "immediate" one.
+// stop requests a "fast" shutdown, and when ctx ends an "immediate" one.
 func (p *process) stop(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -188,7 +189,7 @@ func (p *process) stop(ctx context.Context) error {
 		return err
 	}
 	<-p.done
-	return fmt.Errorf("stop database: it was cut off and recovers at its next start: %w", ctx.Err())
+	return fmt.Errorf("stop database: it was stopped immediately and recovers at its next start: %w", ctx.Err())
 }
 
 func (p *process) signal(sig os.Signal) error {

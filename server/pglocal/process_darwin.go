@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing: macOS has no such signal. A server that outlives us is stopped at the next
-// start on its directory.
+// dieWithParent does nothing, because macOS has no such signal. The next start on the directory stops an orphaned
+// server.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 
-// serversOf lists the first process of a server on data. Its children do not show their directory; they end
-// soon after it.
+// serversOf returns the first process of a server on data. Its children do not show their directory; they end soon
+// after it.
 func serversOf(data string) ([]int, error) {
 	out, err := exec.Command("ps", "-axo", "pid=,command=").Output()
 	if err != nil {

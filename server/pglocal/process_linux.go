@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// dieWithParent asks for sig when the thread that starts the process ends.
+// dieWithParent requests sig when the thread that starts the process ends.
 func dieWithParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
 
-// serversOf lists all processes of a server on data: every process of PostgreSQL works in its data
-// directory. (So may an administrator's shell, hence the look at the name, which a wrapper may have changed a
-// little.) Processes that we may not look at belong to other users, and so to other clusters.
+// serversOf returns all processes of a server on data: every process of PostgreSQL works in its data directory. An
+// administrator's shell may work there, too, so the name is checked, which a wrapper may have changed slightly.
+// Processes that we may not inspect belong to other users, and so to other clusters.
 func serversOf(data string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -30,7 +30,10 @@ func serversOf(data string) ([]int, error) {
 		if cwd, err := os.Readlink(filepath.Join(proc, "cwd")); err != nil || cwd != data {
 			continue
 		}
-		if name, err := os.ReadFile(filepath.Join(proc, "comm")); err == nil && strings.Contains(string(name), "postgres") {
+		if name, err := os.ReadFile(
+			filepath.Join(proc, "comm"),
+		); err == nil &&
+			strings.Contains(string(name), "postgres") {
 			pids = append(pids, pid)
 		}
 	}

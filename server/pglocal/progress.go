@@ -13,35 +13,40 @@ const (
 	plainSteps  = 4                      // lines elsewhere
 )
 
-// ProgressBar shows how much of something has come: on a terminal as one line that is redrawn, elsewhere as
-// a few lines that read well in a log.
+// ProgressBar shows the progress of a transfer: on a terminal as one redrawn line, elsewhere as a few lines for a log.
 type ProgressBar struct {
 	out      io.Writer
 	terminal bool
 	what     string
-	total    int64 // bytes; not positive when unknown
+	total    int64 // bytes; not positive if unknown
 	have     int64
 	drawn    time.Time
 	step     int64
 }
 
-// NewProgressBar begins to show the way to total bytes on out, which may be nil; a total that is not positive is unknown.
+// NewProgressBar starts a progress bar for total bytes on out, which may be nil. A total that is not positive is
+// unknown.
 func NewProgressBar(out io.Writer, what string, total int64) *ProgressBar {
 	if out == nil {
 		out = io.Discard
 	}
-	b := &ProgressBar{out: out, terminal: isTerminal(out), what: what, total: total}
+	b := &ProgressBar{
+		out:      out,
+		terminal: isTerminal(out),
+		what:     what,
+		total:    total,
+	}
 	if !b.terminal {
 		fmt.Fprintf(out, "%s%s\n", what, b.size())
 	}
 	return b
 }
 
-// Add says that n more bytes have come.
+// Add counts n more bytes.
 func (b *ProgressBar) Add(n int) {
 	b.have += int64(n)
 	if b.total > 0 {
-		b.have = min(b.have, b.total) // which may have been a guess
+		b.have = min(b.have, b.total) // total may be an estimate
 	}
 	if b.terminal {
 		if time.Since(b.drawn) >= redrawEvery {
@@ -66,10 +71,18 @@ func (b *ProgressBar) draw() {
 		return
 	}
 	full := min(int(width*b.have/b.total), width)
-	fmt.Fprintf(b.out, "\r%s  [%-*s] %3d %% of %s", b.what, width, strings.Repeat("#", full), 100*b.have/b.total, megabytes(b.total))
+	fmt.Fprintf(
+		b.out,
+		"\r%s  [%-*s] %3d %% of %s",
+		b.what,
+		width,
+		strings.Repeat("#", full),
+		100*b.have/b.total,
+		megabytes(b.total),
+	)
 }
 
-// End says that no more come.
+// End completes the output.
 func (b *ProgressBar) End() {
 	if b.terminal {
 		b.draw()

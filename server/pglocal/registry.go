@@ -16,18 +16,18 @@ import (
 
 // registry is an npm registry.
 type registry struct {
-	url  string // without a slash at its end
+	url  string // without trailing slash
 	http *http.Client
 }
 
 const (
-	answerWithin = 30 * time.Second // until a registry's answer begins
+	answerWithin = 30 * time.Second // until a registry's response starts
 
 	// maxPackument bounds the description of a package, which lists all its versions.
 	maxPackument = 32 << 20
 )
 
-// findRegistry returns the registry at address, or at what the environment says, or an installed npm.
+// findRegistry returns the registry at address, else that of the environment, else that of an installed npm.
 func findRegistry(ctx context.Context, address string) (*registry, error) {
 	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
 		if address == "" {
@@ -38,7 +38,7 @@ func findRegistry(ctx context.Context, address string) (*registry, error) {
 		address = askNPM(ctx)
 	}
 	if address == "" {
-		return nil, errors.New("no package registry is known: neither npm_config_registry nor an installed npm names one")
+		return nil, errors.New("no package registry is known: set npm_config_registry or install npm")
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
@@ -49,7 +49,7 @@ func findRegistry(ctx context.Context, address string) (*registry, error) {
 	return &registry{url: strings.TrimRight(address, "/"), http: &http.Client{Transport: transport}}, nil
 }
 
-// askNPM returns the registry an installed npm is set to, or nothing.
+// askNPM returns the registry that an installed npm uses, or "".
 func askNPM(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "npm", "config", "get", "registry").Output()
 	address := strings.TrimSpace(string(out))
@@ -61,7 +61,7 @@ func askNPM(ctx context.Context) string {
 
 func (r *registry) close() { r.http.CloseIdleConnections() }
 
-// archiveURL asks where the archive of pkg is.
+// archiveURL returns the URL of the archive of pkg.
 func (r *registry) archiveURL(ctx context.Context, pkg npmPackage) (string, error) {
 	resp, err := r.get(ctx, r.url+"/"+url.PathEscape(pkg.name), "application/vnd.npm.install-v1+json")
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *registry) archiveURL(ctx context.Context, pkg npmPackage) (string, erro
 	return version.Dist.Tarball, nil
 }
 
-// get returns an answer that is OK; the caller closes its body.
+// get returns a response with status 200; the caller closes its body.
 func (r *registry) get(ctx context.Context, address, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -19,20 +19,25 @@ const (
 	socketPort   = "5432"
 	socketPrefix = "dapg-"
 
-	// maxSocketPath is what fits into sun_path everywhere: 104 bytes on macOS, 108 on Linux, with a final NUL.
+	// maxSocketPath fits into sun_path everywhere: 104 bytes on macOS, 108 on Linux, with a final NUL.
 	maxSocketPath = 103
 )
 
-// dsn is the URL of a database behind the socket in dir. It names all that a PG… variable of the
-// environment could change.
+// dsn returns the URL of a database at the socket in dir. It sets everything that PG… variables of the environment
+// could change.
 func dsn(dir, db string) string {
 	q := url.Values{"host": {dir}, "port": {socketPort}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/" + db, RawQuery: q.Encode()}
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.User("postgres"),
+		Path:     "/" + db,
+		RawQuery: q.Encode(),
+	}
 	return u.String()
 }
 
-// makeSocketDir makes the folder of the socket. Only the server's user (and root) can enter it, which is
-// what makes it safe to trust every connection. It is never under Dir, whose path may be too long.
+// makeSocketDir creates the directory of the socket. Only the server's user and root can enter it, so every connection
+// can be trusted. It is never in Dir, whose path may be too long.
 func (c *Cluster) makeSocketDir(ctx context.Context) error {
 	c.removeStaleSocketDir(ctx)
 	var err error
@@ -51,30 +56,36 @@ func (c *Cluster) makeSocketDir(ctx context.Context) error {
 			continue
 		}
 		if err := c.account.own(dir); err != nil {
-			return fmt.Errorf("make folder for the database's socket: %w", err)
+			return fmt.Errorf("create directory for the database's socket: %w", err)
 		}
 		if err := c.lock.note(dir); err != nil {
-			return fmt.Errorf("note folder of the database's socket: %w", err)
+			return fmt.Errorf("note directory of the database's socket: %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("make folder for the database's socket: %w", err)
+	return fmt.Errorf("create directory for the database's socket: %w", err)
 }
 
-// removeStaleSocketDir removes the folder that a process which was killed has left behind. The note is only
-// a hint: in a copy of a directory it names the folder of the server that runs on the other. So nothing but what such a folder can hold
-// is removed, and nothing where somebody listens. A server that was left behind on this directory is to be stopped before.
+// removeStaleSocketDir removes the directory that a killed process has left. The note is only a hint: in a copy of a
+// data directory it names the directory of another running server. It therefore removes only what such a directory can
+// contain, and nothing while a server listens. Stop an orphaned server on this directory first.
 func (c *Cluster) removeStaleSocketDir(ctx context.Context) {
 	dir, err := c.lock.noted()
 	if err != nil || !strings.HasPrefix(filepath.Base(dir), socketPrefix) {
 		return
 	}
 	socket := filepath.Join(dir, ".s.PGSQL."+socketPort)
-	if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", socket); err == nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+	if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(
+		ctx,
+		"unix",
+		socket,
+	); err == nil ||
+		!errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
 			_ = conn.Close()
 		}
-		return // also one that is too busy to answer
+		// also a server that is too busy to respond
+		return
 	}
 	for _, name := range []string{".s.PGSQL." + socketPort, ".s.PGSQL." + socketPort + ".lock", ""} {
 		_ = os.Remove(filepath.Join(dir, name))

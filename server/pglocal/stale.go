@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// staleGrace is how long a server that was left behind gets to obey a signal before the next, harder one.
+// staleGrace is how long an orphaned server may take to obey a signal before the next, harder one.
 const staleGrace = 20 * time.Second
 
-// Reap stops the server on dir that was left behind by a process that has died, if there is one. It is for a
-// directory that will not be started again; Start does the same by itself.
-// It fails with ErrInUse when the process lives.
+// Reap stops the orphaned server on dir, whose process has died, if there is one. It is for a directory that will not
+// be started again; Start does the same. It returns ErrInUse if the process lives.
 func Reap(ctx context.Context, dir string) error {
 	c := &Cluster{opt: Options{Dir: dir, Log: slog.New(slog.DiscardHandler)}}
 	err := c.enterDir(ctx)
@@ -30,8 +29,7 @@ func Reap(ctx context.Context, dir string) error {
 	return errors.Join(err, c.releaseAll())
 }
 
-// clearStale makes way for a new server: we hold the lock, so whatever still runs on the data was left
-// behind by a process that has died.
+// clearStale prepares for a new server. We hold the lock, so a server that still runs on the data is orphaned.
 func (c *Cluster) clearStale(ctx context.Context) error {
 	if err := c.stopOrphans(ctx); err != nil {
 		return err
@@ -41,14 +39,14 @@ func (c *Cluster) clearStale(ctx context.Context) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, errBadPidFile):
-		// a power cut can leave it empty
+		// a power failure can leave it empty
 	case err != nil:
 		return fmt.Errorf("start database: %w", err)
 	case !alive(file.pid):
-		return nil // PostgreSQL sees this itself, and recovers
+		return nil // PostgreSQL detects this and recovers
 	}
-	// The id now belongs to another program, which PostgreSQL would take for its own server and refuse.
-	c.opt.Log.Warn("removing postmaster.pid left behind by a server that has gone", "data", c.data.path, "pid", file.pid)
+	// The id belongs to another program now, which PostgreSQL would take for its own server and refuse to start.
+	c.opt.Log.Warn("removing postmaster.pid of a server that has ended", "data", c.data.path, "pid", file.pid)
 	if err := os.Remove(pidFilePath(c.data.path)); err != nil {
 		return fmt.Errorf("start database: %w", err)
 	}
@@ -64,20 +62,26 @@ func (c *Cluster) stopOrphans(ctx context.Context) error {
 		if len(pids) == 0 {
 			return nil
 		}
-		c.opt.Log.Warn("stopping a server left behind", "data", c.data.path, "pids", pids, "signal", sig)
+		c.opt.Log.Warn("stopping an orphaned server", "data", c.data.path, "pids", pids, "signal", sig)
 		signalServer(pids, c.postmasterPid(), sig)
 		if err := c.awaitOrphans(ctx, sig == syscall.SIGINT); err != nil {
 			return err
 		}
 	}
 	if pids, err := serversOf(c.data.path); err != nil || len(pids) > 0 {
-		return errors.Join(err, fmt.Errorf("start database: processes %v of an earlier server on %s cannot be stopped: end them and try again",
-			pids, c.data.path))
+		return errors.Join(
+			err,
+			fmt.Errorf(
+				"start database: processes %v of an earlier server on %s cannot be stopped: end them and try again",
+				pids,
+				c.data.path,
+			),
+		)
 	}
 	return nil
 }
 
-// cutOff ends what an initdb that was killed has left running on data that is of no use to anybody.
+// killLeftovers kills the processes of an initdb that was killed. Its data is useless.
 func cutOff(ctx context.Context, data string) error {
 	for end := time.Now().Add(staleGrace); ; {
 		pids, err := serversOf(data)
@@ -88,7 +92,11 @@ func cutOff(ctx context.Context, data string) error {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("start database: processes %v of an earlier start in %s cannot be stopped: end them and try again", pids, data)
+			return fmt.Errorf(
+				"start database: processes %v of an earlier start in %s cannot be stopped: end them and try again",
+				pids,
+				data,
+			)
 		}
 		select {
 		case <-ctx.Done():
@@ -98,7 +106,7 @@ func cutOff(ctx context.Context, data string) error {
 	}
 }
 
-// postmasterPid is 0 when no server says that it runs.
+// postmasterPid returns the id in postmaster.pid, or 0.
 func (c *Cluster) postmasterPid() int {
 	file, err := readPidFile(c.data.path)
 	if err != nil {
@@ -107,8 +115,8 @@ func (c *Cluster) postmasterPid() int {
 	return file.pid
 }
 
-// signalServer tells the first process, which stops the others in good order. Without it they just have to
-// go, and SIGINT would only cancel what they are doing.
+// signalServer signals the first process, which shuts the others down. Without it, all processes must quit, and SIGINT
+// would only cancel their statements.
 func signalServer(pids []int, postmaster int, sig syscall.Signal) {
 	if slices.Contains(pids, postmaster) && sig != syscall.SIGKILL {
 		_ = syscall.Kill(postmaster, sig)
@@ -122,7 +130,7 @@ func signalServer(pids []int, postmaster int, sig syscall.Signal) {
 	}
 }
 
-// awaitOrphans waits until all have gone, or until it is time for the next signal.
+// awaitOrphans waits until all have ended, or until the next signal is due.
 func (c *Cluster) awaitOrphans(ctx context.Context, orderly bool) error {
 	grace := staleGrace
 	if !orderly {
@@ -134,7 +142,7 @@ func (c *Cluster) awaitOrphans(ctx context.Context, orderly bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for a server left behind to stop: %w", ctx.Err())
+			return fmt.Errorf("wait for an orphaned server to stop: %w", ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

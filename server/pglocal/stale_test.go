@@ -18,7 +18,7 @@ import (
 func TestServerDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a process that its parent has died")
+		t.Skip("only Linux signals a process when its parent dies")
 	}
 	dir := seeded(t)
 	h := startHelper(t, "serve", dir, nil)
@@ -29,7 +29,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	ok(t, h.cmd.Process.Kill())
 	testenv.Until(t, "the server has shut down", func() bool { return !exists(pidFile) })
 	if !exists(socket) {
-		t.Fatalf("the socket's folder %s has gone, so this test shows nothing", socket)
+		t.Fatalf("the socket's directory %s is missing, so this test proves nothing", socket)
 	}
 
 	c := start(t, pglocal.Options{Dir: dir})
@@ -37,12 +37,11 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		t.Errorf("rows = %q, want what was committed before the kill", got)
 	}
 	if exists(socket) {
-		t.Errorf("the socket's folder %s was left behind", socket)
+		t.Errorf("the socket's directory %s remains", socket)
 	}
 }
 
-// abandon lets go of the lock on a cluster that goes on. A process that another test is starting at this moment may have it for as long as
-// it takes to begin.
+// abandon releases the lock of a running cluster. A process that another test is starting may hold it until its exec.
 func abandon(t *testing.T, c *pglocal.Cluster, dir string) {
 	t.Helper()
 	ok(t, c.DropLock())
@@ -61,16 +60,16 @@ func TestOrphanIsStoppedFirst(t *testing.T) {
 
 	c := start(t, pglocal.Options{Dir: dir})
 	waitDone(t, orphan)
-	if err := orphan.Err(); err == nil || !strings.Contains(err.Error(), "somebody else") {
-		t.Errorf("Err of the orphan = %v, want that somebody else has stopped it", err)
+	if err := orphan.Err(); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("Err of the orphan = %v, want that another process has stopped it", err)
 	}
 	if got := notes(t, c); !slices.Equal(got, []string{"of the orphan"}) {
 		t.Errorf("rows = %q, want those of the orphan", got)
 	}
 }
 
-// A copy of a directory, or a snapshot of its disk, has the note of the server that runs on the other.
-func TestACopyOfADirectoryLeavesTheServerOfTheOtherAlone(t *testing.T) {
+// A copy of a directory, or a snapshot of its disk, has the note of the server that runs on the original.
+func TestCopyOfDirectory_LeavesOtherServerAlone(t *testing.T) {
 	t.Parallel()
 	dir, again := seeded(t), seeded(t)
 	c := start(t, pglocal.Options{Dir: dir})
@@ -100,7 +99,7 @@ func TestACopyOfADirectoryLeavesTheServerOfTheOtherAlone(t *testing.T) {
 	whenFree(func() error { return pglocal.Reap(t.Context(), again) })
 	ok(t, insert(t.Context(), c.DSN("postgres"), "by a new connection"))
 	if !exists(c.Socket()) {
-		t.Error("the socket's folder has gone")
+		t.Error("the socket's directory is missing")
 	}
 }
 
@@ -112,16 +111,16 @@ func TestReapStopsAnOrphan(t *testing.T) {
 	ok(t, pglocal.Reap(t.Context(), dir))
 	waitDone(t, orphan)
 	if exists(orphan.Socket()) {
-		t.Errorf("the socket's folder %s was left behind", orphan.Socket())
+		t.Errorf("the socket's directory %s remains", orphan.Socket())
 	}
 	ok(t, pglocal.Reap(t.Context(), scratch(t)))
 }
 
-func TestPidFileLeftBehindDoesNotPreventAStart(t *testing.T) {
+func TestPidFile_LeftoverDoesNotPreventStart(t *testing.T) {
 	t.Parallel()
 	other := exec.Command("sleep", "600")
 	if os.Geteuid() == 0 {
-		// PostgreSQL only believes in processes of its own user
+		// PostgreSQL considers only processes of its own user
 		acct, err := pglocal.ServerAccount("")
 		ok(t, err)
 		other.SysProcAttr = &syscall.SysProcAttr{Credential: acct.Credential()}
@@ -132,15 +131,19 @@ func TestPidFileLeftBehindDoesNotPreventAStart(t *testing.T) {
 	ok(t, gone.Run())
 
 	for name, content := range map[string]string{
-		"process id reused by another program": fmt.Sprintf("%d\n/elsewhere\n1700000000\n5432\n/tmp\n\n  5432001         1\nready   \n", other.Process.Pid),
-		"process id of nobody":                 fmt.Sprintf("%d\n/elsewhere\n", gone.Process.Pid),
-		"empty":                                "",
-		"garbage":                              "\x00\x00\x00",
+		"process id reused by another program": fmt.Sprintf("%d\n/elsewhere\n1700000000\n5432\n/tmp\n\n  5432001   "+
+			"      1\nready   \n", other.Process.Pid),
+		"unused process id": fmt.Sprintf("%d\n/elsewhere\n", gone.Process.Pid),
+		"empty":             "",
+		"garbage":           "\x00\x00\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := seeded(t)
-			path := filepath.Join(filepath.Dir(globOne(t, filepath.Join(dir, "*", "data", "PG_VERSION"))), "postmaster.pid")
+			path := filepath.Join(
+				filepath.Dir(globOne(t, filepath.Join(dir, "*", "data", "PG_VERSION"))),
+				"postmaster.pid",
+			)
 			ok(t, os.WriteFile(path, []byte(content), 0o600))
 			if os.Geteuid() == 0 {
 				acct, err := pglocal.ServerAccount("")
@@ -153,7 +156,7 @@ func TestPidFileLeftBehindDoesNotPreventAStart(t *testing.T) {
 	}
 }
 
-func TestHalfMadeClusterIsMadeAnew(t *testing.T) {
+func TestIncompleteCluster_IsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	need(t)
 	bin, err := pglocal.Locate(t.Context(), pglocal.Options{})
@@ -165,7 +168,7 @@ func TestHalfMadeClusterIsMadeAnew(t *testing.T) {
 	c := start(t, pglocal.Options{Dir: dir})
 	ok(t, execute(t.Context(), c.DSN("postgres"), "select 1"))
 	if exists(half) {
-		t.Errorf("%s was left behind", half)
+		t.Errorf("%s remains", half)
 	}
 }
 

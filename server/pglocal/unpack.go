@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// unpack writes the files of an npm package to dir, without the folder "package" that they are all in, and
-// makes the links they need. Nothing is written outside of dir: it fails when the archive asks for that.
+// unpack writes the files of an npm package to dir, without their common directory "package", and creates the links
+// they need. It fails if the archive would write outside of dir.
 func unpack(archive, dir string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -26,12 +26,12 @@ func unpack(archive, dir string) error {
 	if err != nil {
 		return err
 	}
-	// os.Root refuses every name that leads out of it, be it by ".." or by a link.
+	// os.Root rejects every name that leads out of it, by ".." or by a link.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // a handle of a directory
+	defer root.Close() //nolint:errcheck // a directory handle
 	if err := root.Chmod(".", 0o755); err != nil {
 		return err
 	}
@@ -53,10 +53,10 @@ func unpack(archive, dir string) error {
 func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	name, ok := strings.CutPrefix(header.Name, "package/")
 	if !ok {
-		return errors.New("an npm package has everything in its folder \"package\"")
+		return errors.New("the entry is not in the directory \"package\"")
 	}
 	if !filepath.IsLocal(name) {
-		return errors.New("it leads out of the package")
+		return errors.New("the path leads out of the package")
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
@@ -65,14 +65,14 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 		if err := makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
-		// bits for all: the server's user reads what root has unpacked
+		// for all users: the server's user reads what root has unpacked
 		return writeFile(root, name, content, 0o644|header.FileInfo().Mode().Perm()&0o111)
 	default:
-		return fmt.Errorf("an npm package has only files, and this is of type %q", header.Typeflag)
+		return fmt.Errorf("the entry has type %q, but npm packages contain only files", header.Typeflag)
 	}
 }
 
-// makeDirs makes the folder, whose name is local, and its parents such that all may pass, whatever our umask.
+// makeDirs creates the directory name, which is local, and its parents with mode 0755, regardless of our umask.
 func makeDirs(root *os.Root, name string) error {
 	if name == "." {
 		return nil
@@ -100,7 +100,7 @@ func writeFile(root *os.Root, name string, content io.Reader, mode fs.FileMode) 
 	return file.Chmod(mode)
 }
 
-// link makes the links that an npm package cannot hold, as its native/pg-symlinks.json says.
+// createLinks creates the links that an npm package cannot contain, as listed in its native/pg-symlinks.json.
 func link(root *os.Root) error {
 	const list = "native/pg-symlinks.json"
 	text, err := root.ReadFile(list)

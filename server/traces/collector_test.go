@@ -19,27 +19,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-type written struct {
+type logBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
 }
 
-func (w *written) Write(b []byte) (int, error) {
+func (w *logBuffer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Buffer.Write(b)
 }
 
-func (w *written) String() string {
+func (w *logBuffer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Buffer.String()
 }
 
-// to has traces sent to a collector, and what is said about that.
-func to(t *testing.T, o traces.Options) (*traces.Traces, *written) {
+// to starts traces for a collector, and returns them with their log.
+func to(t *testing.T, o traces.Options) (*traces.Traces, *logBuffer) {
 	t.Helper()
-	log := &written{}
+	log := &logBuffer{}
 	tr, err := traces.New(t.Context(), o, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +52,14 @@ func to(t *testing.T, o traces.Options) (*traces.Traces, *written) {
 	return tr, log
 }
 
-func tell(t *testing.T, tr *traces.Traces, n int) {
+func sendSpans(t *testing.T, tr *traces.Traces, n int) {
 	t.Helper()
 	for range n {
 		tr.Request(t.Context(), nil, time.Now(), http.MethodPost, "/devices/list").End()
 	}
 }
 
-// hanging is a collector that takes requests and never answers, until the test is over.
+// hanging starts a collector that never answers, until the test ends.
 func hanging(t *testing.T) (url string, asked func() int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -76,28 +76,36 @@ func hanging(t *testing.T) (url string, asked func() int) {
 	return s.URL + "/v1/traces", func() int { mu.Lock(); defer mu.Unlock(); return n }
 }
 
-// The server answers, and comes to its end, whatever becomes of the collector.
-func TestCollectorThatHangsHoldsNothingUp(t *testing.T) {
+// The server responds and stops, regardless of the collector.
+func TestHangingCollector_DoesNotBlockServer(t *testing.T) {
 	t.Parallel()
 	url, asked := hanging(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.MetricsListen = "127.0.0.1:0"
-		c.Traces = traces.Options{Endpoint: url, Every: time.Millisecond, Queue: 8, Batch: 1, Timeout: time.Hour} // the SDK by itself gives up each batch after 30 s
+		// the SDK gives up each batch after 30 s
+		c.Traces = traces.Options{
+			Endpoint: url,
+			Every:    time.Millisecond,
+			Queue:    8,
+			Batch:    1,
+			Timeout:  time.Hour,
+		}
 	})
 	for range 50 {
 		if status := s.Post(t, "/devices/list", map[string]any{}, nil); status != http.StatusOK {
 			t.Fatal(status)
 		}
 	}
-	apptest.Until(t, "the collector is asked", func() bool { return asked() > 0 })
+	apptest.Until(t, "the collector has a request", func() bool { return asked() > 0 })
 	res, err := http.Get(s.App.MetricsURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	told, _ := io.ReadAll(res.Body)
-	if !strings.Contains(string(told), `deviceaccess_trace_spans_total{outcome="sent"} 0`) || strings.Contains(string(told), `deviceaccess_trace_spans_total{outcome="dropped"} 0`) {
-		t.Errorf("the metrics do not tell that spans are dropped:\n%s", told)
+	metrics, _ := io.ReadAll(res.Body)
+	if !strings.Contains(string(metrics), `deviceaccess_trace_spans_total{outcome="sent"} 0`) ||
+		strings.Contains(string(metrics), `deviceaccess_trace_spans_total{outcome="dropped"} 0`) {
+		t.Errorf("the metrics do not count dropped spans:\n%s", metrics)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.App.Stop(context.WithoutCancel(t.Context())) }()
@@ -106,7 +114,7 @@ func TestCollectorThatHangsHoldsNothingUp(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(testenv.Timeout(testenv.WaitTimeout)): // it takes five seconds
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)): // normally it takes five seconds
 		t.Fatal("the server does not stop")
 	}
 }
@@ -114,17 +122,23 @@ func TestCollectorThatHangsHoldsNothingUp(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	url, asked := hanging(t)
-	tr, _ := to(t, traces.Options{Endpoint: url, Every: time.Millisecond, Queue: 16, Batch: 4, Timeout: time.Hour})
-	tell(t, tr, 1000)
-	apptest.Until(t, "the collector is asked", func() bool { return asked() > 0 })
-	tell(t, tr, 1000)
+	tr, _ := to(t, traces.Options{
+		Endpoint: url,
+		Every:    time.Millisecond,
+		Queue:    16,
+		Batch:    4,
+		Timeout:  time.Hour,
+	})
+	sendSpans(t, tr, 1000)
+	apptest.Until(t, "the collector has a request", func() bool { return asked() > 0 })
+	sendSpans(t, tr, 1000)
 	if f := tr.Figures(); f["dropped"] != 2000-16 || f["sent"] != 0 {
-		t.Errorf("of 2000 spans and a queue for 16: %v", f)
+		t.Errorf("2000 spans with a queue for 16: %v", f)
 	}
 }
 
-// A collector that is down is one line of the log, and one more when it is back.
-func TestCollectorThatIsDownIsSaidOnce(t *testing.T) {
+// A collector that is down causes one log line, and one more when it recovers.
+func TestCollectorDown_LoggedOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	down, failures := true, 0
@@ -138,9 +152,9 @@ func TestCollectorThatIsDownIsSaidOnce(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	tr, log := to(t, traces.Options{Endpoint: s.URL + "/v1/" + unmistaken, Every: time.Millisecond})
-	apptest.Until(t, "it has failed often", func() bool {
-		tell(t, tr, 1)
+	tr, log := to(t, traces.Options{Endpoint: s.URL + "/v1/" + canary, Every: time.Millisecond})
+	apptest.Until(t, "sending has failed often", func() bool {
+		sendSpans(t, tr, 1)
 		mu.Lock()
 		defer mu.Unlock()
 		return failures > 5
@@ -148,30 +162,37 @@ func TestCollectorThatIsDownIsSaidOnce(t *testing.T) {
 	mu.Lock()
 	down = false
 	mu.Unlock()
-	apptest.Until(t, "it is back", func() bool { tell(t, tr, 1); return tr.Figures()["sent"] > 0 })
-	apptest.Until(t, "that is said", func() bool { return strings.Contains(log.String(), "again") })
+	apptest.Until(
+		t,
+		"the collector has recovered",
+		func() bool { sendSpans(t, tr, 1); return tr.Figures()["sent"] > 0 },
+	)
+	apptest.Until(t, "the log has it", func() bool { return strings.Contains(log.String(), "again") })
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "401") || !strings.Contains(lines[0], "no key like") || len(lines[0]) > 600 {
+	if len(lines) != 2 || !strings.Contains(lines[0], "401") || !strings.Contains(lines[0], "no key like") ||
+		len(lines[0]) > 600 {
 		t.Errorf("the log says:\n%s", log)
 	}
-	if strings.Contains(log.String(), unmistaken) || strings.Contains(log.String(), "\x1b") {
-		t.Errorf("the log quotes the collector's address, or speaks to a terminal:\n%q", log)
+	if strings.Contains(log.String(), canary) || strings.Contains(log.String(), "\x1b") {
+		t.Errorf("the log has the collector's address, or control characters:\n%q", log)
 	}
 	if f := tr.Figures(); f["failed"] < 5 {
 		t.Errorf("%v", f)
 	}
 }
 
-// Nobody listens, the answer has no end, is garbage, or sends elsewhere: spans are lost, and nothing else.
-func TestCollectorsThatAreNone(t *testing.T) {
+// No process listens, or the response is endless, garbage, or a redirect: spans are lost, and nothing else.
+func TestBrokenCollectors(t *testing.T) {
 	t.Parallel()
 	var elsewhere sync.Map
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere.Store(r.URL.Path, true) }))
+	other := httptest.NewServer(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere.Store(r.URL.Path, true) }),
+	)
 	t.Cleanup(other.Close)
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	for name, answer := range map[string]http.HandlerFunc{
-		"nobody": nil,
+		"no listener": nil,
 		"endless": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/x-protobuf")
 			for r.Context().Err() == nil {
@@ -197,9 +218,13 @@ func TestCollectorsThatAreNone(t *testing.T) {
 				url = s.URL
 			}
 			tr, log := to(t, traces.Options{Endpoint: url + "/v1/traces", Every: time.Millisecond})
-			tell(t, tr, 10)
-			apptest.Until(t, "the spans are given up", func() bool { return tr.Figures()["failed"] == 10 })
-			apptest.Until(t, "that is said", func() bool { return strings.Contains(log.String(), "does not take traces") })
+			sendSpans(t, tr, 10)
+			apptest.Until(t, "the spans have failed", func() bool { return tr.Figures()["failed"] == 10 })
+			apptest.Until(
+				t,
+				"the log has it",
+				func() bool { return strings.Contains(log.String(), "does not take traces") },
+			)
 			elsewhere.Range(func(path, _ any) bool { t.Errorf("spans were sent elsewhere: %s", path); return false })
 		})
 	}

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger is log with trace_id and span_id in the lines that are written within a span. Without traces it is log itself.
+// Logger returns log with trace_id and span_id added to records logged within a span. Without traces it returns log
+// itself.
 func (t *Traces) Logger(log *slog.Logger) *slog.Logger {
 	if t == nil {
 		return log

@@ -17,36 +17,48 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options of New. The zero value has no traces.
+// Options configures New. The zero value disables traces.
 type Options struct {
-	Endpoint string           // URL that spans are posted to; empty: none are
-	Version  string           // of this program
-	Sampler  sdktrace.Sampler // nil: as OTEL_TRACES_SAMPLER says, or else all, and those of callers as the callers say
-	Timeout  time.Duration    // how long the collector may take; 0: 10 s
-	Queue    int              // spans that wait to be sent, more are dropped; 0: 2048
-	Batch    int              // spans sent at once; 0: 512
-	Every    time.Duration    // how often what there is is sent; 0: 5 s
-	TLS      *tls.Config      // nil: as any program
+	// Endpoint is the URL that spans are posted to; empty disables traces.
+	Endpoint string
+	// Version is the version of this program.
+	Version string
+	// Sampler chooses the traces; nil uses OTEL_TRACES_SAMPLER or, without it, samples all traces and follows callers'
+	// decisions.
+	Sampler sdktrace.Sampler
+	// Timeout bounds one request to the collector; 0 means 10 s.
+	Timeout time.Duration
+	// Queue is the maximum number of waiting spans, above which spans are dropped; 0 means 2048.
+	Queue int
+	// Batch is the maximum number of spans in a request; 0 means 512.
+	Batch int
+	// Interval is the time between requests; 0 means 5 s.
+	Every time.Duration
+	// TLS is the client configuration; nil uses the defaults of net/http.
+	TLS *tls.Config
 
-	secrets []string // that the collector may quote
+	secrets []string // that the collector may echo
 }
 
-// EndpointError is what is wrong with where traces are to go.
+// EndpointError reports an invalid endpoint of the collector.
 type EndpointError struct {
-	Given string // how it was given: the variable
-	What  string
+	Given string // Variable is the name of the setting.
+	// Problem completes a sentence that starts with the variable.
+	// Problem is the predicate of a sentence about the variable.
+	What string
 }
 
+// Error implements error.
 func (e *EndpointError) Error() string { return e.Given + " " + e.What }
 
-// FromEnvironment reads the variables that OpenTelemetry has for this
-// (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and .../protocol/exporter). What stands there
-// and cannot be meant is refused, where the specification would have it passed over: traces that are not there are missed
-// at the worst of times. Headers, compression, limits and the attributes of the resource are read by the SDK itself. It fails with
-// an *EndpointError where the endpoint is none.
+// FromEnvironment reads the environment variables of OpenTelemetry
+// (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and .../protocol/exporter). It rejects
+// invalid values, which the specification would ignore, because missing traces are noticed only when they are needed.
+// The SDK itself reads headers, compression, limits, and resource attributes. FromEnvironment returns an *EndpointError
+// for an invalid endpoint.
 func FromEnvironment(get func(string) string) (o Options, err error) {
 	value := func(name string) string { return strings.TrimSpace(get("OTEL_" + name)) }
-	// of an exporter's setting the traces' own counts before that of all signals
+	// The setting for traces precedes the one for all signals.
 	setting := func(name string) (variable, v string) {
 		for _, variable := range []string{"EXPORTER_OTLP_TRACES_" + name, "EXPORTER_OTLP_" + name} {
 			if v := value(variable); v != "" {
@@ -60,17 +72,33 @@ func FromEnvironment(get func(string) string) (o Options, err error) {
 		return Options{}, nil
 	}
 	if exporter := value("TRACES_EXPORTER"); exporter != "" && exporter != "otlp" {
-		return o, fmt.Errorf("OTEL_TRACES_EXPORTER is %q, which is not built in: leave it out or set it to otlp, or to none for no traces", exporter)
+		return o, fmt.Errorf(
+			"OTEL_TRACES_EXPORTER is %q, which is not supported: remove it or set it to otlp, or to none for no traces",
+			exporter,
+		)
 	}
-	if variable, protocol := setting("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && protocol != "http/json" {
-		return o, fmt.Errorf("%s is %q, which is not built in: set it to http/protobuf, and the endpoint to the collector's port for OTLP over HTTP, usually 4318", variable, protocol)
+	if variable, protocol := setting(
+		"PROTOCOL",
+	); protocol != "" && protocol != "http/protobuf" &&
+		protocol != "http/json" {
+		return o, fmt.Errorf(
+			"%s is %q, which is not supported: set it to http/protobuf, and the endpoint to the collector's port "+
+				"for OTLP over HTTP, usually 4318",
+			variable,
+			protocol,
+		)
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return o, &EndpointError{variable, "is no URL that begins with http:// or https://; give it like http://collector:4318"} // not quoted: it may hold a key
+		// not quoted, because it may contain a key
+		return o, &EndpointError{variable, "is not a URL with http:// or https://; write it like http://collector:4318"}
 	}
 	if u.User != nil || u.RawQuery != "" {
-		return o, &EndpointError{variable, "has a user or a query, which would not be sent: give credentials in OTEL_EXPORTER_OTLP_HEADERS, like authorization=Basic%20…"}
+		return o, &EndpointError{
+			variable,
+			"has a user or a query, which would not be sent: set credentials in OTEL_EXPORTER_OTLP_HEADERS, like " +
+				"authorization=Basic%20…",
+		}
 	}
 	if variable == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		u.Path = path.Join("/", u.Path, "v1/traces")
@@ -103,20 +131,23 @@ func FromEnvironment(get func(string) string) (o Options, err error) {
 		if n.text == "" {
 			number = 0
 		} else if err != nil || number <= 0 || number > 1<<20 {
-			return o, fmt.Errorf("%s is %q, and has to be a number from 1 to %d", n.variable, n.text, 1<<20)
+			return o, fmt.Errorf("%s is %q, but must be a number from 1 to %d", n.variable, n.text, 1<<20)
 		}
 		n.into(number)
 	}
 	return o, nil
 }
 
-// headerValues are what is secret of the headers, of which nothing is quoted.
+// headerValues returns the values of headers, which are secrets. Its errors do not quote them.
 func headerValues(variable, text string) (values []string, _ error) {
 	for header := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(header, "=")
 		plain, err := url.PathUnescape(value)
 		if text != "" && (!ok || err != nil || strings.TrimSpace(name) == "") {
-			return nil, fmt.Errorf("%s cannot be read; headers are written like authorization=Bearer%%20KEY,x-tenant=one", variable)
+			return nil, fmt.Errorf(
+				"%s cannot be read; headers are written like authorization=Bearer%%20KEY,x-tenant=one",
+				variable,
+			)
 		}
 		if plain = strings.TrimSpace(plain); plain != "" {
 			values = append(values, plain)
@@ -125,28 +156,35 @@ func headerValues(variable, text string) (values []string, _ error) {
 	return values, nil
 }
 
-var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+var samplers = []string{
+	"always_on",
+	"always_off",
+	"traceidratio",
+	"parentbased_always_on",
+	"parentbased_always_off",
+	"parentbased_traceidratio",
+}
 
-// sampled refuses what the SDK would pass over and take all for.
+// checkSampler rejects values that the SDK would replace by its default.
 func sampled(name, arg string) error {
 	name = strings.ToLower(name)
 	if name != "" && !slices.Contains(samplers, name) {
-		return fmt.Errorf("OTEL_TRACES_SAMPLER is %q, and has to be one of %s", name, strings.Join(samplers, ", "))
+		return fmt.Errorf("OTEL_TRACES_SAMPLER is %q, but must be one of %s", name, strings.Join(samplers, ", "))
 	}
 	if !strings.HasSuffix(name, "traceidratio") || arg == "" {
 		return nil
 	}
 	if ratio, err := strconv.ParseFloat(arg, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
-		return fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q, and has to be a number from 0 to 1, such as 0.1", arg)
+		return fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q, but must be a number from 0 to 1, such as 0.1", arg)
 	}
 	return nil
 }
 
-// certificates are those that the collector is known by, and that it knows this server by.
+// certificates returns the TLS configuration with the collector's CA and the client certificate.
 func certificates(setting func(string) (string, string)) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if variable, file := setting("CERTIFICATE"); file != "" {
-		pem, err := os.ReadFile(file) //nolint:gosec // who starts the server names it
+		pem, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", variable, err)
 		}
@@ -157,7 +195,9 @@ func certificates(setting func(string) (string, string)) (*tls.Config, error) {
 	variable, certificate := setting("CLIENT_CERTIFICATE")
 	_, key := setting("CLIENT_KEY")
 	if (certificate == "") != (key == "") {
-		return nil, errors.New("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY are given together, or neither")
+		return nil, errors.New(
+			"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY must be set together",
+		)
 	}
 	if certificate != "" {
 		pair, err := tls.LoadX509KeyPair(certificate, key)
@@ -169,7 +209,7 @@ func certificates(setting func(string) (string, string)) (*tls.Config, error) {
 	return c, nil
 }
 
-// The defaults are those of the specification.
+// withDefaults sets the defaults of the specification.
 func (o Options) withDefaults() Options {
 	set(&o.Timeout, 10*time.Second)
 	set(&o.Every, 5*time.Second)
@@ -185,11 +225,11 @@ func set[T comparable](to *T, value T) {
 	}
 }
 
-// client follows no redirects: the headers may hold a key for the collector, and for nobody else.
+// client returns a client that follows no redirects, because the headers may contain a key for the collector.
 func (o Options) client() (*http.Client, error) {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return nil, errors.New("send traces: the standard transport is none of net/http")
+		return nil, errors.New("send traces: http.DefaultTransport is not an *http.Transport")
 	}
 	transport := base.Clone()
 	transport.MaxResponseHeaderBytes = 16 << 10
@@ -197,5 +237,9 @@ func (o Options) client() (*http.Client, error) {
 	if o.TLS != nil {
 		transport.TLSClientConfig = o.TLS.Clone()
 	}
-	return &http.Client{Transport: transport, Timeout: o.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       o.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }

@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Request begins the span of a request that has come at begun with a credential that is good: it is a part of the
-// caller's trace, where the header traceparent names one, and told of where the caller's is. What else callers can send
-// (tracestate, baggage) is passed over: it would be a header's value in a trace.
+// Request starts the span of a request that arrived at begun with a valid credential. If the header traceparent names a
+// trace, the span belongs to it, and the caller's sampling decision applies. Other propagated values (tracestate,
+// baggage) are ignored, because they would put header values into a trace.
 func (t *Traces) Request(ctx context.Context, header http.Header, begun time.Time, verb, route string) Span {
 	if t == nil {
 		return Span{}
@@ -19,8 +19,8 @@ func (t *Traces) Request(ctx context.Context, header http.Header, begun time.Tim
 	return t.serve(remote(ctx, header), begun, verb, route)
 }
 
-// Stranger is Request for one without such a credential. It has no say in whether it is told of, and there are no more
-// than ten of them a second: whoever likes could fill the queue else.
+// UnauthenticatedRequest is Request for a request without a valid credential. It ignores traceparent, and at most ten
+// such requests per second are traced. Otherwise any client could fill the queue.
 func (t *Traces) Stranger(ctx context.Context, begun time.Time, verb, route string) Span {
 	if t == nil || !t.strangers.Allow() {
 		return Span{}
@@ -35,9 +35,11 @@ func (t *Traces) serve(ctx context.Context, begun time.Time, verb, route string)
 	return Span{span}
 }
 
-// remote is ctx in the span that the caller names.
+// remote returns ctx with the span that traceparent names.
 func remote(ctx context.Context, header http.Header) context.Context {
-	named := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header)))
+	named := trace.SpanContextFromContext(
+		propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header)),
+	)
 	if !named.IsValid() {
 		return ctx
 	}

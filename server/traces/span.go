@@ -10,25 +10,31 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Span is a part of a trace. The zero Span is none: its methods do nothing.
+// Span is a span of a trace. The methods of the zero Span do nothing.
 type Span struct{ span trace.Span }
 
-// On says whether what is done with a context is told of. Who has to work for attributes asks before.
+// Recording reports whether work with ctx is traced. Callers check it before they compute expensive attributes.
 func On(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
-// Begin begins a part of what is done with ctx, and calls another: a database, a vendor, an endpoint. It is none where
-// what it would be a part of is not told of.
+// Start starts a span for a call to a database, a vendor, or an endpoint. It returns the zero Span if ctx is not
+// traced.
 func Begin(ctx context.Context, name string, about ...Attribute) (context.Context, Span) {
 	return begin(ctx, time.Time{}, trace.SpanKindClient, name, about)
 }
 
-// Since is a part that has begun earlier, and is no call.
+// Record starts a span, with an earlier start time, for internal work.
 func Since(ctx context.Context, begun time.Time, name string, about ...Attribute) Span {
 	_, s := begin(ctx, begun, trace.SpanKindInternal, name, about)
 	return s
 }
 
-func begin(ctx context.Context, at time.Time, kind trace.SpanKind, name string, about []Attribute) (context.Context, Span) {
+func begin(
+	ctx context.Context,
+	at time.Time,
+	kind trace.SpanKind,
+	name string,
+	about []Attribute,
+) (context.Context, Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, Span{}
@@ -53,7 +59,7 @@ func pairs(about []Attribute) []attribute.KeyValue {
 	return out
 }
 
-// Of is the span that ctx is in.
+// FromContext returns the span of ctx.
 func Of(ctx context.Context) Span {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		return Span{span}
@@ -61,13 +67,13 @@ func Of(ctx context.Context) Span {
 	return Span{}
 }
 
-// On says whether the span is told of.
+// Recording reports whether the span is recorded.
 func (s Span) On() bool { return s.span != nil && s.span.IsRecording() }
 
-// Begun says whether it was decided about the span, told of or not.
+// Decided reports whether sampling has decided about the span, recorded or not.
 func (s Span) Begun() bool { return s.span != nil }
 
-// In is ctx with the span in it: what is done with that is a part of it.
+// NewContext returns ctx with the span, for work that belongs to it.
 func (s Span) In(ctx context.Context) context.Context {
 	if s.span == nil {
 		return ctx
@@ -75,14 +81,14 @@ func (s Span) In(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// Set adds to what is told of the span.
+// Set adds attributes to the span.
 func (s Span) Set(about ...Attribute) {
 	if s.On() {
 		s.span.SetAttributes(pairs(about)...)
 	}
 }
 
-// Fail says that what the span is of has gone wrong, in a word.
+// Fail marks the span as failed, with a word for the reason.
 func (s Span) Fail(word string) {
 	if s.On() {
 		s.span.SetAttributes(ErrorType(word).kv)
@@ -90,21 +96,21 @@ func (s Span) Fail(word string) {
 	}
 }
 
-// Note notes a moment within the span.
+// AddEvent adds an event at a time within the span.
 func (s Span) Note(what string, at time.Time) {
 	if s.On() {
 		s.span.AddEvent(what, trace.WithTimestamp(at))
 	}
 }
 
-// End ends it.
+// End ends the span.
 func (s Span) End() {
 	if s.span != nil {
 		s.span.End()
 	}
 }
 
-// Word is a word for why something was not done that was cut off, and other for anything else.
+// ErrorWord returns canceled or timeout for a context error, and other for any other error.
 func Word(err error, other string) string {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -1,9 +1,8 @@
-// Package traces tells an OpenTelemetry collector how long the parts of a request, and of the work that it has led to,
-// have taken. There are none unless somebody has named a collector: then everything here does nothing, at the cost of
-// one look into a context.
+// Package traces sends spans of requests, and of the work they cause, to an OpenTelemetry collector. Without a
+// collector it does nothing, at the cost of one context lookup.
 //
-// All rooms may begin spans; what can be told of them is in attributes.go and nowhere else. No other package speaks to
-// OpenTelemetry, so that nothing gets into a trace by itself: no text of an error, no URL, no argument, no header.
+// Every package may start spans. Only the attributes in attributes.go exist. No other package uses OpenTelemetry, so
+// that no error text, URL, argument, or header reaches a trace accidentally.
 package traces
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Traces are those of one server. Nil is a server without traces: its methods may be called and do nothing.
+// Traces sends the spans of one server. The methods of a nil *Traces do nothing.
 type Traces struct {
 	tracer    trace.Tracer
 	provider  *sdktrace.TracerProvider
@@ -32,15 +31,15 @@ type Traces struct {
 }
 
 const (
-	flushWithin = 5 * time.Second // when the server stops
-	// strangersPerSecond are the requests without a good credential that are told of. They must not fill the queue, in
-	// which there would be no place for the requests of others.
+	flushWithin = 5 * time.Second // for Stop
+	// unauthenticatedPerSecond limits the traced requests without a valid credential, which must not crowd out other
+	// spans.
 	strangersPerSecond = 10
 	longestValue       = 256 // characters of an attribute
 )
 
-// New begins to send spans, until Stop. It returns nil where no collector is named. It does not wait for the collector,
-// nor fail when there is none.
+// New starts sending spans, until Stop. It returns nil if no collector is configured. It does not wait for the
+// collector, and succeeds if there is none.
 func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	if o.Endpoint == "" {
 		return nil, nil
@@ -50,13 +49,29 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Never what the SDK's detectors find: the arguments of the process may hold the master key.
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName("deviceaccess-server"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(uuid.NewString())), resource.WithFromEnv())
+	// Never use the SDK's detectors: the arguments of the process may contain the master key.
+	about, err := resource.New(
+		ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(
+			semconv.ServiceName("deviceaccess-server"),
+			semconv.ServiceVersion(o.Version),
+			semconv.ServiceInstanceID(uuid.NewString()),
+		),
+		resource.WithFromEnv(),
+	)
 	if err != nil {
-		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be read; they are written like deployment.environment.name=production,region=north, with other characters as %%2C")
+		return nil, fmt.Errorf(
+			"OTEL_RESOURCE_ATTRIBUTES is invalid; write it like " +
+				"deployment.environment.name=production,region=north, with other characters as %%2C",
+		)
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithHTTPClient(client), otlptracehttp.WithMaxResponseSize(64<<10))
+	exporter, err := otlptracehttp.New(
+		ctx,
+		otlptracehttp.WithEndpointURL(o.Endpoint),
+		otlptracehttp.WithHTTPClient(client),
+		otlptracehttp.WithMaxResponseSize(64<<10),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("send traces: %w", err)
 	}
@@ -65,7 +80,11 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	if limits.AttributeValueLengthLimit < 0 || limits.AttributeValueLengthLimit > longestValue {
 		limits.AttributeValueLengthLimit = longestValue
 	}
-	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(t.out.processor(o))}
+	options := []sdktrace.TracerProviderOption{
+		sdktrace.WithResource(about),
+		sdktrace.WithRawSpanLimits(limits),
+		sdktrace.WithSpanProcessor(t.out.processor(o)),
+	}
 	if o.Sampler != nil {
 		options = append(options, sdktrace.WithSampler(o.Sampler))
 	}
@@ -74,23 +93,23 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	return t, nil
 }
 
-// Stop sends what is left. It takes six seconds at most, whatever the collector does.
+// Stop sends the remaining spans. It takes at most six seconds.
 func (t *Traces) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	// Also when ctx has ended: what was cut off is what somebody will want to look at.
+	// Send them even if ctx has ended: the interrupted work is worth a look.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
 	defer cancel()
 	err := t.provider.Shutdown(ctx)
 	t.out.close()
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // it has been counted, and told in the log
+		err = nil // counted and logged already
 	}
 	return err
 }
 
-// Figures count the spans that have come to their end since the start, by what became of them.
+// Counts returns the number of ended spans by outcome: sent, failed, or dropped.
 func (t *Traces) Figures() map[string]uint64 {
 	if t == nil {
 		return map[string]uint64{"sent": 0, "failed": 0, "dropped": 0}

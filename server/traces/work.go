@@ -7,19 +7,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Cause is what asks for work that is done later, in this process. The zero Cause is none.
+// Cause is the span that causes later work in this process. The zero Cause is none.
 type Cause struct {
 	span  trace.SpanContext
 	depth int
 }
 
-// deepest is how many works may be parts of each other: what a request asks for of a device, the event of that, its
-// delivery, and one more. Works that ask for each other without end would be one trace without end.
+// maxDepth is the maximum depth of works that cause each other: a request's work on a device, its event, its delivery,
+// and one more. Without it, works that cause each other forever would be one endless trace.
 const deepest = 4
 
 type depthKey struct{}
 
-// CauseOf is what ctx is told of, as the cause of what is asked for with it.
+// CauseOf returns the span of ctx as a Cause.
 func CauseOf(ctx context.Context) Cause {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsSampled() {
@@ -29,16 +29,19 @@ func CauseOf(ctx context.Context) Cause {
 	return Cause{span, depth}
 }
 
-// Is says whether there is one.
+// Valid reports whether there is a cause.
 func (c Cause) Is() bool { return c.span.IsValid() }
 
-// Work begins the span of a piece of work. It is a part of the first of its causes, and linked with the others; without
-// any it is a trace of its own.
+// Work starts the span of a piece of work. Its parent is the first cause, and it links to the others. Without causes it
+// starts a trace.
 func (t *Traces) Work(ctx context.Context, lane string, id uuid.UUID, causes []Cause) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
 	}
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(pairs([]Attribute{Lane(lane), Key(lane, id)})...)}
+	options := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(pairs([]Attribute{Lane(lane), Key(lane, id)})...),
+	}
 	depth := 1
 	for i, c := range causes {
 		if i == 0 && c.depth < deepest {

@@ -6,40 +6,42 @@ import (
 	"github.com/google/uuid"
 )
 
-// Doubting is an Owned lane of whose keys some may hang, whoever's they are. All that are doubted have seven eighths of the
-// workers, and of each owner's share some less than that is for them: what is not doubted has room.
+// Suspectable is an Owned lane that can name keys which may hang. All suspect keys together use at
+// most seven eighths of the workers. Within each owner's share they use less than that owner has, which leaves room for
+// its healthy keys.
 type Doubting interface {
 	Owned
-	// Doubts says whether a key is, by what is known now. Drain tells of what it finds out (Doubt, Trust).
+	// IsSuspect reports whether the key is suspect now. Drain reports changes with MarkSuspect and MarkHealthy.
 	Doubts(key uuid.UUID) bool
 }
 
-// doubtedLevels are those of keys that are doubted. They wait for long, and what is known of them changes: few more are in hand than are at work.
+// suspectLevels are the levels of suspect keys. Such keys wait long and their state changes, so only few more are in
+// hand than are being worked on.
 var doubtedLevels = [...]int{doubtedWide, doubtedMaker, doubted}
 
 type claimed struct{}
 
-// Doubt has the key that a Drain is for have its turn with those that are doubted. It is false where there is no room among those:
-// Drain is to end soon, and the key waits for it.
+// MarkSuspect moves the key of the current Drain to the slots of suspect keys. It returns false if there is no free
+// slot: Drain must then return soon, and the key waits for a slot.
 func Doubt(ctx context.Context) bool {
 	c, _ := ctx.Value(claimed{}).(*claim)
 	return c == nil || c.doubt()
 }
 
-// Trust has the key that a Drain is for leave its place among those that are doubted to others.
+// MarkHealthy releases the slots of suspect keys that the key of the current Drain holds.
 func Trust(ctx context.Context) {
 	if c, _ := ctx.Value(claimed{}).(*claim); c != nil {
 		c.trust()
 	}
 }
 
-// doubted says whether the key has its turn with those that are.
+// suspect reports whether the claim counts among suspect keys.
 func (c *claim) doubted() bool { return c.owners[doubted] != uuid.Nil }
 
-// stale says whether what is known of a key has changed since it was claimed, so that its turn is another one now.
+// outdated reports whether the suspect state of the key has changed since the claim.
 func (c *claim) stale(key uuid.UUID) bool { return c.shares != nil && c.doubts(key) != c.doubted() }
 
-// doubt is Doubt.
+// markSuspect implements MarkSuspect.
 func (c *claim) doubt() bool {
 	if c.shares == nil || c.doubted() {
 		return true
@@ -70,7 +72,7 @@ func (c *claim) doubt() bool {
 	return true
 }
 
-// try is enter where that takes no time.
+// tryEnter is enter for one level without waiting.
 func (c *claim) try(level int, h *share) bool {
 	for _, slots := range c.gates(h) {
 		select {
@@ -83,7 +85,7 @@ func (c *claim) try(level int, h *share) bool {
 	return true
 }
 
-// trust is Trust.
+// markHealthy implements MarkHealthy.
 func (c *claim) trust() {
 	if c.shares == nil || !c.doubted() {
 		return
@@ -97,7 +99,7 @@ func (c *claim) trust() {
 	}
 }
 
-// judge has a claim that waits be made anew.
+// repeat makes a waiting claim return from enter, so that its key is claimed again.
 func (c *claim) judge() {
 	select {
 	case c.anew <- struct{}{}:

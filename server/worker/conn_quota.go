@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// parts are those of the database's connections that the owners of keys have, whatever lanes these are of.
+// connQuotas are the owners' quotas of database connections, across all lanes.
 type parts struct {
 	make func(eighths int) store.Part
 	mu   sync.Mutex
@@ -24,7 +24,7 @@ func newParts(of func(eighths int) store.Part) *parts {
 	return &parts{make: of, of: map[uuid.UUID]*part{}}
 }
 
-// take is the part of an owner, until it is left as often.
+// acquire returns the quota of an owner. The quota exists until release is called as often.
 func (p *parts) take(owner uuid.UUID, eighths int) store.Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// here has a key looked at in this process. Whatever is committed before it is called will be seen. Woken: somebody may wait
-// for it.
+// enqueue starts work on a key in this process. The work sees everything that was committed before the call. Woken keys
+// have priority over swept ones, because a caller may be waiting.
 func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
 	if _, ok := e.lanes[w.Lane]; !ok {
-		return // of a version of the program that had it
+		// from a version of the program with more lanes
+		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -30,14 +31,14 @@ func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
 	}
 }
 
-// because remembers why a key is looked at; with e.mu held.
+// addCause remembers what woke a key; with e.mu held.
 func (e *Engine) because(w wakeUp, cause traces.Cause) {
 	if cause.Is() && len(e.causes[w]) < mostCauses {
 		e.causes[w] = append(e.causes[w], cause)
 	}
 }
 
-// begin looks at a key that is claimed, or, where c is nil, has yet to be; with e.mu held.
+// startWork starts a worker for a key that is claimed or, if c is nil, has yet to be claimed; with e.mu held.
 func (e *Engine) begin(w wakeUp, c *claim, woken bool) {
 	e.looking[w] = false
 	e.inHand[w.Lane]++
@@ -48,7 +49,7 @@ func (e *Engine) begin(w wakeUp, c *claim, woken bool) {
 	})
 }
 
-// inTurn waits for a slot and looks at a key. It says whether to do so again, and whether as one that was woken.
+// runTurn waits for a slot and works on a key. It reports whether to run again, and whether that run counts as woken.
 func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	if c == nil {
 		c = e.claim(w, woken)
@@ -56,16 +57,16 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	if c != nil {
 		defer c.leave()
 	}
-	ok, anew := c != nil, false
+	ok, repeated := c != nil, false
 	if ok && c.shares != nil {
 		e.await(w, c)
-		ok, anew = c.enter(e.working)
+		ok, repeated = c.enter(e.working)
 		e.await(w, nil)
 	}
 	if !ok {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if anew {
+		if repeated {
 			return true, woken
 		}
 		e.letGo(w)
@@ -93,7 +94,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	return false, false
 }
 
-// await notes that a claim waits for its turn; nil: no more.
+// setWaiting notes that a claim waits for slots; nil ends the wait.
 func (e *Engine) await(w wakeUp, c *claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -104,14 +105,15 @@ func (e *Engine) await(w wakeUp, c *claim) {
 	}
 }
 
-// judge has a key that waits for its turn claimed anew, where more is known of it by now; with e.mu held.
+// reassign makes a waiting key repeat its claim if its suspect state has changed; with e.mu held.
 func (e *Engine) judge(w wakeUp) {
 	if c := e.waiting[w]; c != nil && c.stale(w.ID) {
 		c.judge()
 	}
 }
 
-// claim takes a key in hand; nil: there are too many. Where the database fails it has no owners: whoever looks at it will see.
+// claim claims a key; nil means that too many keys are in hand. If the owners cannot be read, the key is claimed
+// without owners, and its work meets the same error.
 func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	s := e.shares[w.Lane]
 	all, err := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
@@ -126,7 +128,7 @@ func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	return c
 }
 
-// letGo looks no longer at a key; with e.mu held. Where it is due, the sweep finds it.
+// release removes a key that is not being worked on; with e.mu held. If the key is due, the sweep finds it.
 func (e *Engine) letGo(w wakeUp) {
 	delete(e.looking, w)
 	delete(e.causes, w)

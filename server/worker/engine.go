@@ -19,59 +19,83 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Options of an Engine. The zero value is for production.
+// Options configures an Engine. The zero value is for production.
 type Options struct {
-	Workers  int           // keys of one lane looked after at once; 0: 200
-	LeaseTTL time.Duration // after a crash a key is free again this late; 0: 15 s
-	Sweep    time.Duration // how often keys that are due and forgotten are looked for; 0: 2 s
-	// Undivided is for lanes whose owners need no parts of the database's connections: their work takes few for long.
+	// Workers is the number of keys of one lane that the engine works on concurrently; 0 means 200.
+	Workers int
+	// LeaseTTL is the duration of a lease, after which the keys of a crashed instance are free; 0 means 15 s.
+	LeaseTTL time.Duration
+	// Sweep is the mean interval between sweeps for overdue keys; 0 means 2 s.
+	Sweep time.Duration
+	// NoConnQuotas disables connection quotas per owner. It is for lanes whose work holds few database connections for
+	// long.
 	Undivided bool
-	Now       func() time.Time // for the pauses of keys that fail; nil: time.Now
-	Log       *slog.Logger
-	Traces    *traces.Traces // nil: there are none
+	// Now is the clock for the backoff of failing keys; nil means time.Now.
+	Now func() time.Time
+	// Log receives failures of work and of sweeps; nil discards them.
+	Log *slog.Logger
+	// Traces receives a span for each look at a key; nil disables traces.
+	Traces *traces.Traces
 }
 
-// Engine is this instance's part in the work.
+// Engine works on the keys of its lanes in this process.
 type Engine struct {
 	waker  *Waker
 	db     *store.DB
 	opt    Options
 	holder uuid.UUID
-	// mostInHand is how many keys of a lane are looked at or wait for that: the sweep finds those that are too many. Twice
-	// as many are taken until it is known whose they are: who has few has room.
+	// maxInHand is the number of keys of a lane that are being worked on or waiting. Wake-ups may add as many again
+	// until their owners are known, so that owners with few keys have room. The sweep finds keys that are rejected
+	// here.
 	mostInHand int
 	lanes      map[string]Lane
 	client     *river.Client[pgx.Tx]
 
-	sweeping  context.Context // ends when no new work is taken
+	// ends when the engine accepts no new work
+	sweeping  context.Context
 	stopSweep context.CancelFunc
-	working   context.Context // ends when the work in hand is cut off
-	cutOff    context.CancelFunc
-	running   sync.WaitGroup           // the sweep and those who look
-	timers    sync.Map                 // wakeUp → *time.Timer
-	slots     map[string]chan struct{} // lane → bounds those at work
-	shares    map[string]*shares       // lane → of whose keys; nil: they are nobody's
-	pauses    *pauses                  // of keys that fail
-	hungry    chan string              // lanes of which the sweep may find more than it could begin
-	swept     atomic.Int64             // when a sweep of all lanes has last come to its end, in ns since 1970; 0: never
-	mu        sync.Mutex
-	inHand    map[string]int            // lane → how many of looking
-	looking   map[wakeUp]bool           // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
-	waiting   map[wakeUp]*claim         // of keys in looking that wait for their turn
-	causes    map[wakeUp][]traces.Cause // of keys in looking that wait to be looked at; only where there are traces
+	// ends when Stop cuts off running work
+	working context.Context
+	cutOff  context.CancelFunc
+	running sync.WaitGroup           // the sweep and the workers
+	timers  sync.Map                 // wakeUp → *time.Timer
+	slots   map[string]chan struct{} // lane → semaphore of workers
+	// lane → shares of its owners; nil if its keys have no owners
+	shares map[string]*shares
+	pauses *pauses // backoff of failing keys
+	// lanes with room again, to sweep early
+	hungry chan string
+	// end of the last successful sweep of all lanes, in Unix nanoseconds; 0 means never
+	swept atomic.Int64
+	mu    sync.Mutex
+	// lane → number of its keys in looking
+	inHand map[string]int
+	// looking holds the keys that are being worked on or waiting for a slot here. The value is true if the key was
+	// woken again meanwhile.
+	looking map[wakeUp]bool
+	// waiting has the claims of keys in looking that wait for their owners' slots.
+	waiting map[wakeUp]*claim
+	// causes are the traces that woke keys in looking; only with traces enabled.
+	causes map[wakeUp][]traces.Cause
 }
 
 const (
-	turn         = time.Minute      // after which a key that is still due lets others have its slot
-	answer       = 15 * time.Second // of the database, to what is asked to find work and to get it: a lock may be waited for twice. Later it has vanished
-	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
-	fetchers     = 100              // jobs taken up at once
-	mostCauses   = 8                // of looking at a key once that are remembered
-	leastInHand  = 2000             // see Engine.mostInHand, however few workers there are
+	// maxTurn is how long a key that stays due keeps its slot while others wait.
+	turn = time.Minute
+	// queryTimeout bounds the queries that find and claim work; they may wait for a lock twice. After it, the database
+	// counts as unreachable.
+	answer = 15 * time.Second
+	// drainTimeout bounds one Drain; lanes return much earlier.
+	drainTimeout = 10 * time.Minute
+	fetchers     = 100 // jobs fetched concurrently
+	// maxCauses is the number of causes remembered for one look at a key.
+	mostCauses = 8
+	// minInHand is the least Engine.maxInHand, for any number of workers.
+	leastInHand = 2000
 )
 
-// NewEngine makes an engine for lanes, which must all have different names. From Start on, what waker wakes of
-// them is looked at in this process.
+// NewEngine creates an Engine for lanes, which must have different names. After Start, this process works on the keys
+// that waker wakes in these lanes.
 func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	if opt.Workers == 0 {
 		opt.Workers = 200
@@ -88,8 +112,22 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, waiting: map[wakeUp]*claim{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
+	e := &Engine{
+		waker:      waker,
+		db:         waker.db,
+		opt:        opt,
+		holder:     uuid.New(),
+		lanes:      map[string]Lane{},
+		slots:      map[string]chan struct{}{},
+		shares:     map[string]*shares{},
+		mostInHand: max(leastInHand, 2*opt.Workers),
+		hungry:     make(chan string, len(lanes)),
+		pauses:     newPauses(opt.Sweep, opt.Now),
+		looking:    map[wakeUp]bool{},
+		waiting:    map[wakeUp]*claim{},
+		causes:     map[wakeUp][]traces.Cause{},
+		inHand:     map[string]int{},
+	}
 	queues, parts := map[string]river.QueueConfig{}, newParts(e.db.Part)
 	if opt.Undivided {
 		parts = nil
@@ -98,25 +136,34 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
 		if owned, ok := l.(Owned); ok {
-			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, parts, func() bool { return e.refill(l.Name()) })
+			e.shares[l.Name()] = newShares(
+				owned,
+				opt.Workers,
+				e.mostInHand,
+				parts,
+				func() bool { return e.refill(l.Name()) },
+			)
 		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[wakeUp]) error {
-		e.here(job.Args, traces.Cause{}, true) // the job has done its part: should this process end now, the sweep of another finds the key
+		// The job is complete. If this process ends now, the sweep of another instance finds the key.
+		e.here(job.Args, traces.Cause{}, true)
 		return nil
 	}))
 	var err error
 	e.client, err = river.NewClient(riverpgxv5.New(e.db.Pool), &river.Config{
-		Queues:                      queues,
-		Workers:                     workers,
-		FetchCooldown:               10 * time.Millisecond, // its default of 100 ms bounds throughput and adds to latency
+		Queues:  queues,
+		Workers: workers,
+		// The default of 100 ms limits throughput and adds latency.
+		FetchCooldown:               10 * time.Millisecond,
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 		CancelledJobRetentionPeriod: 10 * time.Minute,
 		DiscardedJobRetentionPeriod: 10 * time.Minute,
-		ReindexerIndexNames:         []string{}, // none: cut off by lock_timeout it leaves indexes behind that nobody uses, and there are few jobs
-		Logger:                      slog.New(quiet{opt.Log.With("room", "queue").Handler()}),
+		// No reindexing: there are few jobs, and a run that lock_timeout interrupts leaves unused indexes behind.
+		ReindexerIndexNames: []string{},
+		Logger:              slog.New(quiet{opt.Log.With("room", "queue").Handler()}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
@@ -124,7 +171,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	return e, nil
 }
 
-// Start begins the work, until Stop.
+// Start starts the engine, which runs until Stop. It fails if the job queue does not start.
 func (e *Engine) Start(ctx context.Context) error {
 	ctx = e.db.Sharing(context.WithoutCancel(ctx))
 	e.working, e.cutOff = context.WithCancel(ctx)
@@ -136,20 +183,21 @@ func (e *Engine) Start(ctx context.Context) error {
 	for name := range e.lanes {
 		e.waker.engines.Store(name, e)
 	}
-	e.swept.Store(time.Now().UnixNano()) // it has its time for the first one
+	// so that LastSweep is valid until the first sweep ends
+	e.swept.Store(time.Now().UnixNano())
 	e.running.Go(e.sweep)
 	return nil
 }
 
-// Stop takes no new work and waits for the work in hand; when ctx ends, that is cut off.
+// Stop accepts no new work and waits for running work. When ctx ends, it cancels that work.
 func (e *Engine) Stop(ctx context.Context) error {
-	if e.stopSweep == nil { // it was never started
+	if e.stopSweep == nil { // never started
 		return nil
 	}
 	for name := range e.lanes {
 		e.waker.engines.CompareAndDelete(name, e)
 	}
-	e.mu.Lock() // nothing begins here after that
+	e.mu.Lock() // no work starts after that
 	e.stopSweep()
 	e.mu.Unlock()
 	e.timers.Range(func(_, t any) bool { t.(*time.Timer).Stop(); return true })
@@ -171,7 +219,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Turned is when this engine has last looked through all its lanes for what is due; zero: never.
+// LastSweep returns the end of this engine's last successful sweep of all lanes, and the zero time if there was none.
 func (e *Engine) Turned() time.Time {
 	if at := e.swept.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -179,7 +227,7 @@ func (e *Engine) Turned() time.Time {
 	return time.Time{}
 }
 
-// Busy counts the keys that this engine works on, by lane.
+// Busy counts the keys that this engine is working on, by lane.
 func (e *Engine) Busy() map[string]int {
 	out := map[string]int{}
 	for lane, taken := range e.slots {
@@ -188,7 +236,7 @@ func (e *Engine) Busy() map[string]int {
 	return out
 }
 
-// traced looks at a key, and tells of it.
+// processTraced is process with a span.
 func (e *Engine) traced(ctx context.Context, w wakeUp, c *claim, causes []traces.Cause) (more bool) {
 	ctx, span := e.opt.Traces.Work(ctx, w.Lane, w.ID, causes)
 	defer span.End()
@@ -199,25 +247,27 @@ func (e *Engine) traced(ctx context.Context, w wakeUp, c *claim, causes []traces
 	return more
 }
 
-// What has come of looking at a key.
+// Outcomes of process.
 const (
 	done      = "done"
-	elsewhere = "elsewhere" // somebody else works on it
+	elsewhere = "elsewhere" // another instance holds the lease
 	failed    = "failed"
 )
 
-// look works on a key for as long as it is due, unless somebody else does. More is true when its turn is over, or its claim is none any more.
+// process works on a key while it is due, unless another instance holds its lease. More is true if the key is still due
+// when its turn is over or its claim is outdated.
 func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, more bool) {
 	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
 	for begin := time.Now(); ctx.Err() == nil; {
 		again, held, err := e.drain(ctx, lane, w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.ErrorContext(ctx, "work failed; it is taken up again", "pause", e.pauses.failed(w), "error", err)
+			log.ErrorContext(ctx, "work failed; the server retries it", "pause", e.pauses.failed(w), "error", err)
 			return failed, false
 		}
 		e.pauses.done(w)
-		if !held { // the holder looks once more after letting go, so nothing is missed
+		// The holder checks once more after it releases the lease, so nothing is missed.
+		if !held {
 			return elsewhere, false
 		}
 		if again > 0 {
@@ -225,7 +275,7 @@ func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, 
 		}
 		due, err := lane.Due(store.Within(ctx, answer), w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.ErrorContext(ctx, "could not look once more; the sweep will", "error", err)
+			log.ErrorContext(ctx, "could not check for more work; the next sweep does", "error", err)
 		}
 		if err != nil || !due {
 			return done, false
@@ -237,7 +287,8 @@ func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, 
 	return done, false
 }
 
-// drain takes the lease, lets the lane do what is due, and releases. Held is false when it did not get it.
+// drainLeased acquires the lease, drains the key, and releases the lease. Held is false if another instance holds the
+// lease.
 func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time.Duration, held bool, err error) {
 	lease, err := take(ctx, e.db, lane.Name()+":"+id.String(), e.holder, e.opt.LeaseTTL)
 	if err != nil || lease == nil {
@@ -258,7 +309,7 @@ func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time
 	return again, true, errors.Join(err, lease.release(ctx))
 }
 
-// drain keeps what goes wrong with one key from ending the work on all others.
+// drain calls lane.Drain and returns a panic as an error, so that one key does not end the work on all others.
 func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -268,8 +319,8 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 	return lane.Drain(ctx, lease, id)
 }
 
-// after looks at a key once d has passed. Only the latest wish stands; all may be lost, for the sweep finds
-// what is due.
+// schedule enqueues a key after d. It replaces an earlier timer of the key. Timers may be lost, because the sweep finds
+// due keys.
 func (e *Engine) after(w wakeUp, d time.Duration) {
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
@@ -280,7 +331,7 @@ func (e *Engine) after(w wakeUp, d time.Duration) {
 	}
 }
 
-// quiet leaves out what the queue says about itself in normal times.
+// quiet drops the routine messages of the job queue.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {

@@ -11,38 +11,55 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Owned is a Lane whose keys are somebody's. Of the workers each owner has no more than a share: whose keys take long, or
-// are many, keeps nobody else's waiting.
+// Owned is a Lane whose keys have owners. Each owner gets at most a share of the workers, so that an owner with many or
+// slow keys does not delay the keys of others.
 type Owned interface {
 	Lane
-	// Owners says whose keys are, which never changes. Keys that there are no more may be left out.
+	// Owners returns the owners of keys, which never change. It may omit keys that do not exist.
 	Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error)
 }
 
-// Owners are whose a key is: of the keys of a narrow one, such as an account, an eighth of the workers look after some at
-// once, of those of a wide one, such as a workspace, three quarters, and of those of whoever has made it, which may be
-// very many wide ones with little each, seven eighths. Nil: nobody's.
-type Owners struct{ Narrow, Wide, Maker uuid.UUID }
-
-// Crowds are the owners of whose keys so many are in hand that there is no room for another. No list is nil.
-type Crowds struct {
-	Narrow, Wide, Makers       []uuid.UUID
-	DoubtedWide, DoubtedMakers []uuid.UUID // nor is there for another of theirs that is doubted
-	Doubted                    bool        // nor for any that is
+// Owners are the owners of a key; uuid.Nil means none. The keys of one account use at most an eighth of the workers,
+// those of one workspace three quarters, and those of all workspaces with one creator seven eighths. A creator may have
+// very many workspaces with few keys each.
+type Owners struct {
+	// Account is the connected account.
+	Narrow uuid.UUID
+	// Workspace is the workspace.
+	Wide uuid.UUID
+	// Creator is the credential that created the workspace.
+	Maker uuid.UUID
 }
 
-// add adds the owner of whom there was one key too many.
+// Saturated lists the owners that have no room for another key in hand. No list is nil.
+type Crowds struct {
+	// Accounts, Workspaces, and Creators have no room for any key.
+	Narrow, Wide, Makers []uuid.UUID
+	// SuspectWorkspaces and SuspectCreators have no room for another suspect key.
+	DoubtedWide, DoubtedMakers []uuid.UUID
+	// Suspect is true if there is no room for any suspect key.
+	Doubted bool
+}
+
+// add adds an owner that had no room for a key.
 func (c *Crowds) add(full crowd) {
 	if full.level == doubted {
 		c.Doubted = true
 		return
 	}
-	to := [...]*[]uuid.UUID{narrow: &c.Narrow, wide: &c.Wide, maker: &c.Makers, doubtedWide: &c.DoubtedWide, doubtedMaker: &c.DoubtedMakers}[full.level]
+	to := [...]*[]uuid.UUID{
+		narrow:       &c.Narrow,
+		wide:         &c.Wide,
+		maker:        &c.Makers,
+		doubtedWide:  &c.DoubtedWide,
+		doubtedMaker: &c.DoubtedMakers,
+	}[full.level]
 	if !slices.Contains(*to, full.owner) {
 		*to = append(*to, full.owner)
 	}
 }
 
+// count returns the number of saturated owners.
 func (c *Crowds) count() int {
 	n := len(c.Narrow) + len(c.Wide) + len(c.Makers) + len(c.DoubtedWide) + len(c.DoubtedMakers)
 	if c.Doubted {
@@ -52,12 +69,14 @@ func (c *Crowds) count() int {
 }
 
 const (
-	leastShare = 8      // workers, however few there are in all
-	ownersKept = 10_000 // of keys
-	fewKeys    = 16     // of an owner: so many have room in a lane that has too many in hand
+	leastShare = 8      // workers, at least
+	ownersKept = 10_000 // of keys, in the cache
+	// keys of an owner that have room in a full lane
+	fewKeys = 16
 )
 
-// levels of shares, in the order in which a key waits for its turn: what it holds then keeps none waiting but those it has that in common with.
+// Levels of shares, in the order in which a key waits for slots. While a key waits, it holds only slots that it shares
+// with the keys of its earlier levels.
 const (
 	narrow = iota
 	doubtedWide
@@ -68,40 +87,45 @@ const (
 	levels
 )
 
-// eighths that an owner has: of the workers and the keys in hand, and of the database's connections.
+// Eighths that an owner gets: of the workers and of the keys in hand, and of the database connections.
 var (
 	ofWorkers     = [levels]int{narrow: 1, doubtedWide: 5, wide: 6, doubtedMaker: 6, maker: 7, doubted: 7}
 	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7}
 )
 
-// claimants are the owners of a key, by level: of one that is doubted those of before once more, and everybody. Nil: there is none.
+// claimants are the owners of a key, by level. A suspect key has its workspace and creator once more, and allOwners.
+// Nil means none.
 type claimants [levels]uuid.UUID
 
 var everybody = uuid.Max
 
-// crowd is an owner of whose keys there is one too many.
+// fullOwner is an owner without room for another key.
 type crowd struct {
 	level int
 	owner uuid.UUID
 }
 
-// shares are those of the owners of one lane's keys.
+// shares are the shares of the owners of one lane's keys.
 type shares struct {
-	lane   Owned
-	parts  *parts
-	slots  [levels]int // of each owner
-	most   [levels]int // keys of one in hand
-	hungry func() bool // one that had too many keys in hand has few by now: the sweep may find more; false: it cannot be told
+	lane  Owned
+	parts *parts
+	slots [levels]int // slots of each owner
+	// keys of each owner in hand
+	most [levels]int
+	// refill requests an early sweep, because an owner that was full has room again. It returns false if the request
+	// was not accepted.
+	hungry func() bool
 
 	mu     sync.Mutex
-	owners map[uuid.UUID]Owners // by key, as far as it is remembered
+	owners map[uuid.UUID]Owners // by key; a cache
 	taken  [levels]map[uuid.UUID]*share
 }
 
-// share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
-// woken, mostly by somebody who waits, do not wait for all of them. A maker has all of them for either: what was made keeps to that.
+// share counts the keys of an owner in hand. Swept keys use at most three quarters of the slots, so that woken keys,
+// for which a caller may be waiting, do not wait for all of them. Both kinds may use all slots of a creator, because
+// its workspaces have such a limit.
 type share struct {
-	keys        int // at work, or waiting
+	keys        int // being worked on, or waiting
 	refused     bool
 	slots       chan struct{}
 	found       chan struct{}
@@ -109,7 +133,12 @@ type share struct {
 }
 
 func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shares {
-	s := &shares{lane: l, parts: p, hungry: hungry, owners: map[uuid.UUID]Owners{}}
+	s := &shares{
+		lane:   l,
+		parts:  p,
+		hungry: hungry,
+		owners: map[uuid.UUID]Owners{},
+	}
 	for level, eighths := range ofWorkers {
 		s.slots[level] = min(workers, max(leastShare, workers*eighths/8))
 		s.most[level] = inHand * eighths / 8
@@ -121,7 +150,7 @@ func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shar
 	return s
 }
 
-// of finds out whose keys are.
+// claimantsOf returns the claimants of keys.
 func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claimants, error) {
 	if s == nil {
 		return nil, nil
@@ -171,7 +200,7 @@ func (s *shares) doubts(key uuid.UUID) bool {
 	return ok && l.Doubts(key)
 }
 
-// claim is a key that is in hand.
+// claim is a key in hand.
 type claim struct {
 	*shares
 	owners  claimants
@@ -181,10 +210,16 @@ type claim struct {
 	anew    chan struct{}
 }
 
-// claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
-// A narrow owner with few has room whatever the wide one has, and both as long as their maker, who may have many such, has.
+// claim takes a key into hand unless one of its owners is full, which it returns. Crowded means that the lane is full.
+// An account with few keys has room even if its workspace is full. Both have room only while their creator has, because
+// a creator may have many of them.
 func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd) {
-	c = &claim{shares: s, woken: woken, owners: of, anew: make(chan struct{}, 1)}
+	c = &claim{
+		shares: s,
+		woken:  woken,
+		owners: of,
+		anew:   make(chan struct{}, 1),
+	}
 	if s == nil {
 		return c, full
 	}
@@ -211,7 +246,7 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 	return c, full
 }
 
-// share is an owner's, which is there as long as some key of it is in hand; with s.mu held.
+// share returns the share of an owner, which exists while a key of the owner is in hand; with s.mu held.
 func (s *shares) share(level int, owner uuid.UUID) *share {
 	if h := s.taken[level][owner]; h != nil {
 		return h
@@ -223,7 +258,7 @@ func (s *shares) share(level int, owner uuid.UUID) *share {
 	return &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
 }
 
-// join counts the key as its owner's; with s.mu held.
+// join counts the key in its owner's share; with s.mu held.
 func (c *claim) join(level int, h *share) {
 	c.counted[level] = h
 	if c.taken[level][c.owners[level]] = h; h.keys == 0 && c.parts != nil && ofConnections[level] > 0 {
@@ -232,11 +267,12 @@ func (c *claim) join(level int, h *share) {
 	h.keys++
 }
 
-// strict levels are those of which there may be very many within, with few keys each: that an owner within has few is no reason for more.
+// strict reports whether a level may contain very many owners with few keys each. An owner with few keys is no
+// exception there.
 func strict(level int) bool { return level > wide }
 
-// spared says whether a key has room although its owner has none, as an owner within has few. Among all that are doubted, which may be twice
-// as many then, that is whoever has made what the key is of.
+// hasReserve reports whether a key has room although its owner is full, because an owner within has few keys. Among all
+// suspect keys the owner within is the creator, and there may be twice as many keys.
 func (c *claim) spared(level int, few bool) bool {
 	if level != doubted {
 		return few && !strict(level)
@@ -245,9 +281,9 @@ func (c *claim) spared(level int, few bool) bool {
 	return h != nil && h.keys < fewKeys && c.share(doubted, everybody).keys < 2*c.most[doubted]
 }
 
-// limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
-// finds have waited, and are found again. That of a maker is not halved: those of what was made are. What a wide
-// owner has that is doubted leaves it room for what is found, however it was woken.
+// limit is the number of keys that an owner may have in hand. Half of it is reserved for woken keys: swept keys have
+// already waited, and are found again. The limit of a creator is not halved, because those of its workspaces are.
+// Suspect keys of a workspace leave it room for swept keys, even if they were woken.
 func (s *shares) limit(level int, woken bool) int {
 	switch {
 	case level == doubtedWide && woken:
@@ -258,8 +294,8 @@ func (s *shares) limit(level int, woken bool) int {
 	return s.most[level] / 2
 }
 
-// low is how few keys of an owner who had too many are in hand when the sweep finds more. Of those that are doubted others may wait for what
-// is within, and stay.
+// refillThreshold is the number of keys below which an owner that was full gets an early sweep. Suspect keys stay long,
+// so theirs is higher.
 func (s *shares) low(level int) int {
 	if slices.Contains(doubtedLevels[:], level) {
 		return s.limit(level, false) * 7 / 8
@@ -267,8 +303,9 @@ func (s *shares) low(level int) int {
 	return s.limit(level, false) / 2
 }
 
-// enter waits until it is the key's turn among those of its owners. It is false where ctx has ended, or the claim is to be made anew.
-func (c *claim) enter(ctx context.Context) (ok, anew bool) {
+// enter waits for the slots of the key's owners. It returns ok false if ctx ends, and repeated true if the key must be
+// claimed again.
+func (c *claim) enter(ctx context.Context) (ok, repeated bool) {
 	for level, h := range c.counted {
 		if h == nil {
 			continue
@@ -287,7 +324,7 @@ func (c *claim) enter(ctx context.Context) (ok, anew bool) {
 	return true, false
 }
 
-// gates are what a key passes to have its turn among those of an owner.
+// gates returns the semaphores that a key needs for one owner.
 func (c *claim) gates(h *share) []chan struct{} {
 	if c.woken {
 		return []chan struct{}{h.slots}
@@ -295,7 +332,8 @@ func (c *claim) gates(h *share) []chan struct{} {
 	return []chan struct{}{h.found, h.slots}
 }
 
-// with is the context for what is done for the key: it holds no more of the database's connections than its owners may.
+// withQuotas returns the context for work on the key, which uses no more database connections than the key's owners
+// may.
 func (c *claim) with(ctx context.Context) context.Context {
 	for level := range c.counted {
 		if h := c.counted[len(c.counted)-1-level]; h != nil {
@@ -308,7 +346,7 @@ func (c *claim) with(ctx context.Context) context.Context {
 	return ctx
 }
 
-// leave gives all up.
+// releaseAll releases all slots and shares.
 func (c *claim) leave() {
 	for level := range c.holds {
 		c.free(level)
@@ -323,7 +361,7 @@ func (c *claim) leave() {
 	}
 }
 
-// free ends the key's turn among those of an owner.
+// freeSlots releases the slots of one level.
 func (c *claim) free(level int) {
 	for _, slots := range c.holds[level] {
 		<-slots
@@ -331,7 +369,7 @@ func (c *claim) free(level int) {
 	c.holds[level] = nil
 }
 
-// part no longer counts the key as its owner's; with s.mu held.
+// leave removes the key from its owner's share; with s.mu held.
 func (c *claim) part(level int) {
 	h := c.counted[level]
 	if h == nil {
@@ -350,7 +388,7 @@ func (c *claim) part(level int) {
 	}
 }
 
-// crowds are the owners of whom the sweep need not find any key.
+// saturated returns the owners whose keys the sweep may skip.
 func (s *shares) crowds() Crowds {
 	full := [levels][]uuid.UUID{}
 	for level := range full {
@@ -367,5 +405,12 @@ func (s *shares) crowds() Crowds {
 			}
 		}
 	}
-	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker], DoubtedWide: full[doubtedWide], DoubtedMakers: full[doubtedMaker], Doubted: len(full[doubted]) > 0}
+	return Crowds{
+		Narrow:        full[narrow],
+		Wide:          full[wide],
+		Makers:        full[maker],
+		DoubtedWide:   full[doubtedWide],
+		DoubtedMakers: full[doubtedMaker],
+		Doubted:       len(full[doubted]) > 0,
+	}
 }

@@ -15,25 +15,31 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// owned is a counter whose keys are somebody's, and whose sweep finds a few of the longest due at a time.
+// owned is a counter whose keys have owners. Its sweep finds a limited number of keys, the longest due first.
 type owned struct {
 	*counter
 	owners map[uuid.UUID]worker.Owners
 	keys   []uuid.UUID // the longest due first
-	found  int         // by one sweep
+	found  int         // per sweep
 
-	first map[uuid.UUID]int // how many times the sweep had looked when it found each of them
+	// first is the number of the sweep that found each key.
+	first map[uuid.UUID]int
 
 	doubted sync.Map      // keys
-	hanging sync.Map      // keys that are at work and hang
-	hang    chan struct{} // until it is closed
+	hanging sync.Map      // keys whose work hangs
+	hang    chan struct{} // closed to end the hanging
 }
 
 func newOwned() *owned {
-	return &owned{counter: newCounter(), owners: map[uuid.UUID]worker.Owners{}, first: map[uuid.UUID]int{}, hang: make(chan struct{})}
+	return &owned{
+		counter: newCounter(),
+		owners:  map[uuid.UUID]worker.Owners{},
+		first:   map[uuid.UUID]int{},
+		hang:    make(chan struct{}),
+	}
 }
 
-// of says whether a key is an owner's, for those that are not added meanwhile.
+// of returns a function that reports whether owner owns a key that existed before.
 func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
 	return func(id uuid.UUID) bool {
 		own := o.owners[id]
@@ -41,7 +47,7 @@ func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
 	}
 }
 
-// add makes a key that is due.
+// add creates a due key.
 func (o *owned) add(of worker.Owners) uuid.UUID {
 	id := uuid.New()
 	o.owners[id] = of
@@ -50,7 +56,7 @@ func (o *owned) add(of worker.Owners) uuid.UUID {
 	return id
 }
 
-// hangs has some keys hang.
+// hangs makes the work on some keys hang.
 func (o *owned) hangs(which func(id uuid.UUID) bool) {
 	o.during = func(ctx context.Context, _ *worker.Lease, id uuid.UUID) error {
 		if !which(id) {
@@ -80,7 +86,7 @@ func (o *owned) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]worke
 	return owners, nil
 }
 
-// Doubts implements work.Doubting.
+// IsSuspect implements worker.Suspectable.
 func (o *owned) Doubts(id uuid.UUID) bool {
 	_, doubted := o.doubted.Load(id)
 	return doubted
@@ -88,7 +94,7 @@ func (o *owned) Doubts(id uuid.UUID) bool {
 
 func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	if but.Narrow == nil || but.Wide == nil || but.Makers == nil || but.DoubtedWide == nil || but.DoubtedMakers == nil {
-		panic("a list of owners is nil")
+		panic("a list of saturated owners is nil")
 	}
 	ids, err := o.counter.Sweep(ctx, limit, but)
 	due := map[uuid.UUID]bool{}
@@ -100,7 +106,12 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uu
 	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) && (!o.Doubts(id) || !but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) && !slices.Contains(but.DoubtedMakers, own.Maker)) {
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) &&
+			!slices.Contains(but.Wide, own.Wide) &&
+			!slices.Contains(but.Makers, own.Maker) &&
+			(!o.Doubts(id) ||
+				!but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) &&
+					!slices.Contains(but.DoubtedMakers, own.Maker)) {
 			ids = append(ids, id)
 		}
 	}
@@ -112,7 +123,7 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uu
 	return ids, err
 }
 
-// foundIn is how many times the sweep has looked until it found a key.
+// foundIn returns the number of the sweep that found a key.
 func (o *owned) foundIn(id uuid.UUID) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,14 +136,15 @@ func (o *owned) isDone(id uuid.UUID) bool {
 	return o.done[id] > 0
 }
 
-// madeBy is of a customer who has nothing else, one of the many that somebody has made.
+// madeBy returns the owners of a key whose customer has no other keys. The creator may have created many such
+// customers.
 func madeBy(maker uuid.UUID) worker.Owners {
 	return worker.Owners{Narrow: uuid.New(), Wide: uuid.New(), Maker: maker}
 }
 
-// The locks of an account, or the accounts of a customer, that hang hold no more workers than their share, and nobody
-// else's wait for them.
-func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
+// Hanging locks of one account, or accounts of one customer, use no more workers than their share. Keys of other owners
+// do not wait for them.
+func TestOneOwnersKeysLeaveWorkersToOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		of    func(owner uuid.UUID) worker.Owners
@@ -151,25 +163,25 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 			for range 60 {
 				hogs = append(hogs, c.add(test.of(hog)))
 			}
-			other, nobodys := c.add(test.of(uuid.New())), c.add(worker.Owners{})
+			other, unowned := c.add(test.of(uuid.New())), c.add(worker.Owners{})
 			w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
 			wake(t, db, w, hogs...)
-			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			testenv.Until(t, "the share is used up", func() bool { return c.atWork() == test.share })
 			wake(t, db, w, other)
-			wake(t, db, w, nobodys)
-			testenv.Until(t, "the others are done", func() bool { return c.isDone(other) && c.isDone(nobodys) })
+			wake(t, db, w, unowned)
+			testenv.Until(t, "the other keys are done", func() bool { return c.isDone(other) && c.isDone(unowned) })
 			if n := c.atWork(); n != test.share {
-				t.Errorf("%d are at work", n)
+				t.Errorf("%d keys are being worked on", n)
 			}
 			close(c.hang)
-			testenv.Until(t, "all are done", c.finished)
+			testenv.Until(t, "all keys are done", c.finished)
 		})
 	}
 }
 
-// What is written down of an account's many locks, or of a customer's many accounts, takes no more of the database's
-// connections than their part, and nobody else's work waits for it.
-func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
+// Recording the results of an account's many locks, or of a customer's many accounts, uses no more database connections
+// than their quota. Work of other owners does not wait for it.
+func TestOneOwnersKeysLeaveConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		of   func(owner uuid.UUID) worker.Owners
@@ -201,20 +213,20 @@ func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
 			other := c.add(test.of(uuid.New()))
 			w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
 			wake(t, db, w, hogs...)
-			testenv.Until(t, "the part is taken", func() bool { return c.atWork() == test.part })
+			testenv.Until(t, "the quota is used up", func() bool { return c.atWork() == test.part })
 			wake(t, db, w, other)
-			testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+			testenv.Until(t, "the other key is done", func() bool { return c.isDone(other) })
 			if n := c.atWork(); n != test.part {
-				t.Errorf("%d are at work", n)
+				t.Errorf("%d keys are being worked on", n)
 			}
 			close(c.hang)
-			testenv.Until(t, "all are done", c.finished)
+			testenv.Until(t, "all keys are done", c.finished)
 		})
 	}
 }
 
-// So many keys of one owner are due that the sweep would find no others, and those that were woken have no room to wait.
-func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
+// Due keys of one owner fill the sweep's result, and the woken ones have no room to wait.
+func TestSweepSkipsSaturatedOwner(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c, hog := newOwned(), uuid.New()
@@ -227,13 +239,13 @@ func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
 	other := c.add(worker.Owners{Narrow: uuid.New()})
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
 	wake(t, db, w, hogs...)
-	testenv.Until(t, "the sweep finds the other", func() bool { return c.isDone(other) })
+	testenv.Until(t, "the sweep finds the other key", func() bool { return c.isDone(other) })
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// So many keys of one owner are due that they fill sweep after sweep, though each is done at once.
-func TestSweepLooksPastAnOwnerWhoseKeysAreQuick(t *testing.T) {
+// Due keys of one owner fill sweep after sweep, although each is done immediately.
+func TestSweepSkipsOwnerWithManyQuickKeys(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newOwned()
@@ -244,15 +256,15 @@ func TestSweepLooksPastAnOwnerWhoseKeysAreQuick(t *testing.T) {
 	}
 	other := c.add(worker.Owners{Narrow: uuid.New()})
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
-	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+	testenv.Until(t, "the other key is done", func() bool { return c.isDone(other) })
 	if n := c.foundIn(other); n > 2 {
-		t.Errorf("the sweep has found it when it looked for the %d. time", n)
+		t.Errorf("sweep %d has found it, want the second at the latest", n)
 	}
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// Those that the sweep has found, and that hang, leave room for one for which somebody waits.
-func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
+// Swept keys that hang leave room for a woken key.
+func TestWokenKeysDoNotWaitForSweptOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c, account := newOwned(), uuid.New()
@@ -263,19 +275,19 @@ func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
 		c.add(worker.Owners{Narrow: account})
 	}
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-	testenv.Until(t, "those that were found have their part", func() bool { return c.atWork() == 6 })
+	testenv.Until(t, "the swept keys have their slots", func() bool { return c.atWork() == 6 })
 	c.mu.Lock()
 	c.owners[urgent] = worker.Owners{Narrow: account}
 	c.mu.Unlock()
 	c.want(urgent)
 	wake(t, db, w, urgent)
-	testenv.Until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
+	testenv.Until(t, "the urgent key is done", func() bool { return c.isDone(urgent) })
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// What there was no room for is found as soon as there is, and not with the next sweep.
-func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
+// The sweep finds a key that had no room as soon as there is room, before the next regular sweep.
+func TestSweepFindsKeysOnceThereIsRoom(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c, account := newOwned(), uuid.New()
@@ -287,13 +299,13 @@ func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
 	}
 	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
 	wake(t, db, w, ids...)
-	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 8 })
+	testenv.Until(t, "the share is used up", func() bool { return c.atWork() == 8 })
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// Somebody has made so many customers that these would have all that is in hand, with little each.
-func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
+// One creator has so many customers with few keys each that these could fill the lane.
+func TestOneCreatorsManyCustomersLeaveRoom(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c, maker := newOwned(), uuid.New()
@@ -304,65 +316,87 @@ func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
 	}
 	other, found := c.add(madeBy(uuid.New())), c.add(madeBy(uuid.New()))
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-	wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found })...)
-	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	wake(
+		t,
+		db,
+		w,
+		slices.DeleteFunc(
+			slices.Collect(maps.Keys(c.owners)),
+			func(id uuid.UUID) bool { return id == other || id == found },
+		)...)
+	testenv.Until(t, "the share is used up", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
-	testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	testenv.Until(
+		t,
+		"the other key and the swept one are done",
+		func() bool { return c.isDone(other) && c.isDone(found) },
+	)
 	if n := c.atWork(); n != 35 {
-		t.Errorf("%d are at work", n)
+		t.Errorf("%d keys are being worked on", n)
 	}
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// Keys hang, of many owners, as when what they all depend on is down, or of one. Those that do not are done all the same, also of that one, whether they are
-// woken or found, and one that is no longer doubted is one of them.
-func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
+// Keys of many owners hang, as when a shared dependency is down, or keys of one owner. Healthy keys are still done,
+// woken or swept, also those of the same owner. A key that recovers counts as healthy.
+func TestSuspectKeysLeaveRoomForHealthyOnes(t *testing.T) {
 	t.Parallel()
 	one := uuid.New()
 	for name, test := range map[string]struct {
 		of    func() worker.Owners
 		share int
 	}{
-		"of many":            {func() worker.Owners { return madeBy(uuid.New()) }, 35},
-		"of what one made":   {func() worker.Owners { return madeBy(one) }, 30},
-		"of one wide owner":  {func() worker.Owners { return worker.Owners{Wide: one} }, 25},
-		"of nobody's at all": {func() worker.Owners { return worker.Owners{} }, 35},
+		"of many":          {func() worker.Owners { return madeBy(uuid.New()) }, 35},
+		"of one creator":   {func() worker.Owners { return madeBy(one) }, 30},
+		"of one workspace": {func() worker.Owners { return worker.Owners{Wide: one} }, 25},
+		"without owner":    {func() worker.Owners { return worker.Owners{} }, 35},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)
 			c := newOwned()
 			c.found = 10_000
-			for range 2000 { // more than one look finds
+			for range 2000 { // more than one query finds
 				c.doubted.Store(c.add(test.of()), true)
 			}
 			c.hangs(c.Doubts)
 			found, mended, other := c.add(test.of()), c.add(test.of()), uuid.New()
 			c.doubted.Store(mended, true)
-			c.owners[other] = test.of() // no sweep finds it
+			c.owners[other] = test.of() // the sweep does not find it
 			w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-			wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found || id == mended })...)
-			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			wake(
+				t,
+				db,
+				w,
+				slices.DeleteFunc(
+					slices.Collect(maps.Keys(c.owners)),
+					func(id uuid.UUID) bool { return id == other || id == found || id == mended },
+				)...)
+			testenv.Until(t, "the share is used up", func() bool { return c.atWork() == test.share })
 			c.want(other)
 			wake(t, db, w, other)
-			testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+			testenv.Until(
+				t,
+				"the other key and the swept one are done",
+				func() bool { return c.isDone(other) && c.isDone(found) },
+			)
 			if c.isDone(mended) {
-				t.Error("one that is doubted is done")
+				t.Error("a suspect key is done")
 			}
 			c.doubted.Delete(mended)
-			testenv.Until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
+			testenv.Until(t, "the recovered key is done", func() bool { return c.isDone(mended) })
 			if n := c.atWork(); n != test.share {
-				t.Errorf("%d are at work", n)
+				t.Errorf("%d keys are being worked on", n)
 			}
 			close(c.hang)
-			testenv.Until(t, "all are done", c.finished)
+			testenv.Until(t, "all keys are done", c.finished)
 		})
 	}
 }
 
-// A key that turns out to be one of those that hang is no longer one of the others, while it is due.
-func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
+// A due key that becomes suspect no longer counts as healthy.
+func TestKeyThatBecomesSuspect_WaitsWithSuspectOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newOwned()
@@ -378,25 +412,25 @@ func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
 	}
 	var ids []uuid.UUID
 	for range 60 {
-		ids = append(ids, c.add(worker.Owners{Wide: uuid.New()})) // that nobody has made
+		ids = append(ids, c.add(worker.Owners{Wide: uuid.New()})) // without creator
 	}
 	other := c.add(madeBy(uuid.New()))
 	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
 	wake(t, db, w, ids...)
-	testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+	testenv.Until(t, "the hanging keys have their share", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
-	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+	testenv.Until(t, "the other key is done", func() bool { return c.isDone(other) })
 	if n := c.atWork(); n != 35 {
-		t.Errorf("%d are at work", n)
+		t.Errorf("%d keys are being worked on", n)
 	}
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }
 
-// A key that is doubted waits for those that hang; once it no longer is, it does not.
-func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
+// A suspect key waits for those that hang. It stops waiting once it is healthy.
+func TestWaitingKey_ClaimedAgainWhenHealthy(t *testing.T) {
 	t.Parallel()
-	for name, sweep := range map[string]time.Duration{"as it is woken": never, "as it is found": 20 * time.Millisecond} {
+	for name, sweep := range map[string]time.Duration{"woken": never, "swept": 20 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)
@@ -408,7 +442,7 @@ func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
 			}
 			w := start(t, db, worker.Options{Sweep: sweep, Workers: 40}, c)
 			wake(t, db, w, slices.Collect(maps.Keys(c.owners))...)
-			testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+			testenv.Until(t, "the hanging keys have their share", func() bool { return c.atWork() == 35 })
 			var waits uuid.UUID
 			for id := range c.owners {
 				if _, hangs := c.hanging.Load(id); !hangs {
@@ -419,16 +453,16 @@ func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
 			if sweep == never {
 				wake(t, db, w, waits)
 			}
-			testenv.Until(t, "it is done", func() bool { return c.isDone(waits) })
+			testenv.Until(t, "the key is done", func() bool { return c.isDone(waits) })
 			close(c.hang)
-			testenv.Until(t, "all are done", c.finished)
+			testenv.Until(t, "all keys are done", c.finished)
 		})
 	}
 }
 
-// One that finds out in its turn that it is doubted goes on with that while there is room among those, and leaves its place to others when it
-// no longer is.
-func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
+// A key that becomes suspect during its turn continues while suspect keys have free slots. It frees its slot when it
+// becomes healthy.
+func TestMarkSuspectAndMarkHealthy_DuringTurn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newOwned()
@@ -438,7 +472,7 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 	c.during = func(ctx context.Context, _ *worker.Lease, id uuid.UUID) error {
 		c.doubted.Store(id, true)
 		if !worker.Doubt(ctx) {
-			c.want(id) // it is due still
+			c.want(id) // the key is still due
 			turns <- turn{ended: true}
 			return nil
 		}
@@ -449,7 +483,7 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 			return ctx.Err()
 		}
 		c.doubted.Delete(id)
-		turns <- turn{trusted: true} // before another has its place
+		turns <- turn{trusted: true} // before another key gets the slot
 		worker.Trust(ctx)
 		select {
 		case <-c.hang:
@@ -458,7 +492,8 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 		return nil
 	}
 	var ids []uuid.UUID
-	for range 18 { // one more than seven eighths of the workers
+	// one more than seven eighths of the workers
+	for range 18 {
 		ids = append(ids, c.add(madeBy(uuid.New())))
 	}
 	w := start(t, db, worker.Options{Sweep: never, Workers: 20}, c)
@@ -471,19 +506,19 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 					t.Errorf("%+v, want %+v", got, want)
 				}
 			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-				t.Fatalf("waited in vain for %+v", want)
+				t.Fatalf("timeout waiting for %+v", want)
 			}
 		}
 	}
 	wake(t, db, w, ids[1:]...)
 	count(17, turn{})
 	wake(t, db, w, ids[0])
-	count(1, turn{ended: true}) // it waits for its turn
+	count(1, turn{ended: true}) // waits for a slot
 	goOn <- struct{}{}
 	count(1, turn{trusted: true})
 	count(1, turn{})
 	close(goOn)
 	count(17, turn{trusted: true})
 	close(c.hang)
-	testenv.Until(t, "all are done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 }

@@ -12,23 +12,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// ErrLost says that the lease has gone to somebody else, or has run out.
+// ErrLeaseLost reports that the lease has expired or that another instance holds it.
 var ErrLost = errors.New("the lease is no longer held")
 
-// Lease is the right to work on one key. Its fence is that of no other holder of the key, before or after. The zero Lease is not held.
+// Lease is the exclusive right to work on one key. Its fence differs from those of all earlier and later holders. The
+// zero Lease is not held.
 type Lease struct {
 	key   string
 	fence int64
 	db    *store.DB
-	until atomic.Pointer[time.Time] // by this machine's clock: the database has it end no earlier
-	lose  func(error)               // ends the work under it
+	// by this machine's clock; the database ends the lease no earlier
+	until atomic.Pointer[time.Time]
+	// cancels the work under the lease
+	lose func(error)
 }
 
-// take gets the lease of a key for ttl; nil when another holds it.
+// acquireLease acquires the lease of a key for ttl. It returns nil if another instance holds it.
 func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
 	fence, err := db.TakeLease(store.Within(ctx, answer), store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
-	if store.IsNoRows(err) || store.GaveUp(err) { // a transaction that has checked it goes on, or stands still
+	// another transaction has checked the lease, and may be stuck
+	if store.IsNoRows(err) || store.GaveUp(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -39,7 +43,8 @@ func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl t
 		l.lasts(asked.Add(ttl))
 		return l, nil
 	}
-	asked = time.Now() // it was the connection that was waited for, and the lease has hardly begun
+	// Getting a connection took long, so the lease has hardly begun.
+	asked = time.Now()
 	n, err := l.renew(ctx, ttl)
 	if err == nil && n != 1 {
 		err = ErrLost
@@ -53,12 +58,13 @@ func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl t
 
 func (l *Lease) lasts(until time.Time) { l.until.Store(&until) }
 
-// Held fails with ErrLost once the lease has run out, unless it was renewed, and ends the work under it: also when this process
-// has stood still meanwhile, and nothing in it has noticed yet. It asks nobody, and is for what cannot be undone: right before
-// that is done.
+// Held returns ErrLeaseLost once the lease has expired without renewal, and cancels the work under it. It compares
+// clocks only and makes no query, so it also detects that this process was suspended. Call it right before an action
+// that cannot be undone.
 func (l *Lease) Held() error {
 	until, now := l.until.Load(), time.Now()
-	if until != nil && !now.After(*until) && !now.Round(0).After(until.Round(0)) { // the monotonic clock stands still with a machine that sleeps
+	// The monotonic clock stops while the machine sleeps.
+	if until != nil && !now.After(*until) && !now.Round(0).After(until.Round(0)) {
 		return nil
 	}
 	if l.lose != nil {
@@ -69,12 +75,12 @@ func (l *Lease) Held() error {
 
 type leaseKey struct{}
 
-// Under is the context for work under a lease.
+// WithLease returns a context for work under a lease.
 func Under(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
 
-// Held is that of the lease that ctx is Under; nil where there is none.
+// Held calls Held on the lease of ctx. It returns nil if ctx has no lease.
 func Held(ctx context.Context) error {
 	if l, ok := ctx.Value(leaseKey{}).(*Lease); ok {
 		return l.Held()
@@ -82,8 +88,8 @@ func Held(ctx context.Context) error {
 	return nil
 }
 
-// Check fails with ErrLost unless the lease is still held, and keeps it from changing hands until tx ends:
-// what tx records is the work of the holder.
+// Check returns ErrLeaseLost unless the lease is held. It prevents the lease from changing hands until tx ends, so that
+// only the holder records results in tx.
 func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
 	held, err := tx.CheckLease(ctx, store.CheckLeaseParams{Key: l.key, Fence: l.fence})
 	if err != nil {
@@ -95,7 +101,7 @@ func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
 	return nil
 }
 
-// keep renews the lease every third of ttl until ctx ends, and ends the work when that fails.
+// keepAlive renews the lease every third of ttl until ctx ends. It cancels the work when renewal fails.
 func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
@@ -117,8 +123,7 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
 	}
 }
 
-// renew gives up in time for the next try: a database that hangs must not keep a holder at work whose lease
-// has run out meanwhile.
+// renew returns in time for the next try. If the database hangs, the holder stops working before its lease has expired.
 func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(store.Unshared(ctx), ttl/3)
 	defer cancel()
@@ -126,7 +131,7 @@ func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
 }
 
 func (l *Lease) release(ctx context.Context) error {
-	// Not ended by the context of the work: a lease kept for nothing holds its key up.
+	// The work's context may have ended already, and a lease that is not released blocks its key.
 	ctx, cancel := context.WithTimeout(store.Unshared(context.WithoutCancel(ctx)), 5*time.Second)
 	defer cancel()
 	if err := l.db.ReleaseLease(ctx, store.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-func TestStopWaitsForTheWorkInHand(t *testing.T) {
+func TestStopWaitsForRunningWork(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -33,29 +33,29 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 		err      error
 		finished bool
 	}
-	stopped, patience := make(chan end, 1), &patience{Context: context.Background()}
-	go func() { err := e.Stop(patience); stopped <- end{err, c.finished()} }()
-	testenv.Until(t, "it waits for the work, after the queue", func() bool {
+	stopped, limit := make(chan end, 1), &countingContext{Context: context.Background()}
+	go func() { err := e.Stop(limit); stopped <- end{err, c.finished()} }()
+	testenv.Until(t, "Stop waits for the work, after the queue", func() bool {
 		select {
 		case <-stopped:
-			t.Fatal("stopped in the middle of work")
+			t.Fatal("stopped during work")
 		default:
 		}
-		return patience.asked.Load() >= 2
+		return limit.waits.Load() >= 2
 	})
 	close(release)
 	if end := <-stopped; end.err != nil || !end.finished {
-		t.Fatalf("stopped with %v, finished %v", end.err, end.finished)
+		t.Fatalf("Stop: %v, finished %v", end.err, end.finished)
 	}
 }
 
-// patience is a context that counts how often somebody has begun to wait until it ends, or for something else.
-type patience struct {
+// countingContext counts the calls of Done, that is, how often a goroutine has started to wait.
+type countingContext struct {
 	context.Context
-	asked atomic.Int32
+	waits atomic.Int32
 }
 
-func (p *patience) Done() <-chan struct{} {
-	p.asked.Add(1)
+func (p *countingContext) Done() <-chan struct{} {
+	p.waits.Add(1)
 	return p.Context.Done()
 }

@@ -10,17 +10,19 @@ import (
 )
 
 const (
-	batch       = 1000                   // keys that one look of a sweep finds
-	earlyPause  = 100 * time.Millisecond // between sweeps before their time
-	sweepRounds = 20                     // of one sweep, each past the owners of whom the one before has found too many
-	mostRest    = 10 * time.Second       // after one that takes long
+	// keys that one query of a sweep finds
+	batch      = 1000
+	earlyPause = 100 * time.Millisecond // least interval between early sweeps
+	// sweepRounds is the number of queries of one sweep. Each skips the owners that the previous ones have filled.
+	sweepRounds = 20
+	mostRest    = 10 * time.Second // after a slow sweep
 )
 
-// rest is for how long the database is left alone after a look for what is due took so long: where very much is of owners who have
-// too many in hand, it goes past all of it.
+// restAfter returns how long the sweep pauses after a query that took so long. A query is slow if it skips many keys of
+// saturated owners.
 func rest(took time.Duration) time.Duration { return min(4*took, mostRest) }
 
-// sweep finds the keys that are due and that nobody has been told of, or that there was no room for.
+// sweep finds due keys that were not woken, or that had no room.
 func (e *Engine) sweep() {
 	next, hungry := time.After(e.pause()), e.hungry
 	for rested := (<-chan time.Time)(nil); ; {
@@ -40,10 +42,10 @@ func (e *Engine) sweep() {
 		begun := time.Now()
 		ended, err := e.db.EndStandstills(e.sweeping)
 		if err != nil && e.sweeping.Err() == nil {
-			e.opt.Log.Error("sweep failed; it is repeated", "error", err)
+			e.opt.Log.Error("sweep failed; the server retries it", "error", err)
 		}
 		if ended > 0 {
-			e.opt.Log.Warn("ended sessions of the database that have stood still in a transaction", "sessions", ended)
+			e.opt.Log.Warn("terminated database sessions that were idle in a transaction", "sessions", ended)
 		}
 		good := err == nil
 		for name := range e.lanes {
@@ -57,10 +59,10 @@ func (e *Engine) sweep() {
 	}
 }
 
-// pause is that between two sweeps, which keeps instances out of step.
+// sweepDelay returns a random interval, which keeps instances out of step.
 func (e *Engine) pause() time.Duration { return e.opt.Sweep/2 + rand.N(e.opt.Sweep) }
 
-// refill has a lane swept before its time. It is false where that cannot be told.
+// refill requests an early sweep of a lane. It returns false if the request was not accepted.
 func (e *Engine) refill(lane string) bool {
 	select {
 	case e.hungry <- lane:
@@ -70,13 +72,14 @@ func (e *Engine) refill(lane string) bool {
 	}
 }
 
-// sweepLane looks for keys of a lane that are due: past those of whose owners too many are, as these would hide the others.
+// sweepLane finds due keys of a lane. It skips saturated owners, whose keys would hide those of others.
 func (e *Engine) sweepLane(name string) (good bool) {
 	lane, s := e.lanes[name], e.shares[name]
 	crowds := s.crowds()
 	for range sweepRounds {
 		e.mu.Lock()
-		limit := batch + e.pauses.count(name) + int32(e.inHand[name]) // those that rest, or wait here, do not keep others out
+		// Keys in backoff or in hand must not crowd out others.
+		limit := batch + e.pauses.count(name) + int32(e.inHand[name])
 		e.mu.Unlock()
 		ctx := store.Within(e.sweeping, answer)
 		ids, err := lane.Sweep(ctx, limit, crowds)
@@ -86,8 +89,9 @@ func (e *Engine) sweepLane(name string) (good bool) {
 		}
 		if err != nil {
 			if e.sweeping.Err() == nil {
-				e.opt.Log.Error("sweep failed; it is repeated", "lane", name, "error", err)
-				e.pauses.end(name) // what has failed may have failed for the same reason, and is tried when that is over
+				e.opt.Log.Error("sweep failed; the server retries it", "lane", name, "error", err)
+				// These keys may have failed for the same reason, so they are retried once that is over.
+				e.pauses.end(name)
 			}
 			return false
 		}
@@ -102,8 +106,8 @@ func (e *Engine) sweepLane(name string) (good bool) {
 	return true
 }
 
-// found has a key looked at that the sweep has found, unless that is being done or it rests, or one of its owners has too
-// many in hand, who is added to crowds.
+// dispatchFound starts work on a key that the sweep has found, unless the key is in hand or in backoff. If one of its
+// owners is full, it adds that owner to crowds.
 func (e *Engine) found(w wakeUp, of claimants, crowds *Crowds) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

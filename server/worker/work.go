@@ -1,10 +1,11 @@
-// Package work does keyed work: one holder at a time looks after one key (a device, an account, an
-// endpoint), on whichever instance of the server it happens to be.
+// Package worker runs keyed work: at any time, at most one instance of the server works on a key (a device, an account,
+// or an endpoint).
 //
-// A wake-up says only "look at this key"; what there is to do stands in the rows of the key and is found by
-// looking. So a wake-up may be lost, doubled or late without harm: whoever takes the key's lease drains what
-// is due, releases, and looks once more, and a sweep wakes keys that are due and held by nobody. The package
-// must not know what devices and endpoints are.
+// A wake-up says only that a key may be due. The rows of the key say what is due. A wake-up can therefore be lost,
+// duplicated, or late without harm: the holder of the key's lease processes everything that is due, releases the lease,
+// and checks once more. A sweep finds keys that are due and have no holder.
+//
+// The package must not know what devices and endpoints are.
 package worker
 
 import (
@@ -25,18 +26,20 @@ import (
 
 // Lane is one kind of key.
 type Lane interface {
-	// Name is the lane's own, such as "device"; the lease of a key is named "<lane>:<id>".
+	// Name returns the unique name of the lane, such as "device". The lease of a key is named "<lane>:<id>".
 	Name() string
-	// Due says whether there is something to do for the key now.
+	// Due reports whether the key has work now.
 	Due(ctx context.Context, id uuid.UUID) (bool, error)
-	// Drain does what is due. It records results only in transactions that have passed lease.Check, ends
-	// with its context, and says after how long to look again (0: when woken).
+	// Drain processes everything that is due for the key. It records results only in transactions that have passed
+	// lease.Check, and returns when ctx ends. The result again is the delay until the next look at the key; 0 waits for
+	// a wake-up.
 	Drain(ctx context.Context, lease *Lease, id uuid.UUID) (again time.Duration, err error)
-	// Sweep lists keys that are due and held by nobody, the longest due first, but for those of crowds.
+	// Sweep lists at most limit keys that are due and have no holder, the longest overdue first. It skips keys of
+	// saturated owners.
 	Sweep(ctx context.Context, limit int32, but Crowds) ([]uuid.UUID, error)
 }
 
-// wakeUp says: look at this key. Between processes it travels as a job.
+// wakeUp asks an engine to look at a key. Between processes it travels as a job.
 type wakeUp struct {
 	Lane string    `json:"lane"`
 	ID   uuid.UUID `json:"id"`
@@ -44,16 +47,18 @@ type wakeUp struct {
 
 func (wakeUp) Kind() string { return "wake_up" }
 
-// Waker wakes keys. It works without a running engine: whoever runs one gets to them.
+// Waker wakes keys. It works without a running engine: any process that runs an engine picks the keys up.
 type Waker struct {
-	db      *store.DB
-	client  *river.Client[pgx.Tx]
-	engines sync.Map // lane → *Engine of this process that is at work on it
+	db     *store.DB
+	client *river.Client[pgx.Tx]
+	// lane → *Engine of this process that works on it
+	engines sync.Map
 }
 
-// NewWaker makes a Waker on db.
+// NewWaker creates a Waker on db.
 func NewWaker(db *store.DB) (*Waker, error) {
-	// A client tells engines of what it inserts at most once in this time; what falls in between waits for their poll, of a second.
+	// A client notifies engines of inserted jobs at most once in this time. The engines' poll finds the other jobs
+	// within a second.
 	c, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{FetchCooldown: river.FetchCooldownMin})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
@@ -61,8 +66,8 @@ func NewWaker(db *store.DB) (*Waker, error) {
 	return &Waker{db: db, client: c}, nil
 }
 
-// Wake asks, in the transaction of a change, for the key to be looked at once the change is committed. An
-// engine of this process is told without a job, which would cost the database more than most changes do.
+// Wake enqueues the key when tx commits. An engine of this process needs no job for that. A job would cost the database
+// more than most changes do.
 func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
 	return w.WakeIf(ctx, tx, lane, id, nil)
 }
@@ -84,7 +89,10 @@ func (w *Waker) WakeEach(ctx context.Context, tx store.Tx, lane string, ids []uu
 		}
 		jobs := make([]river.InsertManyParams, len(some))
 		for i, id := range some {
-			jobs[i] = river.InsertManyParams{Args: wakeUp{lane, id}, InsertOpts: &river.InsertOpts{Queue: lane, MaxAttempts: 1}}
+			jobs[i] = river.InsertManyParams{
+				Args:       wakeUp{lane, id},
+				InsertOpts: &river.InsertOpts{Queue: lane, MaxAttempts: 1},
+			}
 		}
 		if _, err := w.client.InsertManyTx(ctx, own, jobs); err != nil {
 			return fmt.Errorf("wake %d of %s: %w", len(some), lane, err)
@@ -93,8 +101,8 @@ func (w *Waker) WakeEach(ctx context.Context, tx store.Tx, lane string, ids []uu
 	return nil
 }
 
-// WakeIf is Wake before it is known whether there will be anything to look at: wanted says so once the change is
-// committed. Where no engine of this process is told, others are asked to look all the same.
+// WakeIf is Wake for a caller that does not know yet whether the key will be due. The engine of this process reads
+// *wanted after the commit; nil means true. Without such an engine, WakeIf always inserts a job.
 func (w *Waker) WakeIf(ctx context.Context, tx store.Tx, lane string, id uuid.UUID, wanted *bool) error {
 	if e, ok := w.engines.Load(lane); ok {
 		cause := traces.CauseOf(ctx)
@@ -109,7 +117,12 @@ func (w *Waker) WakeIf(ctx context.Context, tx store.Tx, lane string, id uuid.UU
 	if err != nil {
 		return err
 	}
-	if _, err := w.client.InsertTx(ctx, own, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {
+	if _, err := w.client.InsertTx(
+		ctx,
+		own,
+		wakeUp{lane, id},
+		&river.InsertOpts{Queue: lane, MaxAttempts: 1},
+	); err != nil {
 		return fmt.Errorf("wake %s %s: %w", lane, id, err)
 	}
 	return nil

@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// counter is a lane whose work is to bring done up to wanted; both stand in memory that all engines of a test
-// share, as rows would.
+// counter is a lane whose work raises done to wanted. Both are in memory that all engines of a test share, like rows.
 type counter struct {
 	mu           sync.Mutex
 	wanted, done map[uuid.UUID]int
@@ -110,7 +109,7 @@ func newWaker(t *testing.T, db *store.DB) *worker.Waker {
 	return w
 }
 
-// start runs an engine as another process would, and returns the waker with which it has its own.
+// start runs an engine like another process would, and returns its waker.
 func start(t *testing.T, db *store.DB, opt worker.Options, lane worker.Lane) *worker.Waker {
 	t.Helper()
 	w := newWaker(t, db)
@@ -146,20 +145,21 @@ func wake(t *testing.T, db *store.DB, w *worker.Waker, ids ...uuid.UUID) {
 	}
 }
 
-const never = time.Hour // of sweeps: what happens, happens because of wake-ups
+// interval that disables sweeps, so that only wake-ups start work
+const never = time.Hour
 
-func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
+func TestWakeUps_OneHolderPerKeyAndNoneLost(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
 	c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
-		_, err := db.Moment(ctx) // long enough for others to come in between
+		_, err := db.Moment(ctx) // gives other engines time to interfere
 		return err
 	}
 	wakers := []*worker.Waker{
 		start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
 		start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
-		newWaker(t, db), // of a process that does not do the work
+		newWaker(t, db), // of a process without engine
 	}
 	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	var wg sync.WaitGroup
@@ -173,13 +173,13 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	testenv.Until(t, "all that was asked for is done", c.finished)
+	testenv.Until(t, "all keys are done", c.finished)
 	if n := c.overlaps.Load(); n > 0 {
-		t.Fatalf("%d times two held the same key", n)
+		t.Fatalf("%d times two holders had the same key", n)
 	}
 }
 
-func TestEngineOfTheSameProcessIsWokenWithoutAJob(t *testing.T) {
+func TestWake_SameProcessNeedsNoJob(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -187,15 +187,15 @@ func TestEngineOfTheSameProcessIsWokenWithoutAJob(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	testenv.Until(t, "it is done", c.finished)
+	testenv.Until(t, "the key is done", c.finished)
 	var jobs int
 	if err := db.Pool.QueryRow(t.Context(), "select count(*) from river_job").Scan(&jobs); err != nil || jobs != 0 {
 		t.Errorf("%d jobs, %v", jobs, err)
 	}
 }
 
-// One slot, and a key that is woken again in each of its turns: the other one does not wait for all of them.
-func TestKeysThatWaitComeBeforeOneThatHasHadItsTurn(t *testing.T) {
+// There is one slot, and one key is woken again in each of its turns. Another key must not wait for all these turns.
+func TestWaitingKeysRunBeforeRepeatedOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -216,30 +216,34 @@ func TestKeysThatWaitComeBeforeOneThatHasHadItsTurn(t *testing.T) {
 	w = start(t, db, worker.Options{Sweep: never, Workers: 1}, c)
 	c.want(busy)
 	wake(t, db, w, busy)
-	testenv.Until(t, "the first is at work", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.inside[busy] == 1 })
+	testenv.Until(
+		t,
+		"the first key is being worked on",
+		func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.inside[busy] == 1 },
+	)
 	c.want(waits)
 	wake(t, db, w, waits)
 	close(begun)
-	testenv.Until(t, "both are done", func() bool {
+	testenv.Until(t, "both keys are done", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.done[waits] == 1 && c.inside[busy]+c.inside[waits] == 0 && len(order) >= turns
 	})
 	if n := slices.Index(order, waits); n > turns/2 {
-		t.Errorf("the other one has had %d turns before it", n)
+		t.Errorf("the key waited for %d turns of the other one", n)
 	}
 }
 
-func TestSweepFindsWhatNobodyWoke(t *testing.T) {
+func TestSweepFindsKeysThatWereNotWoken(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
 	c.want(uuid.New())
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
-	testenv.Until(t, "the sweep finds it", c.finished)
+	testenv.Until(t, "the sweep finds the key", c.finished)
 }
 
-func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
+func TestDrainIsRepeatedAfterItsDelay(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -250,17 +254,17 @@ func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	testenv.Until(t, "it runs three times", func() bool { return runs.Load() >= 3 })
+	testenv.Until(t, "three drains have run", func() bool { return runs.Load() >= 3 })
 }
 
-func TestFailedDrainIsTakenUpAgain(t *testing.T) {
+func TestFailedDrainIsRetried(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
 	var runs atomic.Int32
 	c.during = func(context.Context, *worker.Lease, uuid.UUID) error {
 		if runs.Add(1) == 1 {
-			return errors.New("the database was away")
+			return errors.New("the database was unreachable")
 		}
 		return nil
 	}
@@ -268,11 +272,12 @@ func TestFailedDrainIsTakenUpAgain(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	testenv.Until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "the second try succeeds", c.finished)
 }
 
-// The holder is frozen so long that its lease runs out: another takes over, and the first can record nothing.
-func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
+// The holder is suspended for so long that its lease expires. Another holder takes over, and the first can record
+// nothing.
+func TestExpiredHolder_IsCanceledAndRecordsNothing(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -282,13 +287,18 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 		if !first.CompareAndSwap(false, true) {
 			return nil
 		}
-		// What a paused process would find: somebody else has the key.
-		if _, err := db.Pool.Exec(context.WithoutCancel(ctx), "update leases set fence = fence + 1, held_until = now() - interval '1 second' where key like 'counter:%'"); err != nil {
+		// What a suspended process finds when it resumes: another holder has the key.
+		if _, err := db.Pool.Exec(
+			context.WithoutCancel(ctx),
+			"update leases set fence = fence + 1, held_until = now() - interval '1 second' where key like 'counter:%'",
+		); err != nil {
 			return err
 		}
 		close(frozen)
 		<-ctx.Done()
-		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error { return lease.Check(context.WithoutCancel(ctx), tx) })
+		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error {
+			return lease.Check(context.WithoutCancel(ctx), tx)
+		})
 		return ctx.Err()
 	}
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 2 * time.Second}, c)
@@ -298,37 +308,37 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 	select {
 	case <-frozen:
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("nobody has begun")
+		t.Fatal("no holder has started")
 	}
 	select {
 	case err := <-recorded:
 		if !errors.Is(err, worker.ErrLost) {
-			t.Fatalf("the frozen holder could record: %v", err)
+			t.Fatalf("the suspended holder could record: %v", err)
 		}
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("the frozen holder was not cut off")
+		t.Fatal("the suspended holder was not canceled")
 	}
-	testenv.Until(t, "another finishes", c.finished)
+	testenv.Until(t, "another holder finishes", c.finished)
 }
 
-func TestPanicOverOneKeyEndsNothingElse(t *testing.T) {
+func TestPanicOfOneKey_EndsNoOtherWork(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
 	var runs atomic.Int32
 	c.during = func(context.Context, *worker.Lease, uuid.UUID) error {
 		if runs.Add(1) == 1 {
-			panic("a case nobody thought of")
+			panic("an unforeseen case")
 		}
 		return nil
 	}
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
 	c.want(uuid.New())
-	testenv.Until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "the second try succeeds", c.finished)
 }
 
-// The lease cannot be renewed for want of a connection, and runs out.
-func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
+// The lease cannot be renewed without a free connection, and expires.
+func TestHolderIsCanceled_WhenDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
@@ -338,7 +348,7 @@ func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
 		if !first.CompareAndSwap(false, true) {
 			return nil
 		}
-		for range db.Pool.Config().MaxConns { // also that which the lease is renewed by at the moment
+		for range db.Pool.Config().MaxConns { // including the connection that renews the lease
 			if conn, err := db.Pool.Acquire(ctx); err == nil {
 				defer conn.Release()
 			}
@@ -354,7 +364,7 @@ func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 300 * time.Millisecond}, c)
 	c.want(uuid.New())
 	if !<-cutOff {
-		t.Fatal("it goes on without a lease")
+		t.Fatal("the work continues without a lease")
 	}
-	testenv.Until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "the second try succeeds", c.finished)
 }

@@ -21,22 +21,23 @@ import (
 
 const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
 
-// Target is whom the attackers attack, with a credential that is good: the worst are customers.
+// Target is the attacked server, with valid credentials: the worst attackers are customers.
 type Target struct {
 	URL, Key, Device string
-	Roamer           string  // a personal access token; empty: they have none yet
-	Houses           []house // nil: they have none yet
+	Roamer           string  // a personal access token; empty until needed
+	Houses           []house // nil until needed
 }
 
-// places are where the attackers listen.
+// places are the addresses where the attackers listen.
 type places struct{ Cloud, Broker string }
 
-// order is what the attackers are told, one a line; told is what they answer.
+// command is a line to the attackers' process; reply is its answer.
 type order struct {
 	Aim   *Target `json:",omitempty"`
 	Begin string  `json:",omitempty"`
-	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves, and made a workspace? How many connections were made?
-	Cease bool    `json:",omitempty"`
+	// Hits asks for the counts of requests to misbehaving parts, created workspaces, and connections.
+	Hits  bool `json:",omitempty"`
+	Cease bool `json:",omitempty"`
 }
 
 type told struct {
@@ -46,18 +47,22 @@ type told struct {
 	Problem string
 }
 
-// Reach is how far an attack came.
+// Reach is how far an attack has come.
 type Reach struct {
-	Connections int // that were held at once, at most: the server ends those that are too many
-	Made        int // in all
-	Wanted      int // to be made
-	Room        int // for connections, that the limit of open files leaves
-	Slow        int // connections on which a header was still being sent after headerEnds
-	Workspaces  int // that were made with one token
-	MayMake     int // that the server lets it make by then
+	// Connections is the maximum number of simultaneous connections: the server sheds the surplus.
+	Connections int
+	Made        int // connections made in total
+	Wanted      int // connections to make
+	// Room is the number of connections that the limit of open files allows.
+	Room int
+	// Slow counts connections whose header was still being sent after headerEnds.
+	Slow       int
+	Workspaces int // workspaces created with one token
+	// MayMake is the number of workspaces that the server allows by then.
+	MayMake int
 }
 
-// attackers are a process of their own.
+// attackers is the attackers' process.
 type attackers struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -65,7 +70,7 @@ type attackers struct {
 	at  places
 }
 
-// startAttackers starts them, at the lowest priority where what the server takes of the processors is measured.
+// startAttackers starts the attackers. They get the lowest priority if the server's processor time is measured.
 func startAttackers(ctx context.Context, measured bool) (*attackers, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -91,7 +96,7 @@ func startAttackers(ctx context.Context, measured bool) (*attackers, error) {
 	a.out = bufio.NewScanner(out)
 	if !a.out.Scan() || json.Unmarshal(a.out.Bytes(), &a.at) != nil {
 		a.end()
-		return nil, errors.New("the attackers do not say where they listen: does the program call hostile.Main first?")
+		return nil, errors.New("the attackers do not report their addresses: does the program call abuse.Main first?")
 	}
 	return a, nil
 }
@@ -102,7 +107,7 @@ func (a *attackers) tell(o order) (t told, err error) {
 		return t, err
 	}
 	if _, err := a.in.Write(append(b, '\n')); err != nil {
-		return t, fmt.Errorf("tell the attackers: %w", err)
+		return t, fmt.Errorf("command the attackers: %w", err)
 	}
 	if !a.out.Scan() {
 		return t, errors.New("the attackers have ended")
@@ -131,53 +136,56 @@ func (a *attackers) hits() (n int, err error) {
 	return t.Hits, err
 }
 
-// reach is how far the attack has come by now.
+// reach returns how far the attack has come.
 func (a *attackers) reach() (Reach, error) {
 	t, err := a.tell(order{Hits: true})
 	return t.Reach, err
 }
 
-// cease ends all attacks and says how far they came.
+// stop ends all attacks and returns how far they came.
 func (a *attackers) cease() (r Reach, err error) {
 	t, err := a.tell(order{Cease: true})
 	return t.Reach, err
 }
 
 func (a *attackers) end() {
-	_ = a.in.Close() // they end with it
+	_ = a.in.Close() // they end with their stdin
 	_ = a.cmd.Process.Kill()
 	_ = a.cmd.Wait()
 }
 
-// front is the attackers' process.
+// attackerProcess is the state of the attackers' process.
 type front struct {
 	Target
-	ctx       context.Context // of the attacks that there are
-	cancel    context.CancelFunc
-	all       sync.WaitGroup
-	angry     atomic.Bool // the clouds and gateways misbehave
-	held      atomic.Int64
-	most      atomic.Int64
-	made      atomic.Int64
-	wanted    atomic.Int64
-	slow      atomic.Int64
-	hits      atomic.Int64
-	founded   atomic.Int64 // workspaces
-	founding  time.Time    // since when they are made
-	mu        sync.Mutex
-	pushPaths []string // where the server wants to be told of events, with the secrets of accounts
-	room      int      // how many connections the limit of open files leaves
+	ctx      context.Context // context of the running attacks
+	cancel   context.CancelFunc
+	all      sync.WaitGroup
+	angry    atomic.Bool // the clouds and gateways misbehave
+	held     atomic.Int64
+	most     atomic.Int64
+	made     atomic.Int64
+	wanted   atomic.Int64
+	slow     atomic.Int64
+	hits     atomic.Int64
+	founded  atomic.Int64 // created workspaces
+	founding time.Time    // start of their creation
+	mu       sync.Mutex
+	// pushPaths are the paths for vendor events, with the secrets of accounts.
+	pushPaths []string
+	// connections that the limit of open files allows
+	room int
 }
 
 func attack() {
 	if os.Getenv(attackerVariable) == "nice" {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // the processors are the server's
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // leave the processors to the server
 	}
 	f := &front{}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
 		limit.Cur = limit.Max
-		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // what cannot be raised is told with the attack
+		// the attack reports a limit that is too low
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
 		_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
 	}
 	f.room = int(min(limit.Cur, 1<<20)) - 100
@@ -206,8 +214,8 @@ func attack() {
 }
 
 func answer(v any) {
-	b, _ := json.Marshal(v)          //nolint:errchkjson // our own
-	os.Stdout.Write(append(b, '\n')) //nolint:errcheck // whoever commands it is told by its end
+	b, _ := json.Marshal(v)          //nolint:errchkjson // our own type
+	os.Stdout.Write(append(b, '\n')) //nolint:errcheck // the commanding process notices the end
 }
 
 func (f *front) reset() {
@@ -223,11 +231,20 @@ func (f *front) obey(o order) told {
 	case o.Aim != nil:
 		f.Target = *o.Aim
 	case o.Hits:
-		return told{Hits: int(f.hits.Load()), Reach: Reach{Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room}}
+		return told{
+			Hits:  int(f.hits.Load()),
+			Reach: Reach{Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room},
+		}
 	case o.Cease:
 		f.cancel()
 		f.all.Wait()
-		r := Reach{Connections: int(f.most.Load()), Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room, Slow: int(f.slow.Load())}
+		r := Reach{
+			Connections: int(f.most.Load()),
+			Made:        int(f.made.Load()),
+			Wanted:      int(f.wanted.Load()),
+			Room:        f.room,
+			Slow:        int(f.slow.Load()),
+		}
 		if r.Workspaces = int(f.founded.Load()); r.Workspaces > 0 {
 			r.MayMake = int(rest.WorkspacesPerMinute * (1 + time.Since(f.founding).Minutes()))
 		}
@@ -241,7 +258,7 @@ func (f *front) obey(o order) told {
 	return told{}
 }
 
-// dial opens a connection from one of many addresses, none of them the healthy client's.
+// dial connects from one of many addresses, never that of the healthy client.
 func (f *front) dial(n int) (net.Conn, error) {
 	return f.dialWith(n, 0)
 }
@@ -250,7 +267,9 @@ func (f *front) dialWith(n, buffer int) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+n%16))}}
 	if buffer > 0 {
 		d.Control = func(_, _ string, c syscall.RawConn) error {
-			return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, buffer) })
+			return c.Control(
+				func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, buffer) },
+			)
 		}
 	}
 	c, err := d.DialContext(f.ctx, "tcp", f.host())
@@ -281,7 +300,7 @@ func (c *counted) Close() error {
 
 func (f *front) host() string { return f.URL[len("http://"):] }
 
-// many has n go on at once, each until the attack ends: whoever has ended begins again after a pause.
+// loop runs one n times concurrently until the attack ends. Each run that has ended starts again after pause.
 func (f *front) many(n int, pause time.Duration, one func(n int)) {
 	ctx := f.ctx
 	f.wanted.Add(int64(n))

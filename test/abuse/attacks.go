@@ -9,24 +9,46 @@ import (
 	"time"
 )
 
-// attacks are what the attackers can do, each until all of them cease. They return when it has begun, with what there
-// is to say of it.
+// attacks are all attacks by name. Each runs until all are stopped. The functions return when the attack has begun,
+// with an optional note.
 var attacks map[string]func(*front) string
 
-func init() { //nolint:gochecknoinits // they refer to what refers to them
+func init() { //nolint:gochecknoinits // breaks an initialization cycle
 	attacks = map[string]func(*front) string{
-		"slow-headers": slowHeaders, "slow-bodies": slowBodies, "silent": silent, "idle": idle, "held-headers": heldHeaders, "endless-bodies": endlessBodies, "header-flood": headerFlood,
-		"http2": http2, "json": badJSON, "held-bodies": heldBodies, "pipelining": pipelining, "never-read": neverRead, "waits": waits, "keys": keys, "logins": logins, "workspaces": workspaces, "houses": houses, "guesses": guesses,
-		"device-clouds": vendors, "gateways": vendors, "access-clouds": vendors, "endpoints": vendors, "pushes": pushes, "known-pushes": knownPushes,
+		"slow-headers":   slowHeaders,
+		"slow-bodies":    slowBodies,
+		"silent":         silent,
+		"idle":           idle,
+		"held-headers":   heldHeaders,
+		"endless-bodies": endlessBodies,
+		"header-flood":   headerFlood,
+		"http2":          http2,
+		"json":           badJSON,
+		"held-bodies":    heldBodies,
+		"pipelining":     pipelining,
+		"never-read":     neverRead,
+		"waits":          waits,
+		"keys":           keys,
+		"logins":         logins,
+		"workspaces":     workspaces,
+		"houses":         houses,
+		"guesses":        guesses,
+		"device-clouds":  vendors,
+		"gateways":       vendors,
+		"access-clouds":  vendors,
+		"endpoints":      vendors,
+		"pushes":         pushes,
+		"known-pushes":   knownPushes,
 	}
 }
 
-// head is the beginning of a request that is good.
+// head returns the head of a valid request.
 func (f *front) head(path string, more ...string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: " + f.host() + "\r\nAuthorization: Bearer " + f.Key + "\r\nContent-Type: application/json\r\n" + strings.Join(more, "")
+	return "POST " + path + " HTTP/1.1\r\nHost: " + f.host() + "\r\nAuthorization: Bearer " + f.Key +
+		"\r\nContent-Type: application/json\r\n" + strings.Join(more, "")
 }
 
-// drip sends text a byte a second until the connection or the attack ends.
+// drip sends text, a byte per second, until the connection or the attack ends.
 func (f *front) drip(c net.Conn, text string) {
 	ctx := f.ctx
 	for i := range text {
@@ -36,8 +58,8 @@ func (f *front) drip(c net.Conn, text string) {
 	}
 }
 
-// opened has n connections made and kept by hold; whoever is thrown out comes again after a while. It returns when most
-// are there, or when the server is too busy to take more soon.
+// holdConnections opens n connections and keeps them with hold. Connections that the server closes are opened again
+// after a while. It returns when most are open, or when the server is too busy to accept more soon.
 func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn)) {
 	const abreast = 32
 	ctx := f.ctx
@@ -82,10 +104,10 @@ func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn))
 }
 
 func (f *front) wait(c net.Conn) {
-	_, _ = io.Copy(io.Discard, c) // until either side ends it
+	_, _ = io.Copy(io.Discard, c) // until either side closes it
 }
 
-// headerEnds is when a header that is not over has long been given up by the server, and slowWindow is longer.
+// headerEnds is a time after which the server has long given up an incomplete header; slowWindow is longer.
 const (
 	headerEnds = 13 * time.Second
 	slowWindow = 15 * time.Second
@@ -104,7 +126,7 @@ func slowHeaders(f *front) string {
 	return ""
 }
 
-// slowBodies announce half a megabyte; half of them to what everybody may ask.
+// slowBodies sends bodies of half a megabyte slowly, half of them to public paths.
 func slowBodies(f *front) string {
 	f.opened(1000, time.Second, func(n int, c net.Conn) {
 		path := []string{"/devices/list", "/health", "/connect_webviews/list", "/vendors/x/y"}[n%4]
@@ -114,7 +136,7 @@ func slowBodies(f *front) string {
 	return ""
 }
 
-// heldBodies send all of a body but its end.
+// heldBodies sends bodies without their end.
 func heldBodies(f *front) string {
 	most := []byte(`{"search":"` + strings.Repeat("a", 1000_000))
 	f.opened(600, 5*time.Second, func(_ int, c net.Conn) {
@@ -126,7 +148,7 @@ func heldBodies(f *front) string {
 	return ""
 }
 
-// heldHeaders send all of a header but its end.
+// heldHeaders sends headers without their end.
 func heldHeaders(f *front) string {
 	most := "GET /health HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 993)+"\r\n", 60)
 	f.opened(2000, 5*time.Second, func(_ int, c net.Conn) {
@@ -146,8 +168,12 @@ func idle(f *front) string {
 	wanted := 10_000
 	note := ""
 	if f.room < wanted {
-		note = fmt.Sprintf("the limit of open files leaves room for %d idle connections in place of %d", max(f.room-1000, 0), wanted)
-		f.wanted.Add(int64(wanted)) // all the same
+		note = fmt.Sprintf(
+			"the limit of open files leaves room for %d idle connections in place of %d",
+			max(f.room-1000, 0),
+			wanted,
+		)
+		f.wanted.Add(int64(wanted)) // the full number counts as wanted
 		wanted = max(f.room-1000, 0)
 		f.wanted.Add(int64(-wanted))
 	}
@@ -204,17 +230,45 @@ func headerFlood(f *front) string {
 	return ""
 }
 
-// http2 tries the protocol that the server does not serve without TLS: its rapid resets come to nothing.
+// http2 tries HTTP/2, which the server does not serve without TLS, so that rapid resets have no effect.
 func http2(f *front) string {
 	f.many(4, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
 		}
-		defer c.Close()                                                                           //nolint:errcheck // it may be closed already
-		io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") //nolint:errcheck // shows next
+		defer c.Close() //nolint:errcheck // it may be closed already
+		io.WriteString(
+			c,
+			"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		) //nolint:errcheck // shows next
 		for id := byte(1); id < 100; id += 2 {
-			if _, err := c.Write([]byte{0, 0, 1, 1, 5, 0, 0, 0, id, 0x82, 0, 0, 4, 3, 0, 0, 0, 0, id, 0, 0, 0, 8}); err != nil { // headers, and a reset
+			// headers, and a reset
+			if _, err := c.Write([]byte{
+				0,
+				0,
+				1,
+				1,
+				5,
+				0,
+				0,
+				0,
+				id,
+				0x82,
+				0,
+				0,
+				4,
+				3,
+				0,
+				0,
+				0,
+				0,
+				id,
+				0,
+				0,
+				0,
+				8,
+			}); err != nil {
 				return
 			}
 		}
@@ -243,7 +297,11 @@ func badJSON(f *front) string {
 		defer c.Close() //nolint:errcheck // it may be closed already
 		for i, body := range bodies {
 			path := []string{"/devices/list", "/health", "/access_codes/create"}[(n+i)%3]
-			if _, err := fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body))), body); err != nil {
+			if _, err := fmt.Fprint(
+				c,
+				f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body))),
+				body,
+			); err != nil {
 				return
 			}
 			f.wait(c)
@@ -265,7 +323,7 @@ func manyNames() string {
 	return b.String() + `"a":1}}`
 }
 
-// pipelining sends requests without reading what is answered.
+// pipelining sends requests without reading the responses.
 func pipelining(f *front) string {
 	request := strings.Repeat(f.head("/events/list", "Content-Length: 2\r\n\r\n{}"), 20)
 	f.many(16, time.Second, func(n int) {
@@ -283,7 +341,7 @@ func pipelining(f *front) string {
 	return ""
 }
 
-// neverRead asks for long lists, and reads none.
+// neverRead requests long lists and reads none.
 func neverRead(f *front) string {
 	f.many(500, 2*time.Second, func(n int) {
 		c, err := f.dialWith(n, 4096)
@@ -309,7 +367,8 @@ func guesses(f *front) string {
 		}
 		defer c.Close() //nolint:errcheck // it may be closed already
 		for i := range 50 {
-			fmt.Fprintf(c, "POST /devices/list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer seam_test_%d_%d\r\nContent-Length: 0\r\n\r\n", n, i)
+			fmt.Fprintf(c, "POST /devices/list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+				"seam_test_%d_%d\r\nContent-Length: 0\r\n\r\n", n, i)
 			if _, err := c.Read(make([]byte, 4096)); err != nil || !f.rest(f.ctx, 50*time.Millisecond) {
 				return
 			}
@@ -318,7 +377,7 @@ func guesses(f *front) string {
 	return ""
 }
 
-// pushes are those of vendors that know no secret, and requests of the simulated cloud without a token that is good.
+// pushes sends vendor events without a valid secret, and requests to the simulated cloud without a valid token.
 func pushes(f *front) string {
 	body := `{"event_id":"` + strings.Repeat("a", 100_000) + `"}`
 	f.many(16, 10*time.Millisecond, func(n int) {
@@ -327,14 +386,19 @@ func pushes(f *front) string {
 			return
 		}
 		defer c.Close() //nolint:errcheck // it may be closed already
-		path := []string{"/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/" + strings.Repeat("0", 32), "/vendors/x/y", "/sandbox/cloud/login", "/sandbox/cloud/locks"}[n%4]
+		path := []string{
+			"/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/" + strings.Repeat("0", 32),
+			"/vendors/x/y",
+			"/sandbox/cloud/login",
+			"/sandbox/cloud/locks",
+		}[n%4]
 		fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)), body))
 		f.wait(c)
 	})
 	return ""
 }
 
-// vendors has the clouds, gateways and endpoints misbehave that the server speaks to.
+// vendors makes the clouds, gateways, and endpoints misbehave.
 func vendors(f *front) string {
 	f.angry.Store(true)
 	return ""

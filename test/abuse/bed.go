@@ -22,20 +22,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// bed is the server, who attacks it and who must not notice.
+// bed is the server, its attackers, and its healthy client.
 type bed struct {
 	Options
 	server     *server
 	healthy    *healthy
 	attacker   *attackers
-	target     Target // the attackers'
+	target     Target // the attackers' target
 	mu         sync.Mutex
-	accounts   []string      // connected_account_id of what is hostile
-	clouds     bool          // they are connected
-	subscribed bool          // the endpoints are there
-	usual      time.Duration // how long a healthy request takes
-	stop       func()
-	neighbor   *bed // who is attacked in its place, to see what the attackers take of the machine; nil: nobody
+	accounts   []string // connected_account_id of the hostile accounts
+	clouds     bool     // hostile accounts are connected
+	subscribed bool     // hostile endpoints exist
+	// median duration of healthy requests in the calm
+	usual time.Duration
+	stop  func()
+	// neighbor is attacked instead of this server, to measure what the attackers take of the machine; nil disables
+	// this.
+	neighbor *bed
 }
 
 func open(ctx context.Context, o Options) (_ *bed, err error) {
@@ -45,7 +48,10 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 	}
 	if o.Neighbor != "" {
 		o.DSN, o.Dir = o.Neighbor, filepath.Join(o.Dir, "neighbor")
-		if err = os.Mkdir(o.Dir, 0o755); err == nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
+		if err = os.Mkdir(
+			o.Dir,
+			0o755,
+		); err == nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
 			b.neighbor, err = settle(ctx, o)
 		}
 		if err != nil {
@@ -55,13 +61,13 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 	}
 	b.stop = b.healthy.begin(ctx)
 	if b.Compare {
-		b.pause(ctx, 2*time.Second) // until all is warm
+		b.pause(ctx, 2*time.Second) // warm up
 	}
 	b.healthy.figures()
 	return b, nil
 }
 
-// settle starts a server, and those who know it. Nobody works yet.
+// startBed starts a server, its attackers, and its healthy client, all idle.
 func settle(ctx context.Context, o Options) (_ *bed, err error) {
 	b := &bed{Options: o}
 	defer func() {
@@ -111,7 +117,7 @@ func (b *bed) close() {
 	}
 }
 
-// fill makes lists that are worth asking for.
+// fill inserts events, so that lists are long.
 func (b *bed) fill(ctx context.Context) error {
 	db, err := pgx.Connect(ctx, b.DSN)
 	if err != nil {
@@ -134,7 +140,7 @@ func (b *bed) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// try measures the calm before, the attack on another server where there is one, and the attack.
+// measure measures the calm, the attack on the neighbor if there is one, and the attack.
 func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	row.Name = s.name
 	if err := b.prepare(ctx, s); err != nil {
@@ -154,7 +160,7 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	if row.Note, err = b.begin(ctx, s); err != nil {
 		return row, err
 	}
-	before, worked := b.healthy.figures() // while they begin
+	before, worked := b.healthy.figures() // while the attacks start
 	begin, used := time.Now(), b.server.processor()
 	row.Under, row.Worked = b.healthy.window(ctx, s.lasts(b.Window))
 	if err := b.connected(ctx); err != nil {
@@ -174,7 +180,7 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	return row, errors.Join(ctx.Err(), b.server.alive())
 }
 
-// calm measures how long healthy requests take when nobody attacks, once what came before is over.
+// calm measures healthy requests without attack, after the effects of the last attack.
 func (b *bed) calm(ctx context.Context, row *Row) error {
 	if !b.Compare {
 		return nil
@@ -188,32 +194,39 @@ func (b *bed) calm(ctx context.Context, row *Row) error {
 }
 
 func (b *bed) admin(ctx context.Context) (*app.Admin, error) {
-	return app.OpenAdmin(ctx, app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")}, slog.New(slog.DiscardHandler))
+	return app.OpenAdmin(
+		ctx,
+		app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")},
+		slog.New(slog.DiscardHandler),
+	)
 }
 
-// roam gives the attackers a personal access token that nobody has used.
+// createToken gives the attackers an unused personal access token.
 func (b *bed) roam(ctx context.Context) error {
 	admin, err := b.admin(ctx)
 	if err != nil {
 		return err
 	}
-	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	defer admin.Close(ctx) //nolint:errcheck // the work is done
 	if b.target.Roamer, err = b.token(ctx, admin); err != nil {
 		return err
 	}
 	return b.attacker.aim(b.target)
 }
 
-// token is a personal access token for the attackers.
+// token creates a personal access token for the attackers.
 func (b *bed) token(ctx context.Context, admin *app.Admin) (string, error) {
-	token, _, err := admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
+	token, _, err := admin.Access.IssueCredential(
+		ctx,
+		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}},
+	)
 	if err != nil {
-		return "", fmt.Errorf("give the attackers a token: %w", err)
+		return "", fmt.Errorf("create a token for the attackers: %w", err)
 	}
 	return token, nil
 }
 
-// connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.
+// connect creates accounts at the hostile clouds and gateways, which behave well until vendors starts.
 func (b *bed) connect(ctx context.Context) error {
 	if b.clouds {
 		return nil
@@ -228,12 +241,27 @@ func (b *bed) connect(ctx context.Context) error {
 	at := b.attacker.at
 	var all []app.Connection
 	for _, how := range misbehaviours {
-		all = append(all, app.DeviceCloud{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"}, app.AccessCloud{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"})
+		all = append(
+			all,
+			app.DeviceCloud{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"},
+			app.AccessCloud{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"},
+		)
 	}
 	for _, how := range floods {
-		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
+		all = append(
+			all,
+			app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}},
+		)
 		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
-		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt/" + how, Topic: how}})
+		all = append(
+			all,
+			app.Zigbee2MQTT{
+				Config: zigbee2mqtt.Config{
+					Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt/" + how,
+					Topic:  how,
+				},
+			},
+		)
 	}
 	return abreast(len(all), func(n int) error {
 		id, err := admin.Connect(ctx, workspace, "hostile", all[n])
@@ -247,8 +275,8 @@ func (b *bed) connect(ctx context.Context) error {
 	})
 }
 
-// subscribe makes the hostile endpoints, which behave until they are told otherwise: what so many cost that are no worse
-// than others is part of the calm.
+// subscribe creates the hostile endpoints, which behave well until vendors starts. The cost of well-behaved endpoints
+// is part of the calm.
 func (b *bed) subscribe(ctx context.Context) error {
 	if b.subscribed {
 		return nil
@@ -256,7 +284,14 @@ func (b *bed) subscribe(ctx context.Context) error {
 	b.subscribed = true
 	err := abreast(b.Endpoints, func(n int) error {
 		url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
-		return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
+		return post(
+			ctx,
+			b.healthy.client,
+			b.server.ready.URL+"/webhooks/create",
+			b.server.ready.APIKey,
+			map[string]any{"url": url},
+			nil,
+		)
 	})
 	if b.Compare {
 		b.pause(ctx, 2*time.Second) // until all is warm
@@ -265,19 +300,26 @@ func (b *bed) subscribe(ctx context.Context) error {
 	return err
 }
 
-// met waits until the server has spoken to many of those who misbehave, or made as many workspaces as it makes at once.
+// awaitHits waits until the server has contacted many misbehaving parts, or created its maximum of workspaces.
 func (b *bed) met(ctx context.Context, name string) error {
 	if name == "endpoints" && b.stop == nil {
-		return nil // nothing happens that they would be told of
+		return nil // there are no events for them
 	}
-	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "houses": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
+	wanted := map[string]int{
+		"device-clouds": len(misbehaviours),
+		"access-clouds": len(misbehaviours),
+		"gateways":      2 * len(floods),
+		"endpoints":     b.Endpoints,
+		"houses":        b.Endpoints,
+		"workspaces":    rest.WorkspacesPerMinute,
+	}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err
 	})
 }
 
-// connected waits until the attackers have made the connections that they want, as far as there is room for these.
+// connected waits until the attackers have opened their connections, if there is room for them.
 func (b *bed) connected(ctx context.Context) error {
 	return until(ctx, "the attackers connect", func() (bool, error) {
 		r, err := b.attacker.reach()
@@ -285,7 +327,7 @@ func (b *bed) connected(ctx context.Context) error {
 	})
 }
 
-// abreast does n things, some at once, and fails as the first of them that fails.
+// parallel calls one n times, some concurrently, and returns the first error.
 func abreast(n int, one func(int) error) error {
 	const atOnce = 8
 	var all sync.WaitGroup
@@ -305,7 +347,7 @@ func abreast(n int, one func(int) error) error {
 	return <-failed
 }
 
-// provoke has the server speak to what is hostile at once, which it would do by and by.
+// provoke makes the server contact the hostile accounts immediately instead of over time.
 func (b *bed) provoke(ctx context.Context, name string) error {
 	switch name {
 	case "device-clouds", "gateways", "access-clouds":
@@ -314,14 +356,19 @@ func (b *bed) provoke(ctx context.Context, name string) error {
 			return err
 		}
 		defer db.Close(ctx) //nolint:errcheck // what was done is done
-		_, err = db.Exec(ctx, "update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = any($1)", b.accounts)
+		_, err = db.Exec(
+			ctx,
+			"update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = "+
+				"any($1)",
+			b.accounts,
+		)
 		return err
 	}
 	return nil
 }
 
-// Main makes a process that was started as one of attackers be that, and never returns then. Programs and tests that
-// call Run call it first.
+// Main runs the attackers and exits, in a process that startAttackers has started. Programs and tests that call Run
+// must call Main first.
 func Main() {
 	if os.Getenv(attackerVariable) != "" {
 		attack()

@@ -14,44 +14,112 @@ import (
 	"time"
 )
 
-// misbehaviour is what is answered to every request.
+// misbehaviour is the response to every request.
 type misbehaviour struct {
 	name   string
 	answer func(f *front, w http.ResponseWriter, r *http.Request)
 }
 
-// misbehaviours are those of clouds and of webhook endpoints.
+// misbehaviours are those of clouds and webhook endpoints.
 var misbehaviours = []misbehaviour{
 	{"endless", endless(`{"locks":[],"systems":[],"a":"`, "a")},
 	{"endless-lists", endless(`{"locks":[`, `{},`)},
 	{"endless-systems", endless(`{"systems":[`, `{},`)},
-	{"many", whole(`{"locks":[` + repeated(`{"lock_id":"l%d","name":"`+strings.Repeat("n", 30)+`"}`, 100_000) + `],"systems":[` + repeated(`{"system_id":"s%d"}`, 100_000) + `]}`)},
-	{"nulls", whole(`{"locks":[` + strings.Repeat("null,", 1_600_000) + `null],"systems":[` + strings.Repeat("null,", 1_600_000) + `null]}`)},
-	{"long", whole(`{"locks":[{"lock_id":"a","name":"` + strings.Repeat("n", 8_000_000) + `"}],"systems":[{"system_id":"a","name":"` + strings.Repeat("n", 8_000_000) + `"}]}`)},
-	{"lengths", whole(`{"locks":[{"lock_id":"a","capabilities":{"code_lengths":[` + strings.Repeat("1,", 4_000_000) + `1]}}],"systems":[]}`)},
+	{
+		"many",
+		whole(
+			`{"locks":[` + repeated(
+				`{"lock_id":"l%d","name":"`+strings.Repeat("n", 30)+`"}`,
+				100_000,
+			) + `],"systems":[` + repeated(
+				`{"system_id":"s%d"}`,
+				100_000,
+			) + `]}`,
+		),
+	},
+	{
+		"nulls",
+		whole(
+			`{"locks":[` + strings.Repeat(
+				"null,",
+				1_600_000,
+			) + `null],"systems":[` + strings.Repeat(
+				"null,",
+				1_600_000,
+			) + `null]}`,
+		),
+	},
+	{
+		"long",
+		whole(
+			`{"locks":[{"lock_id":"a","name":"` + strings.Repeat(
+				"n",
+				8_000_000,
+			) + `"}],"systems":[{"system_id":"a","name":"` + strings.Repeat(
+				"n",
+				8_000_000,
+			) + `"}]}`,
+		),
+	},
+	{
+		"lengths",
+		whole(
+			`{"locks":[{"lock_id":"a","capabilities":{"code_lengths":[` + strings.Repeat(
+				"1,",
+				4_000_000,
+			) + `1]}}],"systems":[]}`,
+		),
+	},
 	{"plausible", plausible},
 	{"hang", hang},
 	{"garbage", whole(strings.Repeat("\x00\xff<html>", 1000))},
 	{"half", whole(`{"locks":[{"lock_id":"`)},
 	{"deep", whole(`{"locks":` + strings.Repeat("[", 1_000_000))},
 	{"types", whole(`{"locks":[{"lock_id":1,"name":{},"online":"x","battery_level":"1e999"}],"systems":{"a":1}}`)},
-	{"numbers", whole(`{"locks":[{"lock_id":"a","battery_level":` + strings.Repeat("9", 5_000_000) + `}],"systems":[]}`)},
+	{
+		"numbers",
+		whole(`{"locks":[{"lock_id":"a","battery_level":` + strings.Repeat("9", 5_000_000) + `}],"systems":[]}`),
+	},
 	{"redirect-itself", redirect("")},
 	{"redirect-private", redirect("http://169.254.169.254/latest/meta-data/")},
 	{"redirect-file", redirect("file:///etc/passwd")},
 	{"endless-headers", raw("HTTP/1.1 200 OK\r\n", "X-A: "+strings.Repeat("a", 1000)+"\r\n", 0)},
 	{"slow-headers", raw("HTTP/1.1 200 OK\r\nX-A: ", "a", time.Second)},
 	{"hints", raw("", "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n", time.Millisecond)},
-	{"slow", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"locks\":[", " ", time.Second)},
+	{
+		"slow",
+		raw(
+			"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"locks\":[",
+			" ",
+			time.Second,
+		),
+	},
 	{"held", held},
 	{"cut", raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"locks\":", "", -1)},
-	{"switch", raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", strings.Repeat("a", 1000), time.Millisecond)},
+	{
+		"switch",
+		raw(
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+			strings.Repeat("a", 1000),
+			time.Millisecond,
+		),
+	},
 	{"bomb", bomb},
 	{"never", func(f *front, _ http.ResponseWriter, r *http.Request) { f.rest(r.Context(), time.Hour) }},
 }
 
-// floods are those of gateways.
-var floods = []string{"flood", "endless-frame", "big-frames", "deep-frames", "many-nodes", "nulls", "handshake", "hello", "names"}
+// floods are the misbehaviors of gateways.
+var floods = []string{
+	"flood",
+	"endless-frame",
+	"big-frames",
+	"deep-frames",
+	"many-nodes",
+	"nulls",
+	"handshake",
+	"hello",
+	"names",
+}
 
 func repeated(format string, n int) string {
 	var b strings.Builder
@@ -64,7 +132,7 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// clouds serve /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how> and /mqtt/<how>.
+// clouds returns a handler for /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how>, and /mqtt/<how>.
 func (f *front) clouds() http.Handler {
 	by := map[string]misbehaviour{}
 	for _, m := range misbehaviours {
@@ -78,7 +146,7 @@ func (f *front) clouds() http.Handler {
 		case part[1] == "mqtt":
 			f.webBroker(w, r, part[2])
 		case part[1] == "locks-of" && part[3] == "webhooks" && r.Method == http.MethodPost:
-			f.hears(r) // also what is hostile must learn its secret somehow
+			f.hears(r) // hostile accounts learn their secret here
 			w.WriteHeader(http.StatusNoContent)
 		case f.angry.Load() && by[part[2]].answer != nil:
 			f.hits.Add(1)
@@ -90,7 +158,7 @@ func (f *front) clouds() http.Handler {
 	})
 }
 
-// hears notes where the server wants to be told of events: the path has the secret of an account.
+// hears stores the path for vendor events, which contains the secret of an account.
 func (f *front) hears(r *http.Request) {
 	var wish struct {
 		URL string `json:"url"`
@@ -105,7 +173,7 @@ func (f *front) hears(r *http.Request) {
 	}
 }
 
-// paced keeps what is sent from taking the processor: the attackers have none to spare.
+// pace limits the rate of sending, because the attackers have little processor time.
 const paced = 2 * time.Millisecond
 
 func endless(begin, more string) func(*front, http.ResponseWriter, *http.Request) {
@@ -128,11 +196,23 @@ func whole(body string) func(*front, http.ResponseWriter, *http.Request) {
 	}
 }
 
-// contents are of a cloud that is as large as one can be: each request is answered with all that there is.
+// contents is the response of a cloud of maximum size: each request returns everything.
 var contents = sync.OnceValue(func() string {
-	const name = `"name":"of a door, as somebody may have called it"`
-	return `{"locks":[` + repeated(`{"lock_id":"l%d",`+name+`}`, 1000) + `],"access_codes":[` + repeated(`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+`}`, 5000) +
-		`],"systems":[` + repeated(`{"system_id":"s%d",`+name+`}`, 50) + `],"users":[` + repeated(`{"user_id":"u%d","full_name":"A name as people have","email":"somebody@example.com","group_ids":["g1","g2"]}`, 10_000) +
+	const name = `"name":"of a door, as a person may have called it"`
+	return `{"locks":[` + repeated(
+		`{"lock_id":"l%d",`+name+`}`,
+		1000,
+	) + `],"access_codes":[` + repeated(
+		`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+`}`,
+		5000,
+	) +
+		`],"systems":[` + repeated(
+		`{"system_id":"s%d",`+name+`}`,
+		50,
+	) + `],"users":[` + repeated(
+		`{"user_id":"u%d","full_name":"A name as people have","email":"user.one@example.com","group_ids":["g1","g2"]}`,
+		10_000,
+	) +
 		`],"groups":[],"entrances":[]}`
 })
 
@@ -141,12 +221,18 @@ func plausible(_ *front, w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, contents()) //nolint:errcheck // it may be cut off
 }
 
-// absent are locks and systems that are listed at once.
+// absent is a list of locks and systems that do not respond.
 var absent = sync.OnceValue(func() string {
-	return `{"locks":[` + repeated(`{"lock_id":"l%d"}`, 500) + `],"systems":[` + repeated(`{"system_id":"s%d"}`, 250) + `]}`
+	return `{"locks":[` + repeated(
+		`{"lock_id":"l%d"}`,
+		500,
+	) + `],"systems":[` + repeated(
+		`{"system_id":"s%d"}`,
+		250,
+	) + `]}`
 })
 
-// hang lists many, none of which ever answers.
+// hang lists many devices, none of which responds.
 func hang(f *front, w http.ResponseWriter, r *http.Request) {
 	if list := path.Base(r.URL.Path); r.Method == http.MethodGet && (list == "locks" || list == "systems") {
 		io.WriteString(w, absent()) //nolint:errcheck // it may be cut off
@@ -165,7 +251,7 @@ func redirect(to string) func(*front, http.ResponseWriter, *http.Request) {
 	}
 }
 
-// raw writes what no server would: begin, and then more again and again; with a negative pause only begin.
+// raw writes an invalid response: begin, and then more repeatedly; with a negative pause only begin.
 func raw(begin, more string, pause time.Duration) func(*front, http.ResponseWriter, *http.Request) {
 	return func(f *front, w http.ResponseWriter, _ *http.Request) {
 		ctx := f.ctx
@@ -181,14 +267,14 @@ func raw(begin, more string, pause time.Duration) func(*front, http.ResponseWrit
 	}
 }
 
-// held sends nearly eight megabytes, and then no more.
+// held sends nearly eight megabytes and then stops.
 func held(f *front, w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"locks":[{"name":"`+strings.Repeat("a", 7_900_000)) //nolint:errcheck // it may be cut off
 	_ = http.NewResponseController(w).Flush()
 	f.rest(r.Context(), time.Hour)
 }
 
-// zipped is a gigabyte of blanks, as gzip writes it.
+// zipped is a gigabyte of blanks, compressed.
 var zipped = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// waits ask for what ends late or never, and leave half of the time.
+// waits sends requests that end late or never, and abandons half of them.
 func waits(f *front) string {
 	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, f.Device)
 	f.many(1000, time.Second, func(n int) {
@@ -31,7 +31,7 @@ func waits(f *front) string {
 	return ""
 }
 
-// keys has many ask for the same under one Idempotency-Key, which one of them has worked on while the others wait.
+// keys sends the same requests under one Idempotency-Key. The server works on one of them while the others wait.
 func keys(f *front) string {
 	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, f.Device)
 	f.many(200, 50*time.Millisecond, func(n int) {
@@ -39,15 +39,24 @@ func keys(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()                                                                   //nolint:errcheck // it may be closed already
-		key := fmt.Sprintf("Idempotency-Key: %d-%d\r\n", n%4, time.Now().UnixMilli()/500) // what has ended is answered at once, so there is a new one soon
-		fmt.Fprint(c, f.head("/locks/unlock_door", key, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)), body))
+		defer c.Close() //nolint:errcheck // it may be closed already
+		// finished keys are answered immediately, so a new key is needed soon
+		key := fmt.Sprintf("Idempotency-Key: %d-%d\r\n", n%4, time.Now().UnixMilli()/500)
+		fmt.Fprint(
+			c,
+			f.head(
+				"/locks/unlock_door",
+				key,
+				fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)),
+				body,
+			),
+		)
 		f.wait(c)
 	})
 	return ""
 }
 
-// logins are made pages for logging in, looked at, and tried with a password that is wrong.
+// logins creates login pages, opens them, and enters wrong passwords.
 func logins(f *front) string {
 	f.many(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
@@ -74,10 +83,20 @@ func logins(f *front) string {
 			return
 		}
 		for i := range 12 {
-			entered := url.Values{"email": {"guest@example.com"}, "password": {strings.Repeat("x", 10+i%4/2*5000)}}.Encode()
+			entered := url.Values{
+				"email":    {"guest@example.com"},
+				"password": {strings.Repeat("x", 10+i%4/2*5000)},
+			}.Encode()
 			request := "GET " + page.Path + "/august HTTP/1.1\r\nHost: " + f.host() + "\r\n\r\n"
 			if i%2 == 1 {
-				request = fmt.Sprintf("POST %s/august HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", page.Path, f.host(), len(entered), entered)
+				request = fmt.Sprintf(
+					"POST %s/august HTTP/1.1\r\nHost: %s\r\nContent-Type: "+
+						"application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+					page.Path,
+					f.host(),
+					len(entered),
+					entered,
+				)
 			}
 			if _, err := io.WriteString(c, request); err != nil {
 				return
@@ -95,10 +114,17 @@ func logins(f *front) string {
 	return ""
 }
 
-// workspaces makes sandbox workspaces without an end, each with an account and locks of its own.
+// workspaces creates sandbox workspaces endlessly, each with an account and locks.
 func workspaces(f *front) string {
 	const wish = `{"name":"One more","is_sandbox":true}`
-	request := fmt.Sprintf("POST /workspaces/create HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", f.host(), f.Roamer, len(wish), wish)
+	request := fmt.Sprintf(
+		"POST /workspaces/create HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/json\r\nContent-Length: %d\r\n\r\n%s",
+		f.host(),
+		f.Roamer,
+		len(wish),
+		wish,
+	)
 	f.founding = time.Now()
 	f.many(8, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
@@ -127,8 +153,8 @@ func workspaces(f *front) string {
 	return ""
 }
 
-// knownPushes are those of a vendor that knows the account's secret: too large, no JSON, of devices that there are not, and
-// the same again and again.
+// knownPushes sends events of a vendor that knows the account's secret: too large, invalid JSON, of unknown devices,
+// and repeated.
 func knownPushes(f *front) string {
 	var paths []string
 	for ctx := f.ctx; len(paths) == 0 && f.rest(ctx, 50*time.Millisecond); {
@@ -141,7 +167,13 @@ func knownPushes(f *front) string {
 		strings.Repeat("\x00\xff", 10_000),
 		`{"event_type":` + strings.Repeat("[", 60_000),
 		`{"event_id":"1","event_type":"device.added","device_id":"a"}`,
-		`{"event_id":"1","event_type":"lock.action_completed","device_id":"` + strings.Repeat("d", 60_000) + `","action":"unlock","timestamp":` + strings.Repeat("9", 1000) + `}`,
+		`{"event_id":"1","event_type":"lock.action_completed","device_id":"` + strings.Repeat(
+			"d",
+			60_000,
+		) + `","action":"unlock","timestamp":` + strings.Repeat(
+			"9",
+			1000,
+		) + `}`,
 		`{"event_id":"2","event_type":"bridge.online"}`,
 	}
 	f.many(16, 10*time.Millisecond, func(n int) {
@@ -153,10 +185,18 @@ func knownPushes(f *front) string {
 		go f.wait(c)
 		for i := 0; f.ctx.Err() == nil; i++ {
 			body := bodies[(n+i)%len(bodies)]
-			if i%3 > 0 { // most are as they should be, and come again and again
-				body = fmt.Sprintf(`{"event_id":"%d","event_type":"access_code.updated","device_id":"d%d","access_code_id":"c"}`, i%5, i%1000)
+			if i%3 > 0 { // most are valid and repeated
+				body = fmt.Sprintf(
+					`{"event_id":"%d","event_type":"access_code.updated","device_id":"d%d","access_code_id":"c"}`,
+					i%5,
+					i%1000,
+				)
 			}
-			if _, err := fmt.Fprint(c, f.head(paths[(n+i)%len(paths)], fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body)); err != nil || !f.rest(f.ctx, paced) {
+			if _, err := fmt.Fprint(
+				c,
+				f.head(paths[(n+i)%len(paths)], fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body),
+			); err != nil ||
+				!f.rest(f.ctx, paced) {
 				return
 			}
 		}

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// How much longer healthy requests, and codes, may take in an attack than in the calm before, at their median. We aim at
-// twice for requests; machines differ by a quarter.
+// Limits of how much longer healthy requests and codes may take during an attack than in the calm before it, at their
+// median. The aim for requests is a factor of two; machines differ by a quarter.
 const (
 	mostSlower      = 2.5
 	mostSlowerCodes = 10
 )
 
-// Faults are what an attack must not come to: what the server did, and whether it was an attack at all. Time is judged only
-// where there is a calm to compare with, but for what has failed because of it.
+// Faults returns the limits that the server has violated, and whether the attack was weaker than intended. Durations
+// count only if there is a calm to compare with, except for requests that failed because of them.
 func (r Row) Faults() (faults []string) {
 	fault := func(is bool, format string, args ...any) {
 		if is {
@@ -22,23 +22,44 @@ func (r Row) Faults() (faults []string) {
 		}
 	}
 	fault(r.Peak > MostMemory, "the server held %.0f MiB, more than %d", r.Peak, MostMemory)
-	fault(r.Under.Failed > 0, "%d healthy requests have failed: %s", r.Under.Failed, strings.Join(r.Under.Failures, "; "))
+	fault(
+		r.Under.Failed > 0,
+		"%d healthy requests have failed: %s",
+		r.Under.Failed,
+		strings.Join(r.Under.Failures, "; "),
+	)
 	fault(r.Under.OK == 0, "no healthy request was answered")
-	fault(r.Worked == 0, "no code was set on the healthy lock and told of")
-	fault(r.Calm.OK > 0 && r.Slow > r.Wanted/10, "on %d connections of %d a header was still being sent after %s", r.Slow, r.Wanted, headerEnds)
-	fault(r.Workspaces > r.MayMake, "one token has made %d workspaces, of %d that it may", r.Workspaces, r.MayMake)
+	fault(r.Worked == 0, "no code was set on the healthy lock and reported")
+	fault(
+		r.Calm.OK > 0 && r.Slow > r.Wanted/10,
+		"on %d connections of %d a header was still being sent after %s",
+		r.Slow,
+		r.Wanted,
+		headerEnds,
+	)
+	fault(r.Workspaces > r.MayMake, "one token has created %d workspaces, and %d are allowed", r.Workspaces, r.MayMake)
 	fault(!r.Confined() && 10*r.Made < 9*r.Wanted, "the attackers made %d connections, of %d", r.Made, r.Wanted)
 	return append(faults, r.delays()...)
 }
 
-// delays are those of the faults that are of time.
+// delays returns the faults of duration.
 func (r Row) delays() (faults []string) {
 	if r.Calm.OK == 0 {
 		return nil
 	}
 	slower := func(what string, calm, under time.Duration, most float64) {
 		if calm == 0 || ratio(under, calm) > most {
-			faults = append(faults, fmt.Sprintf("%s: half of the healthy %s took %s, and %s in the calm before: more than %g times as long", r.Name, what, under, calm, most))
+			faults = append(
+				faults,
+				fmt.Sprintf(
+					"%s: half of the healthy %s took %s, and %s in the calm before: more than %g times as long",
+					r.Name,
+					what,
+					under,
+					calm,
+					most,
+				),
+			)
 		}
 	}
 	slower("requests", r.Calm.P50, r.Under.P50, mostSlower)
@@ -46,5 +67,5 @@ func (r Row) delays() (faults []string) {
 	return faults
 }
 
-// Confined says whether the limit of open files leaves less room than the attack wants, which is then none.
+// Confined reports whether the limit of open files is too low for the attack.
 func (r Row) Confined() bool { return r.Room < r.Wanted }

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// gateway is a zwave-js-server, until it is told to misbehave.
+// gateway is a zwave-js-server, which can misbehave.
 func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	ctx := f.ctx
 	if how == "handshake" && f.angry.Load() {
@@ -26,8 +26,8 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	if err != nil {
 		return
 	}
-	defer c.CloseNow()   //nolint:errcheck // whatever was on its way
-	if !f.angry.Load() { // it misbehaves to whoever comes again
+	defer c.CloseNow()   //nolint:errcheck // the attack ends the connection
+	if !f.angry.Load() { // it misbehaves after a reconnect
 		go func() {
 			for !f.angry.Load() && f.rest(r.Context(), 50*time.Millisecond) {
 				continue
@@ -41,7 +41,8 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 		f.hits.Add(1)
 		version = strings.Repeat("1", 15_000_000)
 	}
-	if send(`{"type":"version","homeId":7,"driverVersion":"`+version+`","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`) != nil {
+	if send(`{"type":"version","homeId":7,"driverVersion":"`+version+
+		`","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`) != nil {
 		return
 	}
 	for {
@@ -53,7 +54,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 			ID      string `json:"messageId"`
 			Command string `json:"command"`
 		}
-		_ = json.Unmarshal(data, &command) // the server's own
+		_ = json.Unmarshal(data, &command) // from the server
 		result := `{"type":"result","success":true,"messageId":"` + command.ID + `","result":{"state":{"nodes":[`
 		if command.Command != "start_listening" || !f.angry.Load() {
 			if send(result+`]}}}`) != nil {
@@ -83,14 +84,20 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 	case "nulls":
 		_ = send(result + strings.Repeat("null,", 2_900_000) + `null]}}}`)
 	case "big-frames":
-		text := `{"type":"event","event":{"source":"node","event":"value updated","nodeId":3,"args":{"newValue":"` + strings.Repeat("a", 14_000_000) + `"}}}`
+		text := `{"type":"event","event":{"source":"node","event":"value updated","nodeId":3,"args":{"newValue":"` +
+			strings.Repeat("a", 14_000_000) + `"}}}`
 		for send(text) == nil && f.rest(ctx, 10*time.Millisecond) {
 			continue
 		}
 	case "names":
-		node := `{"type":"event","event":{"source":"controller","event":"node added","node":{"nodeId":%d,"ready":true,"manufacturerId":1,"name":"` + strings.Repeat("n", 300_000) +
+		node := `{"type":"event","event":{"source":"controller","event":"node added","node":` +
+			`{"nodeId":%d,"ready":true,"manufacturerId":1,"name":"` + strings.Repeat("n", 300_000) +
 			`","endpoints":[{"index":0,"commandClasses":[{"id":98,"version":1},{"id":99,"version":1}]}],"values":[` +
-			repeated(`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"`+strings.Repeat("1", 100)+`"}`, 3000) + `]}}}`
+			repeated(
+				`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"`+
+					strings.Repeat("1", 100)+`"}`,
+				3000,
+			) + `]}}}`
 		err := send(result + `]}}}`)
 		for n := 1; err == nil && f.rest(ctx, 10*time.Millisecond); n++ {
 			err = send(fmt.Sprintf(node, n))
@@ -101,7 +108,8 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 		}
 	default:
 		_ = send(result + `]}}}`)
-		text := `{"type":"event","event":{"source":"node","event":"value updated","nodeId":3,"args":{"commandClass":99,"newValue":"` + strings.Repeat("a", 1000) + `"}}}`
+		text := `{"type":"event","event":{"source":"node","event":"value updated","nodeId":3,` +
+			`"args":{"commandClass":99,"newValue":"` + strings.Repeat("a", 1000) + `"}}}`
 		for n := 0; send(text) == nil; n++ {
 			if n%20 == 19 && !f.rest(ctx, paced) {
 				return
@@ -111,7 +119,7 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 	f.rest(ctx, time.Hour)
 }
 
-// brokers speak as much MQTT 5 as it takes to be subscribed to.
+// brokers implements the part of MQTT 5 that a subscription needs.
 func (f *front) brokers(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -122,10 +130,11 @@ func (f *front) brokers(l net.Listener) {
 	}
 }
 
-// handshake agrees to speak WebSocket, in a header without an end.
+// handshake accepts WebSocket in an endless header.
 func (f *front) handshake(w http.ResponseWriter, r *http.Request) {
 	f.hits.Add(1)
-	raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n", "X-A: "+strings.Repeat("a", 60_000)+"\r\n", time.Millisecond)(f, w, r)
+	raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n", "X-A: "+
+		strings.Repeat("a", 60_000)+"\r\n", time.Millisecond)(f, w, r)
 }
 
 // webBroker is a broker over WebSocket.
@@ -150,7 +159,7 @@ func (f *front) broker(c net.Conn) {
 		if err != nil {
 			return
 		}
-		size, err := binary.ReadUvarint(r) // the same form as MQTT's
+		size, err := binary.ReadUvarint(r) // the same encoding as in MQTT
 		if err != nil || size > 1<<20 {
 			return
 		}
@@ -173,7 +182,7 @@ func (f *front) broker(c net.Conn) {
 	}
 }
 
-// publication is a PUBLISH that announces size bytes.
+// publication returns a PUBLISH packet that announces size bytes.
 func publication(topic string, payload []byte, size int) []byte {
 	b := binary.AppendUvarint([]byte{0x30}, uint64(2+len(topic)+1+size))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(topic)))
@@ -186,7 +195,8 @@ func (f *front) publish(c net.Conn, how string) {
 		_, err := c.Write(publication(topic, []byte(text), len(text)))
 		return err
 	}
-	if whole(how+"/bridge/state", `{"state":"online"}`) != nil || whole(how+"/bridge/info", `{"config":{}}`) != nil || whole(devices, `[]`) != nil {
+	if whole(how+"/bridge/state", `{"state":"online"}`) != nil || whole(how+"/bridge/info", `{"config":{}}`) != nil ||
+		whole(devices, `[]`) != nil {
 		return
 	}
 	for !f.angry.Load() {
@@ -205,28 +215,34 @@ func (f *front) publish(c net.Conn, how string) {
 	case "nulls":
 		_ = whole(devices, "["+strings.Repeat("null,", 2_900_000)+"null]")
 	case "big-frames":
-		for whole(devices, `[{"ieee_address":"`+strings.Repeat("a", 14_000_000)+`"}]`) == nil && f.rest(ctx, 10*time.Millisecond) {
+		for whole(devices, `[{"ieee_address":"`+strings.Repeat("a", 14_000_000)+`"}]`) == nil &&
+			f.rest(ctx, 10*time.Millisecond) {
 			continue
 		}
 	case "deep-frames":
 		for whole(devices, strings.Repeat("[", 1_000_000)) == nil && f.rest(ctx, 10*time.Millisecond) {
 			continue
 		}
-	case "handshake": // whoever comes again meets with it
+	case "handshake": // it misbehaves after a reconnect
 		c.Close() //nolint:errcheck // it may be closed already
 		return
 	case "hello":
-		for whole(how+"/bridge/info", `{"version":"`+strings.Repeat("1", 250_000)+`","config":{}}`) == nil && f.rest(ctx, 10*time.Millisecond) {
+		for whole(how+"/bridge/info", `{"version":"`+strings.Repeat("1", 250_000)+`","config":{}}`) == nil &&
+			f.rest(ctx, 10*time.Millisecond) {
 			continue
 		}
 	case "names":
-		for n := 0; whole(fmt.Sprint(how, "/", n, strings.Repeat("n", 1000), "/availability"), `{"state":"online"}`) == nil; n++ {
+		for n := 0; whole(
+			fmt.Sprint(how, "/", n, strings.Repeat("n", 1000), "/availability"),
+			`{"state":"online"}`,
+		) == nil; n++ {
 			if n%20 == 19 && !f.rest(ctx, paced) {
 				return
 			}
 		}
 	default:
-		for n := 0; whole(how+"/lock"+string(rune('a'+n%26))+strings.Repeat("x", n%1000), `{"state":"LOCK"}`) == nil; n++ {
+		for n := 0; whole(how+"/lock"+string(rune('a'+n%26))+
+			strings.Repeat("x", n%1000), `{"state":"LOCK"}`) == nil; n++ {
 			if n%20 == 19 && !f.rest(ctx, paced) {
 				return
 			}

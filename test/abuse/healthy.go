@@ -20,25 +20,27 @@ const (
 	codeEvery  = 300 * time.Millisecond
 	keptFailed = 3
 
-	// What takes longer has failed where it is compared: it usually takes some milliseconds, and a code some tenths of a second.
+	// Longer requests count as failed when Compare is set. Usually a request takes milliseconds, and a code some tenths
+	// of a second.
 	answerWithin = 10 * time.Second
 	codeWithin   = time.Minute
 )
 
-// healthy is who must not notice: a client that reads and writes, a lock and a webhook endpoint.
+// healthy is the client, lock, and webhook endpoint that must not notice an attack.
 type healthy struct {
 	url, key string
-	within   time.Duration // until a code is set and told of
+	within   time.Duration // until a code is set and reported
 	device   string
 	client   *http.Client
 	endpoint *http.Server
 	hook     string
 
-	mu       sync.Mutex
-	took     []time.Duration
-	codes    []time.Duration
-	begun    map[string]time.Time // by access_code_id
-	told     map[string]bool      // before the answer to the creation
+	mu    sync.Mutex
+	took  []time.Duration
+	codes []time.Duration
+	begun map[string]time.Time // by access_code_id
+	// events that arrived before the response to the creation
+	reported map[string]bool
 	worked   int
 	ok       int
 	failures []string
@@ -50,8 +52,14 @@ func newHealthy(ctx context.Context, url, key string, compare bool) (*healthy, e
 	if compare {
 		answer, code = answerWithin, codeWithin
 	}
-	h := &healthy{url: url, key: key, within: code, begun: map[string]time.Time{}, told: map[string]bool{},
-		client: &http.Client{Timeout: answer, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	h := &healthy{
+		url:      url,
+		key:      key,
+		within:   code,
+		begun:    map[string]time.Time{},
+		reported: map[string]bool{},
+		client:   &http.Client{Timeout: answer, Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -62,7 +70,14 @@ func newHealthy(ctx context.Context, url, key string, compare bool) (*healthy, e
 	if h.device, err = lock(ctx, h.client, url, key); err != nil {
 		return nil, err
 	}
-	return h, post(ctx, h.client, url+"/webhooks/create", key, map[string]any{"url": h.hook, "event_types": []string{"access_code.set_on_device"}}, nil)
+	return h, post(
+		ctx,
+		h.client,
+		url+"/webhooks/create",
+		key,
+		map[string]any{"url": h.hook, "event_types": []string{"access_code.set_on_device"}},
+		nil,
+	)
 }
 
 // lock waits for the simulated lock of a workspace.
@@ -95,18 +110,18 @@ func (h *healthy) receive(_ http.ResponseWriter, r *http.Request) {
 	if _, ok := h.begun[event.Code]; ok {
 		h.arrived(event.Code)
 	} else {
-		h.told[event.Code] = true
+		h.reported[event.Code] = true
 	}
 }
 
-// arrived notes that a code is set; with h.mu held.
+// arrived counts a code as set; with h.mu held.
 func (h *healthy) arrived(code string) {
 	h.codes = append(h.codes, time.Since(h.begun[code]))
 	h.worked++
 	delete(h.begun, code)
 }
 
-// begin has it work until it is stopped.
+// begin starts work until stop is called.
 func (h *healthy) begin(ctx context.Context) (stop func()) {
 	working, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -114,7 +129,7 @@ func (h *healthy) begin(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// work asks for as long as ctx lasts.
+// work sends requests until ctx ends.
 func (h *healthy) work(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -147,7 +162,7 @@ func every(ctx context.Context, all *sync.WaitGroup, d time.Duration, f func()) 
 	})
 }
 
-// code has one code set on the lock, and takes it off again.
+// code sets one code on the lock and removes it.
 func (h *healthy) code(ctx context.Context) {
 	var made struct {
 		Code struct {
@@ -160,8 +175,8 @@ func (h *healthy) code(ctx context.Context) {
 	}
 	h.mu.Lock()
 	h.begun[made.Code.ID] = begin
-	if h.told[made.Code.ID] {
-		delete(h.told, made.Code.ID)
+	if h.reported[made.Code.ID] {
+		delete(h.reported, made.Code.ID)
 		h.arrived(made.Code.ID)
 	}
 	h.mu.Unlock()
@@ -171,7 +186,7 @@ func (h *healthy) code(ctx context.Context) {
 	h.ask(context.WithoutCancel(ctx), "/access_codes/delete", map[string]any{"access_code_id": made.Code.ID}, nil)
 }
 
-// waits says whether a code is not set yet. It is given up after codeWithin, and has failed.
+// waits reports whether a code is not set yet. After codeTimeout the code counts as failed.
 func (h *healthy) waits(code string, begin time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,11 +197,11 @@ func (h *healthy) waits(code string, begin time.Time) bool {
 		return true
 	}
 	delete(h.begun, code)
-	h.fail(fmt.Errorf("a code was not set on the lock, and told of, within %s", h.within))
+	h.fail(fmt.Errorf("a code was not set on the lock and reported within %s", h.within))
 	return false
 }
 
-// fail notes what must not be; with h.mu held.
+// fail counts a failure; with h.mu held.
 func (h *healthy) fail(err error) {
 	h.failed++
 	if len(h.failures) < keptFailed {
@@ -194,7 +209,7 @@ func (h *healthy) fail(err error) {
 	}
 }
 
-// ask makes one request that must not fail.
+// ask sends one request that must not fail.
 func (h *healthy) ask(ctx context.Context, path string, in, out any) bool {
 	begin := time.Now()
 	err := post(ctx, h.client, h.url+path, h.key, in, out)
@@ -213,7 +228,7 @@ func (h *healthy) ask(ctx context.Context, path string, in, out any) bool {
 	return false
 }
 
-// window measures for d, and further until there is something to measure: of the requests, and of the lock.
+// window measures for d, or longer until there are enough requests and a code.
 func (h *healthy) window(ctx context.Context, d time.Duration) (f Figures, worked int) {
 	h.figures()
 	for end := time.Now().Add(d); ctx.Err() == nil; {
@@ -231,11 +246,18 @@ func (h *healthy) window(ctx context.Context, d time.Duration) (f Figures, worke
 	return h.figures()
 }
 
-// figures are those since the last call.
+// figures returns the measurements since its last call.
 func (h *healthy) figures() (f Figures, worked int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f = Figures{OK: h.ok, Failed: h.failed, Failures: h.failures, P50: quantile(h.took, 0.5), P99: quantile(h.took, 0.99), Code: quantile(h.codes, 0.5)}
+	f = Figures{
+		OK:       h.ok,
+		Failed:   h.failed,
+		Failures: h.failures,
+		P50:      quantile(h.took, 0.5),
+		P99:      quantile(h.took, 0.99),
+		Code:     quantile(h.codes, 0.5),
+	}
 	worked = h.worked
 	h.took, h.codes, h.ok, h.failed, h.failures, h.worked = nil, nil, 0, 0, nil, 0
 	return f, worked

@@ -1,7 +1,7 @@
-// Package hostile attacks the real server, as a process of its own, while a healthy client, a healthy lock and a healthy
-// webhook endpoint are worked, and counts what that costs: the most memory that the server has held, the healthy
-// requests that failed, and how much longer the others took. The attackers are one more process, at the lowest priority:
-// what is measured is the server, not who gets the processors.
+// Package abuse attacks the real server, in its own process, while a healthy client, lock, and webhook endpoint are in
+// use. It measures the peak memory of the server, failed healthy requests, and the delay of the others. The attackers
+// run in another process at the lowest priority, so that the measurements do not depend on processor time that the
+// attackers take.
 package abuse
 
 import (
@@ -13,50 +13,63 @@ import (
 	"time"
 )
 
-// MostMemory is what the server may hold in any attack, in MiB.
+// MaxMemory is the server's memory limit in any attack, in MiB.
 const MostMemory = 256
 
-// Options of Run.
+// Options configures Run.
 type Options struct {
-	Program   string        // the server's binary
-	DSN       string        // of a database of its own
-	Neighbor  string        // DSN of one for another server, which has each attack first; empty: there is none
-	Dir       string        // for its files
-	Window    time.Duration // of an attack, at least
-	Compare   bool          // with the calm before it
-	Endpoints int           // that misbehave
-	Only      string        // parts of names with commas between; empty: all
-	Log       io.Writer     // the server's
-	Out       io.Writer     // what is going on; nil: nobody is told
+	// Program is the server's binary.
+	Program string
+	// DSN is the URL of an empty database.
+	DSN string
+	// Neighbor is the DSN of another server, which receives each attack first; empty disables this.
+	Neighbor string
+	// Dir is for files.
+	Dir string
+	// Window is the minimum duration of an attack.
+	Window time.Duration
+	// Compare measures the calm before each attack.
+	Compare bool
+	// Endpoints is the number of misbehaving endpoints.
+	Endpoints int
+	// Only has parts of scenario names with commas between them; empty means all.
+	Only string
+	// Log receives the server's log.
+	Log io.Writer
+	// Out receives progress; nil discards it.
+	Out io.Writer
 }
 
-// Row is what one attack has come to.
+// Row is the result of one scenario.
 type Row struct {
 	Name string
 	Note string
 	Reach
 	Peak        float64 // MiB
-	Processor   float64 // seconds of it that the server took in a second
+	Processor   float64 // processor seconds of the server per second
 	Calm, Under Figures
-	Elsewhere   Figures // while another server on the machine is attacked
-	Worked      int     // codes that were set on the healthy lock and told of, during the attack
+	// Elsewhere is measured while another server on the machine is attacked.
+	Elsewhere Figures
+	// Worked counts codes that were set on the healthy lock and reported during the attack.
+	Worked int
 }
 
-// Figures of the healthy client.
+// Figures are the measurements of the healthy client.
 type Figures struct {
 	OK, Failed int
-	Failures   []string // the first of them
+	Failures   []string // the first failures
 	P50, P99   time.Duration
-	Code       time.Duration // p50, from the creation of a code until its event arrives
+	// Code is the median from the creation of a code until its event arrives.
+	Code time.Duration
 }
 
-// scenario is one attack. Several begin together.
+// scenario is a set of attacks that start together.
 type scenario struct {
 	name    string
 	attacks []string
 }
 
-// lasts is for how long it is tried, where others are tried for window.
+// lasts returns the duration of the scenario, if others last for window.
 func (s scenario) lasts(window time.Duration) time.Duration {
 	if slices.Equal(s.attacks, []string{"slow-headers"}) {
 		return max(window, slowWindow)
@@ -64,7 +77,7 @@ func (s scenario) lasts(window time.Duration) time.Duration {
 	return window
 }
 
-// scenarios are all there are, in the order in which they are tried.
+// scenarios are all scenarios in their order.
 var scenarios = []scenario{
 	{"headers, a byte a second", []string{"slow-headers"}},
 	{"bodies, a byte a second", []string{"slow-bodies"}},
@@ -76,7 +89,7 @@ var scenarios = []scenario{
 	{"large bodies, never ended", []string{"held-bodies"}},
 	{"large headers, never ended", []string{"held-headers"}},
 	{"pipelining", []string{"pipelining"}},
-	{"lists that nobody reads", []string{"never-read"}},
+	{"lists that are never read", []string{"never-read"}},
 	{"waits that are abandoned", []string{"waits"}},
 	{"waits for one key", []string{"keys"}},
 	{"pages to log in on", []string{"logins"}},
@@ -89,11 +102,37 @@ var scenarios = []scenario{
 	{"webhook endpoints", []string{"endpoints"}},
 	{"workspaces made without end", []string{"workspaces"}},
 	{"webhooks of many workspaces", []string{"houses"}},
-	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
-		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "workspaces", "houses", "guesses", "pushes", "known-pushes"}},
+	{
+		"all at once",
+		[]string{
+			"device-clouds",
+			"gateways",
+			"access-clouds",
+			"endpoints",
+			"slow-headers",
+			"slow-bodies",
+			"silent",
+			"idle",
+			"endless-bodies",
+			"header-flood",
+			"json",
+			"held-bodies",
+			"held-headers",
+			"pipelining",
+			"never-read",
+			"waits",
+			"keys",
+			"logins",
+			"workspaces",
+			"houses",
+			"guesses",
+			"pushes",
+			"known-pushes",
+		},
+	},
 }
 
-// Run tries one attack after another. It fails where they could not be tried; what they did is in the rows, see Row.Faults.
+// Run runs one scenario after another. It returns an error if a scenario cannot run. See Row.Faults for the results.
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -108,7 +147,8 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 			continue
 		}
 		row, err := b.try(ctx, s)
-		if err == nil && row.delays() != nil { // the machine may have had something else to do: what stays is told
+		// the machine may have been busy, so the second result counts
+		if err == nil && row.delays() != nil {
 			fmt.Fprintf(o.Out, "%s\n    once more, for that is too slow\n", row)
 			row, err = b.try(ctx, s)
 		}
@@ -130,10 +170,11 @@ func wanted(only, name string) bool {
 	return false
 }
 
-// Header names the columns of a Row as text.
-const Header = "attack                          conns  peak MiB  CPU/s   healthy ok failed     p50      p99   ratio of p50 and p99   codes, ratio   attacked elsewhere, p50 and p99   ratio to that"
+// Header contains the column names of Row.String.
+const Header = "attack                          conns  peak MiB  CPU/s   healthy ok failed     p50      p99   " +
+	"ratio of p50 and p99   codes, ratio   attacked elsewhere, p50 and p99   ratio to that"
 
-// Ratios are how much longer the healthy requests took, of p50 and p99.
+// Ratios returns how much longer the healthy requests took, for p50 and p99.
 func (r Row) Ratios() (p50, p99 float64) {
 	return ratio(r.Under.P50, r.Calm.P50), ratio(r.Under.P99, r.Calm.P99)
 }
@@ -145,12 +186,32 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
+// String returns the row as text, aligned with Header.
 func (r Row) String() string {
 	p50, p99 := r.Ratios()
-	text := fmt.Sprintf("%-31s %5d  %8.0f  %5.2f   %10d %6d %6.1fms %6.1fms         %5.2f  %5.2f   %4d, %.2f", r.Name, r.Connections, r.Peak, r.Processor, r.Under.OK, r.Under.Failed,
-		ms(r.Under.P50), ms(r.Under.P99), p50, p99, r.Worked, ratio(r.Under.Code, r.Calm.Code))
+	text := fmt.Sprintf(
+		"%-31s %5d  %8.0f  %5.2f   %10d %6d %6.1fms %6.1fms         %5.2f  %5.2f   %4d, %.2f",
+		r.Name,
+		r.Connections,
+		r.Peak,
+		r.Processor,
+		r.Under.OK,
+		r.Under.Failed,
+		ms(r.Under.P50),
+		ms(r.Under.P99),
+		p50,
+		p99,
+		r.Worked,
+		ratio(r.Under.Code, r.Calm.Code),
+	)
 	if e := r.Elsewhere; e.OK > 0 {
-		text += fmt.Sprintf("   %22.1fms %6.1fms   %6.2f  %5.2f", ms(e.P50), ms(e.P99), ratio(r.Under.P50, e.P50), ratio(r.Under.P99, e.P99))
+		text += fmt.Sprintf(
+			"   %22.1fms %6.1fms   %6.2f  %5.2f",
+			ms(e.P50),
+			ms(e.P99),
+			ratio(r.Under.P50, e.P50),
+			ratio(r.Under.P99, e.P99),
+		)
 	}
 	if r.Note != "" {
 		text += "\n    " + r.Note

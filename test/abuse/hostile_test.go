@@ -18,12 +18,14 @@ func TestMain(m *testing.M) {
 	storetest.Main(m, store.Migrate, store.MigrationsVersion())
 }
 
-// short are attacks of each sort: on connections, bodies, headers, JSON, answers, turns, and by clouds and endpoints.
-const short = "idle connections,bodies,megabytes of headers,deep,nobody reads,waits for one key,device clouds,webhook endpoints"
+// short are scenarios of each kind: connections, bodies, headers, JSON, responses, slots, clouds, and endpoints.
+const short = "idle connections,bodies,megabytes of headers,deep,never read,waits for one key,device " +
+	"clouds,webhook endpoints"
 
-// Memory is no timing: in each attack its limit holds however busy the machine is, and who is healthy is answered, and has
-// codes set. HOSTILE_ONLY chooses attacks by parts of their names; `make abuse` tries each of them alone, takes longer, and compares.
-func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
+// The memory limit holds in each attack, even on a busy machine, and healthy clients get responses and codes.
+// HOSTILE_ONLY selects scenarios by parts of their names. `make abuse` runs each of them alone, takes longer, and
+// compares.
+func TestAttacks_MemoryAndHealthyRequests(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	dir := t.TempDir()
@@ -36,13 +38,22 @@ func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	rows, err := abuse.Run(t.Context(), abuse.Options{Program: program, DSN: storetest.New(t), Dir: dir, Window: time.Second, Endpoints: 10, Only: cmp.Or(os.Getenv("HOSTILE_ONLY"), short), Log: log, Out: lines{t}})
+	rows, err := abuse.Run(t.Context(), abuse.Options{
+		Program:   program,
+		DSN:       storetest.New(t),
+		Dir:       dir,
+		Window:    time.Second,
+		Endpoints: 10,
+		Only:      cmp.Or(os.Getenv("HOSTILE_ONLY"), short),
+		Log:       log,
+		Out:       lines{t},
+	})
 	if err != nil {
 		b, _ := os.ReadFile(log.Name())
-		t.Fatalf("%v\nthe server's log ends with\n%s", err, b[max(0, len(b)-4000):])
+		t.Fatalf("%v\nthe end of the server's log:\n%s", err, b[max(0, len(b)-4000):])
 	}
 	if len(rows) == 0 {
-		t.Error("nothing was tried")
+		t.Error("no scenario has run")
 	}
 	for _, r := range rows {
 		for _, fault := range r.Faults() {
@@ -51,12 +62,18 @@ func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 	}
 	for _, r := range rows {
 		if r.Confined() && !t.Failed() {
-			storetest.Missing(t, "a limit of open files that leaves room for the connections of %q: %d, not %d", r.Name, r.Wanted, r.Room)
+			storetest.Missing(
+				t,
+				"a limit of open files that leaves room for the connections of %q: %d, not %d",
+				r.Name,
+				r.Wanted,
+				r.Room,
+			)
 		}
 	}
 }
 
-// lines are what goes on, in the log of a test.
+// lines writes progress to the log of a test.
 type lines struct{ testing.TB }
 
 func (l lines) Write(b []byte) (int, error) {

@@ -20,12 +20,12 @@ const (
 	changeEvery = 2 * time.Second
 )
 
-// house is a workspace of the attackers, whose many webhooks lead to them. Half of them one token has made, and each of the others one of its
-// own: these are of customers who have nothing to do with one another.
+// house is a workspace of the attackers with many webhooks that lead to them. One token has created half of the
+// workspaces, and each of the others has its own token, like those of unrelated customers.
 type house struct{ Key, Device string }
 
-// inhabit makes the houses. Their endpoints answer until they are told otherwise: what so many cost that are no worse than others is
-// part of the calm.
+// createHouses creates the houses. Their endpoints behave well until houses starts. The cost of well-behaved endpoints
+// is part of the calm.
 func (b *bed) inhabit(ctx context.Context) error {
 	if b.target.Houses != nil {
 		return nil
@@ -34,7 +34,7 @@ func (b *bed) inhabit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	defer admin.Close(ctx) //nolint:errcheck // the work is done
 	common, err := b.token(ctx, admin)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (b *bed) inhabit(ctx context.Context) error {
 	return b.attacker.aim(b.target)
 }
 
-// build makes one of them.
+// build creates one house.
 func (b *bed) build(ctx context.Context, a *access.Service, token string) (h house, err error) {
 	url := b.server.ready.URL
 	var made struct {
@@ -65,10 +65,20 @@ func (b *bed) build(ctx context.Context, a *access.Service, token string) (h hou
 			ID uuid.UUID `json:"workspace_id"`
 		} `json:"workspace"`
 	}
-	if err := post(ctx, b.healthy.client, url+"/workspaces/create", token, map[string]any{"name": "House", "is_sandbox": true}, &made); err != nil {
+	if err := post(
+		ctx,
+		b.healthy.client,
+		url+"/workspaces/create",
+		token,
+		map[string]any{"name": "House", "is_sandbox": true},
+		&made,
+	); err != nil {
 		return h, err
 	}
-	if h.Key, _, err = a.IssueCredential(ctx, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{made.Workspace.ID}}); err != nil {
+	if h.Key, _, err = a.IssueCredential(
+		ctx,
+		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{made.Workspace.ID}},
+	); err != nil {
 		return h, err
 	}
 	if h.Device, err = lock(ctx, b.healthy.client, url, h.Key); err != nil {
@@ -76,14 +86,21 @@ func (b *bed) build(ctx context.Context, a *access.Service, token string) (h hou
 	}
 	for n := range hooksInAll * b.Endpoints / houseCount {
 		to := fmt.Sprintf("%s/endpoint/never/%s-%d", b.attacker.at.Cloud, h.Device, n)
-		if err := post(ctx, b.healthy.client, url+"/webhooks/create", h.Key, map[string]any{"url": to, "event_types": []string{"access_code.created", "access_code.deleted"}}, nil); err != nil {
+		if err := post(
+			ctx,
+			b.healthy.client,
+			url+"/webhooks/create",
+			h.Key,
+			map[string]any{"url": to, "event_types": []string{"access_code.created", "access_code.deleted"}},
+			nil,
+		); err != nil {
 			return h, err
 		}
 	}
 	return h, nil
 }
 
-// houses have things happen that all their webhooks are told of, which hang.
+// houses causes events for all webhooks of the houses, which hang.
 func houses(f *front) string {
 	f.angry.Store(true)
 	f.many(len(f.Houses), changeEvery, func(n int) {
@@ -95,8 +112,17 @@ func houses(f *front) string {
 		defer c.Close() //nolint:errcheck // it may be closed already
 		in := bufio.NewReader(c)
 		ask := func(path string, body any, out any) bool {
-			b, _ := json.Marshal(body) //nolint:errchkjson // our own
-			if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, f.host(), h.Key, len(b), b); err != nil {
+			b, _ := json.Marshal(body) //nolint:errchkjson // our own type
+			if _, err := fmt.Fprintf(
+				c,
+				"POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+					"application/json\r\nContent-Length: %d\r\n\r\n%s",
+				path,
+				f.host(),
+				h.Key,
+				len(b),
+				b,
+			); err != nil {
 				return false
 			}
 			res, err := http.ReadResponse(in, nil)

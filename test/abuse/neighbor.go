@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// prepare makes those who misbehave known to the server; they behave until they are told otherwise.
+// prepare creates the misbehaving parts, which behave well until the attack starts.
 func (b *bed) prepare(ctx context.Context, s scenario) error {
 	if b.neighbor != nil {
 		b.neighbor.server.thaw()
@@ -40,7 +40,7 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 	return nil
 }
 
-// begin has all attacks of a scenario begin.
+// begin starts all attacks of a scenario.
 func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 	var notes []string
 	for _, name := range s.attacks {
@@ -61,7 +61,8 @@ func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 	return strings.Join(notes, "; "), nil
 }
 
-// rest waits until the server has little to do, or for as long as an attack: what it is left with would be counted to its next turn.
+// rest waits until the server is nearly idle, or for the duration of an attack. Otherwise its remaining work would
+// count for its next turn.
 func (b *bed) rest(ctx context.Context) {
 	const look = time.Second / 2
 	for end := time.Now().Add(max(b.Window, 20*time.Second)); time.Now().Before(end) && ctx.Err() == nil; {
@@ -73,10 +74,10 @@ func (b *bed) rest(ctx context.Context) {
 	}
 }
 
-// elsewhere measures the healthy client while another server on this machine has the attack, with attackers and a database of
-// its own: what that takes of the machine, the client's own server cannot help. The other's customer does nothing, so that
-// its endpoints are told only of what the attackers do; by themselves they have nothing to answer. Out of its turn that
-// server is stopped: what an attack leaves it to do would be added to the next.
+// elsewhere measures the healthy client while the neighbor on this machine is attacked, with its own attackers and
+// database. The client's server cannot avoid that part of the delay. The neighbor's healthy client is idle, so its
+// endpoints receive only events that the attackers cause. The neighbor is suspended otherwise, because its remaining
+// work would count for the next turn.
 func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) {
 	n := b.neighbor
 	if slices.Equal(s.attacks, []string{"endpoints"}) {
@@ -87,7 +88,7 @@ func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) 
 	if _, err := n.begin(ctx, s); err != nil {
 		return f, err
 	}
-	b.healthy.figures() // while they begin
+	b.healthy.figures() // while the attacks start
 	f, _ = b.healthy.window(ctx, b.Window)
 	if _, err = n.attacker.cease(); err == nil {
 		n.rest(ctx)
@@ -95,7 +96,7 @@ func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) 
 	return f, errors.Join(err, n.server.alive())
 }
 
-// quiet waits until what came before is over.
+// awaitCalm waits until the effects of the last attack are over.
 func (b *bed) quiet(ctx context.Context) {
 	b.healthy.figures()
 	for end := time.Now().Add(patience); ; {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// server is the real program.
+// server is a process of the real server.
 type server struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -29,30 +29,58 @@ type server struct {
 	}
 }
 
-// Build makes the server's binary in dir.
+// Build builds the server's binary in dir.
 func Build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "deviceaccess-server")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server").CombinedOutput()
+	out, err := exec.CommandContext(
+		ctx,
+		"go",
+		"build",
+		"-o",
+		program,
+		"github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server",
+	).
+		CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the server: %w\n%s", err, out)
 	}
 	return program, nil
 }
 
-// patience is enough for a machine that is busy otherwise.
+// waitTimeout is long enough for a busy machine.
 const patience = 8 * time.Minute
 
 func startServer(ctx context.Context, o Options) (*server, error) {
 	file := filepath.Join(o.Dir, "ready.json")
 	s := &server{ended: make(chan struct{})}
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), o.Program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-speed", "50", "--listen", "127.0.0.1:0", "--ready-file", file, //nolint:gosec // just built
-		"--data-dir", filepath.Join(o.Dir, "data"), "--database-url", o.DSN, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn")
+	s.cmd = exec.CommandContext(
+		context.WithoutCancel(ctx),
+		o.Program,
+		"serve",
+		"--sandbox",
+		"--sandbox-locks",
+		"2",
+		"--sandbox-speed",
+		"50",
+		"--listen",
+		"127.0.0.1:0",
+		"--ready-file",
+		file, //nolint:gosec // just built
+		"--data-dir",
+		filepath.Join(o.Dir, "data"),
+		"--database-url",
+		o.DSN,
+		"--allow-webhook-prefix",
+		"127.0.0.0/8",
+		"--log-level",
+		"warn",
+	)
 	s.cmd.Stdout, s.cmd.Stderr = o.Log, o.Log
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
 	go func() {
-		s.cmd.Wait() //nolint:errcheck // that it ended is what counts
+		s.cmd.Wait() //nolint:errcheck // only the end matters
 		close(s.ended)
 	}()
 	err := until(ctx, "the server is ready", func() (bool, error) {
@@ -75,12 +103,12 @@ func (s *server) kill() {
 	<-s.ended
 }
 
-// freeze has it do nothing until thaw.
+// freeze suspends the server until thaw.
 func (s *server) freeze() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) } // it may have ended
 
 func (s *server) thaw() { _ = s.cmd.Process.Signal(syscall.SIGCONT) } // it may have ended
 
-// alive fails when the server has ended.
+// alive returns an error if the server has ended.
 func (s *server) alive() error {
 	select {
 	case <-s.ended:
@@ -90,16 +118,17 @@ func (s *server) alive() error {
 	}
 }
 
-// forgetPeak has Peak count from now on.
+// resetPeak makes peak count from now on.
 func (s *server) forgetPeak() {
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0) // Linux 4.0; elsewhere it is the peak since the start
+	// requires Linux 4.0; otherwise the peak counts since the start
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0)
 }
 
-// peak is the most memory that the process has held, in MiB.
+// peak returns the peak memory of the process, in MiB.
 func (s *server) peak() (float64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("read how much memory the server holds: %w", err)
+		return 0, fmt.Errorf("read the server's memory: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -108,10 +137,10 @@ func (s *server) peak() (float64, error) {
 			return kb / 1024, err
 		}
 	}
-	return 0, errors.New("the kernel does not tell how much memory the server has held")
+	return 0, errors.New("the kernel does not report the peak memory")
 }
 
-// processor is how much time of it the server has taken.
+// processor returns the processor time that the server has used.
 func (s *server) processor() time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
@@ -123,7 +152,7 @@ func (s *server) processor() time.Duration {
 	return time.Duration(user+system) * time.Second / 100
 }
 
-// post asks the API.
+// post sends a request to the API, and fails unless the status is 200.
 func post(ctx context.Context, client *http.Client, url, key string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -163,7 +192,7 @@ func until(ctx context.Context, what string, ok func() (bool, error)) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waited in vain: %s: %w", what, ctx.Err())
+			return fmt.Errorf("timeout waiting: %s: %w", what, ctx.Err())
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// added are labels and metrics that are Prometheus' own.
+// added are labels and metrics of Prometheus itself.
 var added = []string{"instance", "job", "up"}
 
-// Each alert fires where it is to, and nowhere else.
+// Each alert fires in its cases, and in no others.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	all, _ := alerts(t)
@@ -27,7 +27,7 @@ func TestAlertsFire(t *testing.T) {
 				tried = tried || c.about == a.Alert && c.fires == fires
 			}
 			if !tried {
-				t.Errorf("there is no case in which %s fires: %t", a.Alert, fires)
+				t.Errorf("no case for %s with fires=%t", a.Alert, fires)
 			}
 		}
 	}
@@ -39,13 +39,13 @@ func TestAlertsFire(t *testing.T) {
 				want = []string{c.about}
 			}
 			if got := fired(t, scraped(c.series)); !slices.Equal(got, want) {
-				t.Errorf("%v fire, and expected are %v", got, want)
+				t.Errorf("%v fire, want %v", got, want)
 			}
 		})
 	}
 }
 
-// scraped is a case in which Prometheus reaches the servers, unless it says otherwise.
+// scraped adds a reachable server to a case without one.
 func scraped(series string) string {
 	if !strings.Contains(series, "up{job=") {
 		series = "up{job=\"deviceaccess\", instance=\"a\"} 1x120\n" + strings.TrimSpace(series)
@@ -53,16 +53,18 @@ func scraped(series string) string {
 	return series
 }
 
-// The metrics and labels of which alerts are made, and the cases above, are those of a real server. Of one that is well no alert is raised,
-// and of one whose database takes no writes the one that says so.
-func TestAlertsAreMadeOfWhatAServerTells(t *testing.T) {
+// The metrics and labels of the alerts, and of the cases, are those of a real server. A healthy server raises no alert.
+// A server whose database is read-only raises the one for that.
+func TestAlertsUseMetricsOfServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	code := fmt.Sprintf(`{"device_id":%q}`, s.device())
 	s.is(http.StatusOK, http.MethodPost, s.Key, "/access_codes/create", code)
 	s.until("a client that hangs up is counted", func() bool {
 		s.hangUp("/access_codes/create", strings.Replace(code, "}", `,"sync":true}`, 1))
-		return s.scrape().of("deviceaccess_http_requests_total", "operation", "/access_codes/create", "status", "499") > 0
+		return s.scrape().
+			of("deviceaccess_http_requests_total", "operation", "/access_codes/create", "status", "499") >
+			0
 	})
 	s.is(http.StatusOK, http.MethodGet, s.Key, "/health", "")
 	s.is(http.StatusUnauthorized, http.MethodPost, "seam_wrong", "/devices/list", "{}")
@@ -74,17 +76,18 @@ func TestAlertsAreMadeOfWhatAServerTells(t *testing.T) {
 	var broken scrape
 	s.until("all of its connections are new", func() bool {
 		broken = s.scrape()
-		return broken.of("deviceaccess_database_up") == 1 && broken.of("deviceaccess_health", "part", "devices") == 0 && broken.of("deviceaccess_health", "part", "database") == 2
+		return broken.of("deviceaccess_database_up") == 1 && broken.of("deviceaccess_health", "part", "devices") == 0 &&
+			broken.of("deviceaccess_health", "part", "database") == 2
 	})
 
-	told := maps.Clone(well)
-	maps.Copy(told, broken)
+	exposed := maps.Clone(well)
+	maps.Copy(exposed, broken)
 	all, _ := alerts(t)
 	for _, a := range all {
 		of := map[string]bool{}
 		parser.Inspect(a.expr, func(n parser.Node, _ []parser.Node) error {
 			if v, ok := n.(*parser.VectorSelector); ok {
-				told.has(t, a.Alert, v, of)
+				exposed.has(t, a.Alert, v, of)
 			}
 			return nil
 		})
@@ -92,7 +95,7 @@ func TestAlertsAreMadeOfWhatAServerTells(t *testing.T) {
 			if g, ok := n.(*parser.AggregateExpr); ok {
 				for _, label := range g.Grouping {
 					if !of[label] && !slices.Contains(added, label) {
-						t.Errorf("%s: what it is made of has no label %s", a.Alert, label)
+						t.Errorf("%s: its metrics have no label %s", a.Alert, label)
 					}
 				}
 			}
@@ -106,34 +109,34 @@ func TestAlertsAreMadeOfWhatAServerTells(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			its := labels.NewBuilder(series).Del(added...).Labels()
-			if _, is := told[its.String()]; !is && series.Get(model.MetricNameLabel) != "up" {
-				t.Errorf("%s/%s: no server tells %s", c.about, c.what, its)
+			if _, is := exposed[its.String()]; !is && series.Get(model.MetricNameLabel) != "up" {
+				t.Errorf("%s/%s: no server exposes %s", c.about, c.what, its)
 			}
 		}
 	}
 	if got := fired(t, scraped(replayed(well, well))); len(got) > 0 {
-		t.Errorf("of a server that is well %v fire", got)
+		t.Errorf("%v fire for a healthy server", got)
 	}
 	if got := fired(t, scraped(replayed(well, broken))); !slices.Equal(got, []string{"DeviceAccessDown"}) {
-		t.Errorf("of a server whose database takes no writes %v fire", got)
+		t.Errorf("%v fire for a server with a read-only database", got)
 	}
 }
 
-// is asks until it is answered with a status.
+// is repeats a request until its response has a status.
 func (s *instance) is(status int, method, key, path, body string) {
 	s.Helper()
-	s.until(fmt.Sprintf("%s is answered %d", path, status), func() bool {
+	s.until(fmt.Sprintf("%s has status %d", path, status), func() bool {
 		got, _ := s.ask(method, s.URL+path, key, body)
 		return got == status
 	})
 }
 
-// of is what a series says.
+// of returns the value of a series.
 func (r scrape) of(name string, pairs ...string) float64 {
 	return r[labels.FromStrings(append(pairs, model.MetricNameLabel, name)...).String()].value
 }
 
-// has says whether there are series which a rule names, and adds the labels that they have.
+// has checks that the series of a rule exist, and adds their labels to of.
 func (r scrape) has(t *testing.T, rule string, v *parser.VectorSelector, of map[string]bool) {
 	t.Helper()
 	if slices.Contains(added, v.Name) {
@@ -150,11 +153,11 @@ func (r scrape) has(t *testing.T, rule string, v *parser.VectorSelector, of map[
 		}
 	}
 	if !found {
-		t.Errorf("%s: no server tells %s", rule, v)
+		t.Errorf("%s: no server exposes %s", rule, v)
 	}
 }
 
-// replayed is a server that tells the same for half an hour, and then something else.
+// replayed returns the series of a server that reports before for half an hour, and then after.
 func replayed(before, after scrape) string {
 	var lines strings.Builder
 	both := maps.Clone(before)
@@ -170,7 +173,14 @@ func replayed(before, after scrape) string {
 			}
 			return "stale _x" + fmt.Sprint(n)
 		}
-		fmt.Fprintf(&lines, "%s%s %s %s\n", name, labels.NewBuilder(s.of).Del(model.MetricNameLabel).Set("instance", "a").Labels(), values(before, 29), values(after, 60))
+		fmt.Fprintf(
+			&lines,
+			"%s%s %s %s\n",
+			name,
+			labels.NewBuilder(s.of).Del(model.MetricNameLabel).Set("instance", "a").Labels(),
+			values(before, 29),
+			values(after, 60),
+		)
 	}
 	return lines.String()
 }

@@ -1,17 +1,17 @@
 package alerts
 
-// cases are what may happen to servers, one after another. Each alert has some in which it fires, and some that are nearly so in which it
-// does not. What is told of servers is what a real one tells, but for the address that Prometheus adds.
+// cases are the states of servers over time. Each alert has some cases in which it fires, and similar ones in which it
+// does not. The series are those of a real server, except for the address that Prometheus adds.
 var cases = []struct {
 	about  string // an alert
-	fires  bool   // whether it does, and all others do not
+	fires  bool   // whether this alert fires, and no other
 	what   string
 	series string
 }{
 	{"DeviceAccessGone", true, "one of two servers is gone", `
 		up{job="deviceaccess", instance="a"} 1x120
 		up{job="deviceaccess", instance="b"} 1x10 0x110`},
-	{"DeviceAccessGone", true, "nobody has told Prometheus of the servers", `
+	{"DeviceAccessGone", true, "Prometheus has no servers configured", `
 		up{job="node", instance="a"} 1x120`},
 	{"DeviceAccessGone", false, "a server is started again", `
 		up{job="deviceaccess", instance="a"} 1x10 0 1x110
@@ -29,7 +29,7 @@ var cases = []struct {
 	{"DeviceAccessDatabaseDown", true, "no server reaches the database", `
 		deviceaccess_database_up{instance="a"} 1x10 0x5 1x100
 		deviceaccess_database_up{instance="b"} 1x9 0x5 1x100`},
-	{"DeviceAccessDatabaseDown", false, "one server does not", `
+	{"DeviceAccessDatabaseDown", false, "one server does not reach it", `
 		deviceaccess_database_up{instance="a"} 1x10 0x110
 		deviceaccess_database_up{instance="b"} 1x120`},
 
@@ -39,7 +39,7 @@ var cases = []struct {
 		deviceaccess_database_up{instance="a"} 0x120
 		deviceaccess_database_up{instance="b"} 1x120
 		deviceaccess_health{instance="b", part="devices"} 0x10 1x6 0x100`},
-	{"DeviceAccessDatabaseDown", true, "nobody can say whether devices wait", `
+	{"DeviceAccessDatabaseDown", true, "it is unknown whether devices wait", `
 		deviceaccess_database_up{instance="a"} 1x10 0x30 1x80
 		deviceaccess_health{instance="a", part="devices"} 0x10 1x30 0x80`},
 	{"DeviceAccessDevicesLate", false, "devices wait for four minutes", `
@@ -47,7 +47,7 @@ var cases = []struct {
 
 	{"DeviceAccessDeliveriesLate", true, "deliveries to a webhook that works are late", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x10 61+60x6 0x100`},
-	{"DeviceAccessDeliveriesLate", true, "nobody takes events", `
+	{"DeviceAccessDeliveriesLate", true, "no server processes events", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x120
 		deviceaccess_outbox_oldest_seconds{instance="a"} 0x10 61+60x6 0x100`},
 	{"DeviceAccessDeliveriesLate", false, "both are a minute late, and one that fails is an hour late", `
@@ -77,44 +77,44 @@ var cases = []struct {
 	{"DeviceAccessErrors", false, "one in two hundred fails", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+199x120
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0+1x120`},
-	{"DeviceAccessErrors", false, "some fail, and then no more", `
+	{"DeviceAccessErrors", false, "some fail, and then none", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+10x120
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 5x100`},
 	{"DeviceAccessErrors", false, "clients hang up", `
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="499"} 0+50x120`},
 	{"DeviceAccessErrors", false, "clients make mistakes", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="401"} 0+50x120`},
-	{"DeviceAccessErrors", false, "the balancer is told that a server is to be taken out", `
+	{"DeviceAccessErrors", false, "a server tells the load balancer to remove it", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+300x120
 		deviceaccess_http_requests_total{instance="a", operation="/health", status="200"} 0+30x120
 		deviceaccess_http_requests_total{instance="b", operation="/health", status="503"} 0+30x120`},
 
-	{"DeviceAccessThrottled", true, "somebody guesses credentials", `
+	{"DeviceAccessThrottled", true, "a client guesses credentials", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0x10 0+66x100`},
-	{"DeviceAccessThrottled", false, "somebody does so slowly", `
+	{"DeviceAccessThrottled", false, "a client guesses slowly", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0+59x120`},
-	{"DeviceAccessThrottled", false, "somebody does so for four minutes", `
+	{"DeviceAccessThrottled", false, "a client guesses for four minutes", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0x10 0+600x4 2400x100`},
 
 	{"DeviceAccessSlow", true, "one read in fifty takes more than a second", `
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 0+98x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 0+100x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 0+100x120`},
-	{"DeviceAccessSlow", false, "one read in two hundred does, and most writes do", `
+	{"DeviceAccessSlow", false, "one read in two hundred is slow, and most writes are", `
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 0+199x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 0+200x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 0+200x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="1.0"} 0+10x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="5.0"} 0+100x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="+Inf"} 0+100x120`},
-	{"DeviceAccessSlow", false, "nobody reads any more", `
+	{"DeviceAccessSlow", false, "reads have stopped", `
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 98x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 100x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 100x120`},
 
 	{"DeviceAccessWebhookDisabled", true, "a webhook is disabled", `
 		deviceaccess_webhooks_disabled{instance="a"} 0x10 1x3 0x100`},
-	{"DeviceAccessWebhookDisabled", false, "none is, and one is failing", `
+	{"DeviceAccessWebhookDisabled", false, "none is disabled, and one is failing", `
 		deviceaccess_webhooks_disabled{instance="a"} 0x120
 		deviceaccess_webhook_attempts_total{instance="a", outcome="retry"} 0+1x120`},
 

@@ -1,4 +1,4 @@
-// Package alerts tries the alert rules of the runbook with the rule engine of Prometheus, on metrics as a server has them.
+// Package alerts tests the alert rules of the runbook with the rule engine of Prometheus, on metrics of a server.
 package alerts
 
 import (
@@ -21,19 +21,19 @@ import (
 
 const (
 	runbook = "../../server/docs/runbook.md"
-	// every is how often Prometheus scrapes and evaluates unless it is told otherwise.
+	// every is the default interval of scrapes and evaluations in Prometheus.
 	every = time.Minute
 )
 
 var language = parser.NewParser(parser.Options{})
 
-// alert is one of the runbook's.
+// alert is an alert rule of the runbook.
 type alert struct {
 	rulefmt.Rule
 	expr parser.Expr
 }
 
-// alerts are those of the runbook, read as Prometheus reads a file of rules.
+// alerts returns the rules of the runbook, parsed like a rule file, and the runbook's text.
 func alerts(t *testing.T) (all []alert, text string) {
 	t.Helper()
 	b, err := os.ReadFile(runbook)
@@ -43,7 +43,13 @@ func alerts(t *testing.T) (all []alert, text string) {
 	_, block, _ := strings.Cut(string(b), "\n## Alerts\n")
 	_, block, _ = strings.Cut(block, "```yaml\n")
 	block, _, closed := strings.Cut(block, "```")
-	groups, problems := rulefmt.Parse([]byte(block), false, model.UTF8Validation, language, slog.New(slog.DiscardHandler))
+	groups, problems := rulefmt.Parse(
+		[]byte(block),
+		false,
+		model.UTF8Validation,
+		language,
+		slog.New(slog.DiscardHandler),
+	)
 	if len(problems) > 0 || !closed || len(groups.Groups) != 1 {
 		t.Fatalf("the rules of the runbook cannot be read: %v", problems)
 	}
@@ -57,8 +63,7 @@ func alerts(t *testing.T) (all []alert, text string) {
 	return all, string(b)
 }
 
-// fired are the alerts that fire at any time while metrics go the way that is written in lines of the notation of promtool, one value a
-// minute.
+// fired returns the alerts that fire at any time on series in promtool's notation, with one value a minute.
 func fired(t *testing.T, series string) []string {
 	t.Helper()
 	const length = 2 * time.Hour
@@ -69,8 +74,18 @@ func fired(t *testing.T, series string) []string {
 	found := map[string]bool{}
 	all, _ := alerts(t)
 	for _, a := range all {
-		rule := rules.NewAlertingRule(a.Alert, a.expr, time.Duration(a.For), time.Duration(a.KeepFiringFor), labels.FromMap(a.Labels), labels.FromMap(a.Annotations),
-			labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+		rule := rules.NewAlertingRule(
+			a.Alert,
+			a.expr,
+			time.Duration(a.For),
+			time.Duration(a.KeepFiringFor),
+			labels.FromMap(a.Labels),
+			labels.FromMap(a.Annotations),
+			labels.EmptyLabels(),
+			"",
+			true,
+			slog.New(slog.DiscardHandler),
+		)
 		for at := time.Unix(0, 0); at.Sub(time.Unix(0, 0)) <= length; at = at.Add(every) {
 			if _, err := rule.Eval(t.Context(), 0, at, query, nil, 0); err != nil {
 				t.Fatalf("%s: %v", a.Alert, err)
@@ -85,7 +100,7 @@ func fired(t *testing.T, series string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Each rule says how bad it is, and leads to a part of the runbook.
+// Each rule has a severity and leads to a section of the runbook.
 func TestAlertsLeadToTheRunbook(t *testing.T) {
 	t.Parallel()
 	all, text := alerts(t)
@@ -97,10 +112,10 @@ func TestAlertsLeadToTheRunbook(t *testing.T) {
 			t.Errorf("%s: severity %q", a.Alert, s)
 		}
 		if part := a.Annotations["runbook"]; part == "" || !strings.Contains(text, "\n## "+part) {
-			t.Errorf("%s refers to %q, which is no part of the runbook", a.Alert, part)
+			t.Errorf("%s refers to %q, which is not a section of the runbook", a.Alert, part)
 		}
 		if a.Annotations["summary"] == "" {
-			t.Errorf("%s does not say what it is", a.Alert)
+			t.Errorf("%s has no summary", a.Alert)
 		}
 	}
 }

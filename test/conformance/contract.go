@@ -8,9 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Contract compares, of each path that is in both descriptions, what a client has to know to ask: methods, parameters,
-// and where in the answer it finds what it asked for. It returns what differs and is not listed, and what is listed in
-// the first table of differences.md, which is about this, and does not differ.
+// CompareContract compares the paths that are in both descriptions: methods, parameters, and the keys of responses. It
+// returns unlisted differences, and stale rows of the first table of differences.md, which lists these.
 func (r *Referee) Contract() (unlisted, stale []string) {
 	used := map[Difference]bool{}
 	for _, path := range slices.Sorted(maps.Keys(r.ours.Paths.Map())) {
@@ -35,7 +34,8 @@ func (r *Referee) Contract() (unlisted, stale []string) {
 	return unlisted, stale
 }
 
-// ofContract is whether the difference is one of the contract: those of answers start with a place in the answer.
+// ofContract reports whether the difference is one of the contract. Those of responses start with a place in the
+// response.
 func (d Difference) ofContract() bool { return d.What[0] != '/' }
 
 func compare(ours, published *openapi3.PathItem) (differences []string) {
@@ -68,7 +68,8 @@ func compare(ours, published *openapi3.PathItem) (differences []string) {
 			differ("does not take %s", name)
 		}
 	}
-	if key, _ := published.Post.Extensions["x-response-key"].(string); key != "" && !slices.Contains(answerOf(ours).Required, key) {
+	if key, _ := published.Post.Extensions["x-response-key"].(string); key != "" &&
+		!slices.Contains(answerOf(ours).Required, key) {
 		differ("does not promise %s in its answer", key)
 	}
 	for _, key := range answerOf(published).Required {
@@ -79,7 +80,7 @@ func compare(ours, published *openapi3.PathItem) (differences []string) {
 	return differences
 }
 
-// methodsOf are the methods of a path as the document says them before they are written out.
+// methodsOf returns the methods of a path before they are expanded.
 func methodsOf(item *openapi3.PathItem) []string {
 	methods := []string{"POST"}
 	more, _ := item.Post.Extensions["x-methods"].([]any)
@@ -89,7 +90,7 @@ func methodsOf(item *openapi3.PathItem) []string {
 	return methods
 }
 
-// bodyOf is the schema of the parameters. Of variants it has the fields of all, and requires what all require.
+// bodyOf returns the schema of the parameters. For variants it has the fields of all, and requires what all require.
 func bodyOf(item *openapi3.PathItem) *openapi3.Schema {
 	if item.Post.RequestBody == nil {
 		return openapi3.NewObjectSchema()
@@ -104,7 +105,10 @@ func bodyOf(item *openapi3.PathItem) *openapi3.Schema {
 		maps.Copy(whole.Properties, part.Value.Properties)
 		required := part.Value.Required
 		if i > 0 && len(schema.AllOf) == 0 {
-			required = slices.DeleteFunc(slices.Clone(whole.Required), func(name string) bool { return !slices.Contains(required, name) })
+			required = slices.DeleteFunc(
+				slices.Clone(whole.Required),
+				func(name string) bool { return !slices.Contains(required, name) },
+			)
 			whole.Required = nil
 		}
 		whole.Required = append(whole.Required, required...)
@@ -112,7 +116,7 @@ func bodyOf(item *openapi3.PathItem) *openapi3.Schema {
 	return whole
 }
 
-// compareValues says which values clients may send by the published description, and not to us.
+// compareValues returns the values that the published description allows and ours does not.
 func compareValues(ours, published *openapi3.Schema) (differences []string) {
 	if kinds := narrower(ours, published); len(kinds) > 0 {
 		differences = append(differences, fmt.Sprintf("takes no %v", kinds))
@@ -135,7 +139,7 @@ func compareValues(ours, published *openapi3.Schema) (differences []string) {
 	return differences
 }
 
-// narrower are the types that the published schema has and ours has not.
+// narrower returns the types of the published schema that ours lacks.
 func narrower(ours, published *openapi3.Schema) (kinds []string) {
 	mine, theirs := typesOf(ours), typesOf(published)
 	for _, kind := range theirs {

@@ -1,5 +1,5 @@
-// Prints the published description as JSON, in the form of ours: each path has its POST, whose x-methods are the other
-// methods. What people read is left out: it is most of it.
+// Prints the published description as JSON in the form of ours: each path has its POST, whose x-methods are the other
+// methods. It omits the texts for people, which are most of it.
 const left = (keyword) => keyword === 'description' || keyword === 'default' || keyword === 'discriminator' || keyword.startsWith('x-')
 
 const bare = (schema) => {

@@ -19,11 +19,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// demo is the state of the story.
+// demo is the state of the demo.
 type demo struct {
 	server, plugin, source, terraform string
 
-	dir           string // everything the story leaves on the disk, until it ends
+	// all files of the demo, deleted at its end
+	dir           string
 	running       *exec.Cmd
 	ready         struct{ URL, APIKey string }
 	lock          string
@@ -42,7 +43,7 @@ func say(format string, args ...any) {
 
 func tell(format string, args ...any) { fmt.Printf("   "+format+"\n", args...) }
 
-// prepare lays out a working directory with the files and the provider.
+// prepare creates a working directory with the files and the provider.
 func (d *demo) prepare(context.Context) (err error) {
 	for _, path := range []*string{&d.server, &d.plugin, &d.source} {
 		if *path, err = filepath.Abs(*path); err != nil {
@@ -50,18 +51,23 @@ func (d *demo) prepare(context.Context) (err error) {
 		}
 	}
 	if _, err := exec.LookPath(d.terraform); err != nil {
-		return fmt.Errorf("the story needs Terraform 1.11 or newer: %w", err)
+		return fmt.Errorf("the demo needs Terraform 1.11 or newer: %w", err)
 	}
 	if d.dir, err = os.MkdirTemp("", "deviceaccess-demo-"); err != nil {
 		return err
 	}
-	if err := os.Chmod(d.dir, 0o711); err != nil { // the private database may run as another user
+	// the private database may run as another user
+	if err := os.Chmod(d.dir, 0o711); err != nil {
 		return err
 	}
 	if err := os.CopyFS(filepath.Join(d.dir, "tf"), os.DirFS(d.source)); err != nil {
 		return fmt.Errorf("copy the Terraform files: %w", err)
 	}
-	mirror := filepath.Join(d.dir, "tf/terraform.d/plugins/registry.terraform.io/deviceaccess/deviceaccess/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
+	mirror := filepath.Join(
+		d.dir,
+		"tf/terraform.d/plugins/registry.terraform.io/deviceaccess/deviceaccess/0.1.0",
+		runtime.GOOS+"_"+runtime.GOARCH,
+	)
 	if err := os.MkdirAll(mirror, 0o755); err != nil {
 		return err
 	}
@@ -77,9 +83,21 @@ func (d *demo) startServer(ctx context.Context) error {
 	}
 	defer log.Close()
 	begin := time.Now()
-	d.running = exec.CommandContext(context.WithoutCancel(ctx), d.server, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(d.dir, "data"), "--ready-file", readyFile)
+	d.running = exec.CommandContext(
+		context.WithoutCancel(ctx),
+		d.server,
+		"serve",
+		"--sandbox",
+		"--listen",
+		"127.0.0.1:0",
+		"--data-dir",
+		filepath.Join(d.dir, "data"),
+		"--ready-file",
+		readyFile,
+	)
 	d.running.Stdout, d.running.Stderr = log, log
-	d.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C reaches the story, which then stops the server
+	// ^C reaches the demo, which then stops the server
+	d.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := d.running.Start(); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
@@ -110,7 +128,7 @@ func (d *demo) startServer(ctx context.Context) error {
 	}
 }
 
-// everyLockRead waits until the server has found out what is on the August lock.
+// everyLockRead waits until the server has read the August lock.
 func (d *demo) everyLockRead(ctx context.Context) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
@@ -120,7 +138,12 @@ func (d *demo) everyLockRead(ctx context.Context) error {
 		}
 		if len(devices.Devices) > 0 {
 			var codes api.UnmanagedAccessCodesResponse
-			if err := d.post(ctx, "/access_codes/unmanaged/list", map[string]any{"device_id": devices.Devices[0].DeviceID}, &codes); err != nil {
+			if err := d.post(
+				ctx,
+				"/access_codes/unmanaged/list",
+				map[string]any{"device_id": devices.Devices[0].DeviceID},
+				&codes,
+			); err != nil {
 				return err
 			}
 			if len(codes.AccessCodes) > 0 {
@@ -157,7 +180,7 @@ func (d *demo) stopServer(ctx context.Context) error {
 	return nil
 }
 
-// clean leaves nothing behind, whatever happened before.
+// clean removes everything, in any state.
 func (d *demo) clean() error {
 	if d.running != nil {
 		if err := d.stopServer(context.Background()); err != nil {
@@ -167,7 +190,7 @@ func (d *demo) clean() error {
 	return os.RemoveAll(d.dir)
 }
 
-// tf runs terraform in the working directory, with its output shown.
+// tf runs terraform in the working directory and shows its output.
 func (d *demo) tf(ctx context.Context, args ...string) error {
 	fmt.Printf("   $ terraform %s\n", strings.Join(args, " "))
 	cmd := d.command(ctx, args...)
@@ -182,13 +205,20 @@ func (d *demo) tf(ctx context.Context, args ...string) error {
 func (d *demo) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.terraform, args...)
 	cmd.Dir = filepath.Join(d.dir, "tf")
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE=/dev/null", "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color",
-		"DEVICEACCESS_ENDPOINT="+d.ready.URL, "DEVICEACCESS_API_KEY="+d.ready.APIKey)
+	cmd.Env = append(
+		os.Environ(),
+		"TF_CLI_CONFIG_FILE=/dev/null",
+		"TF_IN_AUTOMATION=1",
+		"CHECKPOINT_DISABLE=1",
+		"TF_CLI_ARGS=-no-color",
+		"DEVICEACCESS_ENDPOINT="+d.ready.URL,
+		"DEVICEACCESS_API_KEY="+d.ready.APIKey,
+	)
 	cmd.Env = append(cmd.Env, d.vars...)
 	return cmd
 }
 
-// change is what a plan has in mind for one resource.
+// change is a plan's change of one resource.
 type change struct {
 	actions   []string
 	importing bool
@@ -219,22 +249,34 @@ func (d *demo) plan(ctx context.Context, file string) (map[string]change, error)
 	return changes, nil
 }
 
-// expectManaged asks the API which kind a code is.
+// expectManaged checks with the API whether a code is managed.
 func (d *demo) expectManaged(ctx context.Context, c api.UnmanagedAccessCode, managed bool) error {
 	managedStatus, err := d.status(ctx, "/access_codes/get", map[string]any{"access_code_id": c.AccessCodeID})
 	if err != nil {
 		return err
 	}
 	if is := managedStatus == http.StatusOK; is != managed {
-		return fmt.Errorf("the API says that %q is managed: %v, expected %v", *c.Name, is, managed)
+		return fmt.Errorf("the API says that %q is managed: %v, want %v", *c.Name, is, managed)
 	}
 	tell("The API says that %q is managed: %v.", *c.Name, managed)
 	return nil
 }
 
-// expectOnLock asks the lock itself, behind the API's back.
+// expectOnLock checks the lock's memory directly, without the API.
 func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
-	cmd := exec.CommandContext(ctx, d.server, "sandbox", "memory", "--endpoint", d.ready.URL, "--data-dir", filepath.Join(d.dir, "data"), "--log-level", "error", d.lock)
+	cmd := exec.CommandContext(
+		ctx,
+		d.server,
+		"sandbox",
+		"memory",
+		"--endpoint",
+		d.ready.URL,
+		"--data-dir",
+		filepath.Join(d.dir, "data"),
+		"--log-level",
+		"error",
+		d.lock,
+	)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -249,7 +291,7 @@ func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
 	on, off := 0, 0
 	for pin, wanted := range want {
 		if has[pin] != wanted {
-			return fmt.Errorf("the lock's own memory is not as it should be: a code is there %v, expected %v", has[pin], wanted)
+			return fmt.Errorf("wrong memory of the lock: a code is present: %v, want %v", has[pin], wanted)
 		}
 		if wanted {
 			on++
@@ -257,23 +299,23 @@ func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
 			off++
 		}
 	}
-	tell("Asked behind the API's back, the lock opens for %s, as it should.", opens(on, off))
+	tell("Read directly, the lock opens for %s, as expected.", opens(on, off))
 	return nil
 }
 
-// opens says for how many of the story's PINs a lock opens, and for how many it does not.
+// opens describes how many of the demo's PINs open a lock.
 func opens(on, off int) string {
 	switch {
 	case off == 0:
-		return fmt.Sprintf("all %d PINs that were asked about", on)
+		return fmt.Sprintf("all %d checked PINs", on)
 	case on == 0:
-		return fmt.Sprintf("none of the %d PINs that were asked about", off)
+		return fmt.Sprintf("none of the %d checked PINs", off)
 	default:
-		return fmt.Sprintf("%d of the %d PINs that were asked about", on, on+off)
+		return fmt.Sprintf("%d of the %d checked PINs", on, on+off)
 	}
 }
 
-// post asks the API, and fails unless it carries the request out.
+// post sends a request to the API, and fails unless it succeeds.
 func (d *demo) post(ctx context.Context, path string, in, out any) error {
 	status, body, err := d.send(ctx, path, in)
 	if err != nil {
@@ -310,10 +352,10 @@ func (d *demo) send(ctx context.Context, path string, in any) (int, []byte, erro
 	return res.StatusCode, body, err
 }
 
-// indented sets off another program's output.
+// indented indents another program's output.
 type indented struct {
 	to    io.Writer
-	fresh bool // at the beginning of a line
+	fresh bool // at the start of a line
 }
 
 func (w *indented) Write(p []byte) (int, error) {

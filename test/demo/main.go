@@ -1,7 +1,6 @@
-// Command demo does the main job once, from an empty machine to an empty lock, and says what it does: it
-// starts the server with simulated locks, lets the real terraform adopt, create, change and destroy codes,
-// and checks each result through the API and in the lock's own memory. It exits with 1 at the first thing
-// that is not as announced.
+// Command demo runs the main use case once, from an empty machine to an empty lock, and describes each step. It starts
+// the server with simulated locks, and lets the real terraform adopt, create, change, and destroy codes. It checks each
+// result through the API and in the lock's own memory. It exits with 1 at the first unexpected result.
 package main
 
 import (
@@ -25,12 +24,17 @@ func main() {
 	testenv.Unset()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d := &demo{server: *server, plugin: *plugin, source: *source, terraform: *terraform}
+	d := &demo{
+		server:    *server,
+		plugin:    *plugin,
+		source:    *source,
+		terraform: *terraform,
+	}
 	err := d.run(ctx)
 	err = errors.Join(err, d.clean())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\n✗ %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Println("\n✓ Everything was as announced. Nothing is left running.")
+	fmt.Println("\n✓ All results were as expected. No process is left running.")
 }

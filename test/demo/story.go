@@ -15,10 +15,19 @@ const (
 	secondPIN = "13579"
 )
 
-// run is the story, step by step.
+// run runs all steps of the demo.
 func (d *demo) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		d.prepare, d.startServer, d.chooseCodes, d.initialise, d.adoptAtOnce, d.preview, d.apply, d.change, d.destroy, d.stopServer,
+		d.prepare,
+		d.startServer,
+		d.chooseCodes,
+		d.initialise,
+		d.adoptAtOnce,
+		d.preview,
+		d.apply,
+		d.change,
+		d.destroy,
+		d.stopServer,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -27,9 +36,9 @@ func (d *demo) run(ctx context.Context) error {
 	return nil
 }
 
-// chooseCodes picks the lock of the story and two codes that are on it already.
+// chooseCodes picks a lock and two codes that are on it already.
 func (d *demo) chooseCodes(ctx context.Context) error {
-	say("A lock with codes on it that nobody manages")
+	say("A lock with unmanaged codes")
 	var devices api.DevicesResponse
 	if err := d.post(ctx, "/devices/list", map[string]any{"device_type": "august_lock"}, &devices); err != nil {
 		return err
@@ -43,12 +52,21 @@ func (d *demo) chooseCodes(ctx context.Context) error {
 		return err
 	}
 	if len(unmanaged.AccessCodes) < 2 {
-		return fmt.Errorf("the lock has %d codes of others, the story needs two", len(unmanaged.AccessCodes))
+		return fmt.Errorf("the lock has %d unmanaged codes, and the demo needs two", len(unmanaged.AccessCodes))
 	}
 	d.cleaner, d.neighbour = unmanaged.AccessCodes[0], unmanaged.AccessCodes[1]
-	tell("%s, device_id %s, holds %d codes. Two of them are adopted:", devices.Devices[0].DisplayName, d.lock, len(unmanaged.AccessCodes))
+	tell(
+		"%s, device_id %s, holds %d codes. Two of them are adopted:",
+		devices.Devices[0].DisplayName,
+		d.lock,
+		len(unmanaged.AccessCodes),
+	)
 	tell("  %q by an import block, %q by `terraform import`.", *d.cleaner.Name, *d.neighbour.Name)
-	d.vars = []string{"TF_VAR_front_door=" + d.lock, "TF_VAR_cleaner_code_id=" + d.cleaner.AccessCodeID, "TF_VAR_guest_pin=" + firstPIN}
+	d.vars = []string{
+		"TF_VAR_front_door=" + d.lock,
+		"TF_VAR_cleaner_code_id=" + d.cleaner.AccessCodeID,
+		"TF_VAR_guest_pin=" + firstPIN,
+	}
 	d.onLockAtFirst = len(unmanaged.AccessCodes)
 	return nil
 }
@@ -58,16 +76,22 @@ func (d *demo) initialise(ctx context.Context) error {
 	return d.tf(ctx, "init", "-input=false")
 }
 
-// adoptAtOnce imports by a bare identifier.
+// adoptAtOnce imports by identifier.
 func (d *demo) adoptAtOnce(ctx context.Context) error {
-	say("terraform import converts %q at once", *d.neighbour.Name)
-	if err := d.tf(ctx, "import", "-input=false", "deviceaccess_access_code.neighbour", d.neighbour.AccessCodeID); err != nil {
+	say("terraform import converts %q immediately", *d.neighbour.Name)
+	if err := d.tf(
+		ctx,
+		"import",
+		"-input=false",
+		"deviceaccess_access_code.neighbour",
+		d.neighbour.AccessCodeID,
+	); err != nil {
 		return err
 	}
 	return d.expectManaged(ctx, d.neighbour, true)
 }
 
-// preview plans the import block, which must not convert anything yet.
+// preview plans the import block, which must not convert the code yet.
 func (d *demo) preview(ctx context.Context) error {
 	say("terraform plan previews the conversion of %q and writes nothing", *d.cleaner.Name)
 	if err := d.tf(ctx, "plan", "-input=false", "-out=demo.tfplan"); err != nil {
@@ -84,7 +108,14 @@ func (d *demo) preview(ctx context.Context) error {
 		"deviceaccess_webhook.audit":         {actions: []string{"create"}},
 	} {
 		if got := plan[address]; !slices.Equal(got.actions, want.actions) || got.importing != want.importing {
-			return fmt.Errorf("the plan for %s is %v (import: %v), expected %v (import: %v)", address, got.actions, got.importing, want.actions, want.importing)
+			return fmt.Errorf(
+				"the plan for %s is %v (import: %v), want %v (import: %v)",
+				address,
+				got.actions,
+				got.importing,
+				want.actions,
+				want.importing,
+			)
 		}
 	}
 	return d.expectManaged(ctx, d.cleaner, false)
@@ -103,7 +134,7 @@ func (d *demo) apply(ctx context.Context) error {
 	return d.expectOnLock(ctx, map[string]bool{firstPIN: true, *d.cleaner.Code: true, *d.neighbour.Code: true})
 }
 
-// change gives the guest another PIN and the webhook other events.
+// change changes the guest's PIN and the webhook's events.
 func (d *demo) change(ctx context.Context) error {
 	say("The guest's PIN and the webhook's events change")
 	d.vars = append(d.vars, "TF_VAR_guest_pin="+secondPIN, `TF_VAR_event_types=["*"]`)
@@ -126,7 +157,7 @@ func (d *demo) change(ctx context.Context) error {
 }
 
 func (d *demo) destroy(ctx context.Context) error {
-	say("terraform destroy takes everything away again, from the lock, too")
+	say("terraform destroy removes everything, also from the lock")
 	if err := d.tf(ctx, "destroy", "-input=false", "-auto-approve"); err != nil {
 		return err
 	}
@@ -138,9 +169,12 @@ func (d *demo) destroy(ctx context.Context) error {
 		if status != http.StatusNotFound {
 			return fmt.Errorf("the API still answers %d for %q", status, *c.Name)
 		}
-		tell("The API no longer knows %q (404).", *c.Name)
+		tell("The API does not know %q any more (404).", *c.Name)
 	}
-	if err := d.expectOnLock(ctx, map[string]bool{secondPIN: false, *d.cleaner.Code: false, *d.neighbour.Code: false}); err != nil {
+	if err := d.expectOnLock(
+		ctx,
+		map[string]bool{secondPIN: false, *d.cleaner.Code: false, *d.neighbour.Code: false},
+	); err != nil {
 		return err
 	}
 	var left api.UnmanagedAccessCodesResponse
@@ -148,8 +182,12 @@ func (d *demo) destroy(ctx context.Context) error {
 		return err
 	}
 	if len(left.AccessCodes) != d.onLockAtFirst-2 {
-		return fmt.Errorf("%d codes of others are left, expected the %d that were not adopted", len(left.AccessCodes), d.onLockAtFirst-2)
+		return fmt.Errorf(
+			"%d unmanaged codes are left, want the %d that were not adopted",
+			len(left.AccessCodes),
+			d.onLockAtFirst-2,
+		)
 	}
-	tell("What was not adopted is untouched: %d code of others is left on the lock.", len(left.AccessCodes))
+	tell("Other codes are untouched: %d unmanaged code is left on the lock.", len(left.AccessCodes))
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// choices are the bytes of the fuzzer, read as decisions. When they are used up every further decision is 0, which is
-// the plain one everywhere: less input makes a plainer request.
+// choices reads the fuzzer's bytes as decisions. When they are used up, every decision is 0, which is the plain choice
+// everywhere: less input makes a plainer request.
 type choices struct{ rest []byte }
 
 func (c *choices) pick(n int) int {
@@ -26,22 +26,24 @@ func (c *choices) pick(n int) int {
 	return int(b) % n
 }
 
-// chance is true for one choice of n.
+// chance is true for one of n choices.
 func (c *choices) chance(n int) bool { return c.pick(n) == n-1 }
 
-// How far a request is from what the contract asks for.
+// Manners: how far a request deviates from the contract.
 const (
 	valid = iota
 	nearlyValid
 	hostile
-	free // the rest of the input is the body
+	// the rest of the input is the body
+	free
 	manners
 )
 
-// generator writes a request for an operation. JSON is written as text, for values of Go cannot say everything.
+// generator creates a request for an operation. It writes JSON as text, because Go values cannot express all of it.
 type generator struct {
 	*choices
-	ids func(name string) []string // those known under a name such as device_id
+	// ids returns the known identifiers for a name such as device_id.
+	ids func(name string) []string
 }
 
 type request struct{ method, path, query, contentType, body string }
@@ -49,7 +51,10 @@ type request struct{ method, path, query, contentType, body string }
 func (g generator) request(path string, item *openapi3.PathItem) request {
 	methods := slices.Sorted(maps.Keys(item.Operations()))
 	slices.SortStableFunc(methods, func(a, b string) int { // POST is the plain choice
-		return strings.Compare(map[bool]string{true: "", false: "x"}[a == http.MethodPost], map[bool]string{true: "", false: "x"}[b == http.MethodPost])
+		return strings.Compare(
+			map[bool]string{true: "", false: "x"}[a == http.MethodPost],
+			map[bool]string{true: "", false: "x"}[b == http.MethodPost],
+		)
 	})
 	r := request{path: path, method: methods[g.pick(len(methods))], contentType: "application/json"}
 	manner := g.pick(manners)
@@ -57,7 +62,13 @@ func (g generator) request(path string, item *openapi3.PathItem) request {
 	var members []member
 	switch manner {
 	case free:
-		r.contentType = pickOf(g, []string{"application/json", "", "text/plain", "application/json; charset=\xff", "application/x-www-form-urlencoded"})
+		r.contentType = pickOf(g, []string{
+			"application/json",
+			"",
+			"text/plain",
+			"application/json; charset=\xff",
+			"application/x-www-form-urlencoded",
+		})
 		r.query = pickOf(g, queries)
 		r.body = string(g.rest)
 		return r
@@ -73,7 +84,7 @@ func (g generator) request(path string, item *openapi3.PathItem) request {
 	return r
 }
 
-// member is one name of an object and its value as JSON; names may repeat.
+// member is a name of an object and its value as JSON; names may repeat.
 type member struct{ name, value string }
 
 func text(members []member) string {
@@ -88,7 +99,7 @@ func text(members []member) string {
 	return "{" + b.String() + "}"
 }
 
-// hints are what requests nearly always have, although the schema does not ask for it.
+// hints are members that most requests need, although the schema does not require them.
 var hints = map[string][]string{
 	"/access_codes/get":                         {"access_code_id"},
 	"/client_sessions/grant_access":             {"client_session_id", "user_identity_ids"},
@@ -111,11 +122,12 @@ var hints = map[string][]string{
 	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
 }
 
-// members are what an object of a schema has: all that is required and some of the rest, a part of which is spoilt.
+// members returns the members of an object: all required ones and some others. Unless manner is valid, it corrupts some
+// of them.
 func (g generator) members(path string, schema *openapi3.Schema, manner int) []member {
 	var out []member
 	names := slices.Sorted(maps.Keys(schema.Properties))
-	var also []string // of those that may be left out
+	var also []string // optional members
 	switch few := g.pick(4); few {
 	case 3:
 		for _, name := range names {
@@ -123,7 +135,8 @@ func (g generator) members(path string, schema *openapi3.Schema, manner int) []m
 				also = append(also, name)
 			}
 		}
-	default: // what names a thing often takes one of two identifiers
+	// often one of two identifiers selects a resource
+	default:
 		for range few {
 			also = append(also, pickOf(g, append(names, "")))
 		}
@@ -142,11 +155,11 @@ func (g generator) members(path string, schema *openapi3.Schema, manner int) []m
 	}
 	for range times {
 		switch g.pick(6) {
-		case 0, 1: // something else in its place
+		case 0, 1: // another value
 			if len(out) > 0 {
 				out[g.pick(len(out))].value = g.poison()
 			}
-		case 2: // a property that was not there
+		case 2: // an additional property
 			if len(names) > 0 {
 				out = append(out, member{names[g.pick(len(names))], g.poison()})
 			}
@@ -166,7 +179,7 @@ func (g generator) members(path string, schema *openapi3.Schema, manner int) []m
 	return out
 }
 
-// value is JSON that the schema allows.
+// value returns JSON that the schema allows.
 func (g generator) value(name string, schema *openapi3.Schema, depth int) string {
 	if schema.Type.Includes("null") && g.chance(6) {
 		return "null"
@@ -193,10 +206,10 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		}
 		return text(out)
 	case schema.Type.Includes("boolean"):
-		if name == "sync" { // it waits
+		if name == "sync" { // it waits for the result
 			return strconv.FormatBool(g.chance(16))
 		}
-		if name == "is_managed" { // true is granted
+		if name == "is_managed" { // only true succeeds
 			return strconv.FormatBool(!g.chance(4))
 		}
 		return strconv.FormatBool(g.pick(2) == 1)
@@ -209,18 +222,34 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	return quote(g.text(name, schema))
 }
 
-// text is a string that the schema allows.
+// text returns a string that the schema allows.
 func (g generator) text(name string, schema *openapi3.Schema) string {
 	switch schema.Format {
 	case "uuid":
 		if known := g.ids(name); len(known) > 0 && !g.chance(8) {
 			return pickOf(g, known)
 		}
-		return pickOf(g, []string{"00000000-0000-4000-8000-000000000000", "0191B7A4-5F2E-7C3D-8A4B-1F2E3D4C5B6A", "ffffffff-ffff-ffff-ffff-ffffffffffff"})
+		return pickOf(g, []string{
+			"00000000-0000-4000-8000-000000000000",
+			"0191B7A4-5F2E-7C3D-8A4B-1F2E3D4C5B6A",
+			"ffffffff-ffff-ffff-ffff-ffffffffffff",
+		})
 	case "date-time", "timestamp":
-		return pickOf(g, []string{"2036-01-01T00:00:00Z", "2036-02-01T12:30:00+05:30", "2026-01-01T00:00:00.123456789Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"})
+		return pickOf(g, []string{
+			"2036-01-01T00:00:00Z",
+			"2036-02-01T12:30:00+05:30",
+			"2026-01-01T00:00:00.123456789Z",
+			"1970-01-01T00:00:00Z",
+			"9999-12-31T23:59:59Z",
+			"0001-01-01T00:00:00Z",
+		})
 	case "uri":
-		return pickOf(g, []string{"https://hooks.example/x", "http://hooks.example:8080/x?y=z#f", "https://[2606:4700::1111]/", "https://user:secret@hooks.example/"})
+		return pickOf(g, []string{
+			"https://hooks.example/x",
+			"http://hooks.example:8080/x?y=z#f",
+			"https://[2606:4700::1111]/",
+			"https://user:secret@hooks.example/",
+		})
 	case "email":
 		return pickOf(g, []string{"jane@example.com", "a+b@example.org"})
 	}
@@ -235,14 +264,26 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 	case "event_type":
 		return pickOf(g, []string{"*", "access_code.created", "device.connected", "access_code.set_on_device"})
 	case "url":
-		return pickOf(g, []string{"https://hooks.example/x", "http://hooks.example:8080/x?y=z#f", "https://[2606:4700::1111]/", "https://user:secret@hooks.example/"})
+		return pickOf(g, []string{
+			"https://hooks.example/x",
+			"http://hooks.example:8080/x?y=z#f",
+			"https://[2606:4700::1111]/",
+			"https://user:secret@hooks.example/",
+		})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}
-	return pickOf(g, []string{"Guest", "a", "ünï cödé", strings.Repeat("n", 255), "%_\\", "o'clock; drop table devices"})
+	return pickOf(g, []string{
+		"Guest",
+		"a",
+		"ünï cödé",
+		strings.Repeat("n", 255),
+		"%_\\",
+		"o'clock; drop table devices",
+	})
 }
 
-// poison is a value of any type and none.
+// poison returns a value of any type, or invalid JSON.
 func (g generator) poison() string {
 	if g.pick(2) == 0 {
 		return quote(pickOf(g, texts))
@@ -250,7 +291,7 @@ func (g generator) poison() string {
 	return pickOf(g, raws)
 }
 
-// query writes members as a query string, in one of the forms that existing clients use.
+// query encodes members as a query string, in one of the forms that existing clients use.
 func (g generator) query(members []member) string {
 	form := g.pick(4)
 	var parts []string
@@ -316,27 +357,133 @@ func pickOf[T any](g generator, list []T) T {
 	return list[(g.pick(256)<<8+g.pick(256))%len(list)]
 }
 
-// texts are strings that have broken servers before.
+// texts are strings that often break servers.
 var texts = []string{
-	"a", "b.c", "key with space", "ünï", "", " ", "\x00", "a\x00b", "null", "undefined", "true", "NaN", "-1", "0", "1e400", "0x10", "١٢٣٤",
-	strings.Repeat("x", 501), strings.Repeat("é", 70_000), "\u202eabc", "👩‍👩‍👧‍👦", "\ufeff", "\uffff", "a\nb\r\nc: d", "<script>alert(1)</script>", "' or 1=1 --", "%00", "%s%n",
-	"../../etc/passwd", "{}", "[]", "__proto__", "constructor", "*", "?", "a,b", "[]a", "a[]", "a[b]", ".", "..", "$ref",
-	"urn:uuid:0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a", "{0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a}", "0191b7a45f2e7c3d8a4b1f2e3d4c5b6a",
-	"2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-06-30T23:59:60Z", "10000-01-01T00:00:00Z", "-0001-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00+99:99", "2026-01-01",
-	"9999-12-31T23:59:59.999999999-23:59", "0001-01-01T00:00:00+23:59",
-	"javascript:alert(1)", "http://", "https://a b/", "http://[::1", "//x", "https://x:99999/", "https://\u2025.example/", "ftp://x/", "http://169.254.169.254/", "jane@", "@", "a@b",
+	"a",
+	"b.c",
+	"key with space",
+	"ünï",
+	"",
+	" ",
+	"\x00",
+	"a\x00b",
+	"null",
+	"undefined",
+	"true",
+	"NaN",
+	"-1",
+	"0",
+	"1e400",
+	"0x10",
+	"١٢٣٤",
+	strings.Repeat("x", 501),
+	strings.Repeat("é", 70_000),
+	"\u202eabc",
+	"👩‍👩‍👧‍👦",
+	"\ufeff",
+	"\uffff",
+	"a\nb\r\nc: d",
+	"<script>alert(1)</script>",
+	"' or 1=1 --",
+	"%00",
+	"%s%n",
+	"../../etc/passwd",
+	"{}",
+	"[]",
+	"__proto__",
+	"constructor",
+	"*",
+	"?",
+	"a,b",
+	"[]a",
+	"a[]",
+	"a[b]",
+	".",
+	"..",
+	"$ref",
+	"urn:uuid:0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a",
+	"{0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a}",
+	"0191b7a45f2e7c3d8a4b1f2e3d4c5b6a",
+	"2026-02-30T00:00:00Z",
+	"2026-01-01T24:00:00Z",
+	"2026-06-30T23:59:60Z",
+	"10000-01-01T00:00:00Z",
+	"-0001-01-01T00:00:00Z",
+	"0000-01-01T00:00:00Z",
+	"2026-01-01T00:00:00+99:99",
+	"2026-01-01",
+	"9999-12-31T23:59:59.999999999-23:59",
+	"0001-01-01T00:00:00+23:59",
+	"javascript:alert(1)",
+	"http://",
+	"https://a b/",
+	"http://[::1",
+	"//x",
+	"https://x:99999/",
+	"https://\u2025.example/",
+	"ftp://x/",
+	"http://169.254.169.254/",
+	"jane@",
+	"@",
+	"a@b",
 }
 
-// raws are JSON values, and things that look like them.
+// raws are JSON values, and invalid JSON.
 var raws = []string{
-	"null", "true", "false", "0", "-0", "-1", "1.5", "1e3", "1E+2", "9007199254740993", "-9223372036854775809", "18446744073709551616", "1e400", "-1e400", "1e-400", "0.1e-7",
-	strings.Repeat("9", 5_000), "[]", "{}", "[null]", "[[]]", "[{}]", "[1,\"a\",null,true]", `{"a":{"b":{"c":[]}}}`, `{"":""}`, `{"a":1,"a":2}`, `{"\u0000":"\u0000"}`,
-	`"\ud800"`, `"\udc00\ud800"`, `"\u0000"`, "\"\xff\xfe\"", "\"\xed\xa0\x80\"", "\"\t\"", `"unterminated`, "[", "}", "nul", "NaN", "Infinity", "01", "1.", ".5", "+1", "'a'", "/* */1", "1,",
-	strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), strings.Repeat("[", 100_000),
-	"[" + strings.Repeat(`"00000000-0000-4000-8000-000000000000",`, 5_000) + `"x"]`, "{" + many(3_000) + "}",
+	"null",
+	"true",
+	"false",
+	"0",
+	"-0",
+	"-1",
+	"1.5",
+	"1e3",
+	"1E+2",
+	"9007199254740993",
+	"-9223372036854775809",
+	"18446744073709551616",
+	"1e400",
+	"-1e400",
+	"1e-400",
+	"0.1e-7",
+	strings.Repeat("9", 5_000),
+	"[]",
+	"{}",
+	"[null]",
+	"[[]]",
+	"[{}]",
+	"[1,\"a\",null,true]",
+	`{"a":{"b":{"c":[]}}}`,
+	`{"":""}`,
+	`{"a":1,"a":2}`,
+	`{"\u0000":"\u0000"}`,
+	`"\ud800"`,
+	`"\udc00\ud800"`,
+	`"\u0000"`,
+	"\"\xff\xfe\"",
+	"\"\xed\xa0\x80\"",
+	"\"\t\"",
+	`"unterminated`,
+	"[",
+	"}",
+	"nul",
+	"NaN",
+	"Infinity",
+	"01",
+	"1.",
+	".5",
+	"+1",
+	"'a'",
+	"/* */1",
+	"1,",
+	strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+	strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000),
+	strings.Repeat("[", 100_000),
+	"[" + strings.Repeat(`"00000000-0000-4000-8000-000000000000",`, 5_000) + `"x"]`,
+	"{" + many(3_000) + "}",
 }
 
-// many are so many members of an object.
+// many returns n members of an object.
 func many(n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -346,6 +493,23 @@ func many(n int) string {
 }
 
 var queries = []string{
-	"", "_strict=true", "limit=1&limit=2", "limit[]=1", "device_id=%00", "%zz=1", "a=%ff%fe", "=&&=", ";", "_strict=maybe", strings.Repeat("a=b&", 2_000), "page_cursor=AAAA", "custom_metadata_has.=x",
-	"custom_metadata_has.a.b=x", "device_ids=a&device_ids[]=b", "limit=1e400", "limit=-1", "limit=0x10", "__proto__=x",
+	"",
+	"_strict=true",
+	"limit=1&limit=2",
+	"limit[]=1",
+	"device_id=%00",
+	"%zz=1",
+	"a=%ff%fe",
+	"=&&=",
+	";",
+	"_strict=maybe",
+	strings.Repeat("a=b&", 2_000),
+	"page_cursor=AAAA",
+	"custom_metadata_has.=x",
+	"custom_metadata_has.a.b=x",
+	"device_ids=a&device_ids[]=b",
+	"limit=1e400",
+	"limit=-1",
+	"limit=0x10",
+	"__proto__=x",
 }

@@ -1,5 +1,5 @@
-// Package fuzz_test sends every operation of the contract valid, nearly valid and hostile requests, to the whole server
-// on a real database.
+// Package fuzz_test sends valid, nearly valid, and hostile requests for every operation of the contract to the whole
+// server on a real database.
 package fuzz_test
 
 import (
@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// FuzzOperation: no request is answered with a 5xx, by a panic, or with anything that the contract does not promise for
-// its status. `go test -fuzz FuzzOperation ./test/fuzz` looks for more; what it finds is kept in testdata.
+// FuzzOperation checks that no request causes a 5xx, a panic, or a response that violates the contract for its status.
+// `go test -fuzz FuzzOperation ./test/fuzz` searches for more; testdata keeps what it finds.
 func FuzzOperation(f *testing.F) {
 	b := newBed(f)
 	for seed := range seeds {
@@ -41,7 +41,7 @@ func FuzzOperation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path string, input []byte) {
 		item := b.doc.Paths.Value(path)
-		if item == nil { // the fuzzer has changed the name
+		if item == nil { // the fuzzer has changed the path
 			path = b.paths[int(crc32.ChecksumIEEE([]byte(path)))%len(b.paths)]
 			item = b.doc.Paths.Value(path)
 		}
@@ -49,20 +49,22 @@ func FuzzOperation(f *testing.F) {
 		b.try(t, g.request(path, item), item)
 	})
 	for _, path := range b.paths {
-		f.Logf("%5d requests to %s were granted", b.ok[path], path) // few: it may want a hint
-		if flag.Lookup("test.fuzz").Value.String() == "" && b.tried[path] >= seeds && b.ok[path] == 0 && !slices.Contains(neverGranted, path) {
-			f.Errorf("of %d requests to %s none was granted: what it does with a good one was not looked at", b.tried[path], path)
+		// if few, the operation may need a hint
+		f.Logf("%5d requests to %s succeeded", b.ok[path], path)
+		if flag.Lookup("test.fuzz").Value.String() == "" && b.tried[path] >= seeds && b.ok[path] == 0 &&
+			!slices.Contains(neverGranted, path) {
+			f.Errorf("none of %d requests to %s succeeded, so its success case was not tested", b.tried[path], path)
 		}
 	}
 }
 
-// neverGranted are operations on what there is none of.
+// neverGranted are operations on resources that do not exist here.
 var neverGranted = []string{"/phones/get"}
 
-// seeds is how many requests every operation gets in each run of the tests.
+// seeds is the number of requests per operation in each test run.
 const seeds = 64
 
-// stream is a sequence of bytes that is the same in every run.
+// stream returns bytes that are the same in every run.
 func stream(path string, seed int) []byte {
 	state := crc32.ChecksumIEEE([]byte(path)) + uint32(seed)*2654435761
 	out := make([]byte, 48)
@@ -83,20 +85,27 @@ type bed struct {
 	doc   *openapi3.T
 	paths []string
 	url   string
-	keys  map[string]string // by path; "" is for the rest
+	keys  map[string]string // by path; "" for all others
 	log   *alarm
 
-	mu  sync.Mutex
-	ids map[string][]string // what answers have named, the newest last; after a path: for requests to it alone; after kept: for nothing else
-	ok  map[string]int      // how many requests have been granted, by path
+	mu sync.Mutex
+	// ids are identifiers from responses, the newest last. Keys with a path are for requests to that path only. Keys
+	// with "kept" are not used.
+	ids map[string][]string
+	ok  map[string]int // successful requests by path
 
-	tried map[string]int // all requests, by path
-	use   map[string]int // how often things that may be spoilt have been, by path
+	tried map[string]int // all requests by path
+	// use counts the uses of spoilable resources by path.
+	use map[string]int
 }
 
-// spoilers take away what others need: they get things of their own.
+// spoilers are operations that destroy resources of other requests. They get separate resources.
 var spoilers = []string{
-	"/devices/simulate/remove", "/devices/simulate/disconnect", "/devices/delete", "/connected_accounts/delete", "/connected_accounts/simulate/disconnect",
+	"/devices/simulate/remove",
+	"/devices/simulate/disconnect",
+	"/devices/delete",
+	"/connected_accounts/delete",
+	"/connected_accounts/simulate/disconnect",
 }
 
 func newBed(f *testing.F) *bed {
@@ -104,10 +113,24 @@ func newBed(f *testing.F) *bed {
 	if err != nil {
 		f.Fatal(err)
 	}
-	b := &bed{doc: doc, paths: slices.Sorted(maps.Keys(doc.Paths.Map())), ids: map[string][]string{}, ok: map[string]int{}, tried: map[string]int{}, use: map[string]int{}, keys: map[string]string{}, log: &alarm{}}
-	s := apptest.Start(f, apptest.WithProfiles("august", "smartthings", "igloohome"), apptest.WithAttemptPatience(2*time.Second), func(c *app.Config) {
-		c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
-	})
+	b := &bed{
+		doc:   doc,
+		paths: slices.Sorted(maps.Keys(doc.Paths.Map())),
+		ids:   map[string][]string{},
+		ok:    map[string]int{},
+		tried: map[string]int{},
+		use:   map[string]int{},
+		keys:  map[string]string{},
+		log:   &alarm{},
+	}
+	s := apptest.Start(
+		f,
+		apptest.WithProfiles("august", "smartthings", "igloohome"),
+		apptest.WithAttemptPatience(2*time.Second),
+		func(c *app.Config) {
+			c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
+		},
+	)
 	b.url, b.keys[""] = s.URL, s.APIKey
 	ctx := f.Context()
 	spare, err := s.App.Access.CreateWorkspace(ctx, "Spare", "", true)
@@ -115,27 +138,41 @@ func newBed(f *testing.F) *bed {
 		f.Fatal(err)
 	}
 	issue := func(kind access.CredentialKind, id uuid.UUID) string {
-		token, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{id}})
+		token, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{
+			Kind:         kind,
+			WorkspaceIDs: []uuid.UUID{id},
+		})
 		if err != nil {
 			f.Fatal(err)
 		}
 		return token
 	}
 	b.keys["/workspaces/reset_sandbox"] = issue(access.APIKey, spare.ID)
-	b.keys["/workspaces/update"] = b.keys["/workspaces/reset_sandbox"] // which may suspend it
+	b.keys["/workspaces/update"] = b.keys["/workspaces/reset_sandbox"] // it may suspend the workspace
 	b.keys["/workspaces/create"] = issue(access.PAT, spare.ID)
 	connect := func(name, profile string, locks int, seeOnly bool) {
-		if _, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter, DisplayName: name, SeeOnly: seeOnly,
-			Config: fmt.Appendf(nil, `{"key":%q,"profiles":[%q],"locks_per_profile":%d}`, uuid.NewString(), profile, locks)}); err != nil {
+		if _, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{
+			WorkspaceID: uuid.MustParse(s.WorkspaceID),
+			Adapter:     access.SandboxAdapter,
+			DisplayName: name,
+			SeeOnly:     seeOnly,
+			Config: fmt.Appendf(
+				nil,
+				`{"key":%q,"profiles":[%q],"locks_per_profile":%d}`,
+				uuid.NewString(),
+				profile,
+				locks,
+			),
+		}); err != nil {
 			f.Fatal(err)
 		}
 	}
 	connect("Seen only", "kwikset", 2, true)
-	connect("Locks to be spoilt", "schlage", 12, false)
+	connect("Spoilable locks", "schlage", 12, false)
 	for range 6 {
-		connect("Account to be spoilt", "nuki", 1, false)
+		connect("Spoilable account", "nuki", 1, false)
 	}
-	apptest.Until(f, "what may be spoilt", func() bool {
+	apptest.Until(f, "the spoilable resources exist", func() bool {
 		var out map[string]any
 		s.Post(f, "/devices/list", map[string]any{"device_types": []string{"nuki_lock", "schlage_lock"}}, &out)
 		devices, _ := out["devices"].([]any)
@@ -150,7 +187,16 @@ func newBed(f *testing.F) *bed {
 		return len(devices) == 18
 	})
 	b.learnAs("acs_system_id", s.AccessSystem(f).ID)
-	for _, path := range []string{"/acs/access_groups/list", "/acs/entrances/list", "/acs/users/unmanaged/list", "/devices/list", "/devices/unmanaged/list", "/events/list", "/workspaces/list", "/connected_accounts/list"} {
+	for _, path := range []string{
+		"/acs/access_groups/list",
+		"/acs/entrances/list",
+		"/acs/users/unmanaged/list",
+		"/devices/list",
+		"/devices/unmanaged/list",
+		"/events/list",
+		"/workspaces/list",
+		"/connected_accounts/list",
+	} {
 		var out any
 		s.Post(f, path, map[string]any{"since": "2020-01-01", "exclude_if": nil}, &out)
 		b.learn(out)
@@ -161,19 +207,26 @@ func newBed(f *testing.F) *bed {
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
 	b.learn(out)
-	for i, id := range b.ids["access_code_id"][1:] { // the first is converted, or deleted, before
+	for i, id := range b.ids["access_code_id"][1:] { // the first is converted or deleted
 		b.learnAs("/access_codes/unmanaged/"+[]string{"get", "update"}[i%2]+" access_code_id", id)
 	}
 	return b
 }
 
-// link gives a person a user of the access system, who can be taken from it, and somebody a session, to be granted more.
+// link creates a user of the access system for a user identity, and a client session.
 func (b *bed) link(f *testing.F, s *apptest.Server) {
 	var person api.UserIdentityResponse
 	s.Post(f, "/user_identities/create", map[string]any{"full_name": "Jane"}, &person)
 	var user api.AcsUserResponse
-	s.Post(f, "/acs/users/create", map[string]any{"acs_system_id": b.ids["acs_system_id"][0], "full_name": "Jane", "user_identity_id": person.UserIdentity.UserIdentityID}, &user)
-	for name, id := range map[string]string{"user_identity_id": person.UserIdentity.UserIdentityID, "acs_user_id": user.AcsUser.AcsUserID} {
+	s.Post(f, "/acs/users/create", map[string]any{
+		"acs_system_id":    b.ids["acs_system_id"][0],
+		"full_name":        "Jane",
+		"user_identity_id": person.UserIdentity.UserIdentityID,
+	}, &user)
+	for name, id := range map[string]string{
+		"user_identity_id": person.UserIdentity.UserIdentityID,
+		"acs_user_id":      user.AcsUser.AcsUserID,
+	} {
 		b.learnAs("kept "+name, id)
 		b.learnAs("/user_identities/remove_acs_user "+name, id)
 	}
@@ -184,11 +237,16 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 	b.learnAs("/client_sessions/grant_access user_identity_id", person.UserIdentity.UserIdentityID)
 }
 
-// back makes a code that has others in reserve, one of which can be pulled.
+// back creates a code with backup codes, one of which can be pulled.
 func (b *bed) back(f *testing.F, s *apptest.Server) {
 	now := time.Now()
 	var made api.AccessCodeCreatedResponse
-	s.Post(f, "/access_codes/create", map[string]any{"device_id": s.Device(f, "august"), "use_backup_access_code_pool": true, "starts_at": now, "ends_at": now.Add(5 * time.Hour)}, &made)
+	s.Post(f, "/access_codes/create", map[string]any{
+		"device_id":                   s.Device(f, "august"),
+		"use_backup_access_code_pool": true,
+		"starts_at":                   now,
+		"ends_at":                     now.Add(5 * time.Hour),
+	}, &made)
 	id := made.AccessCode.AccessCodeID
 	apptest.Until(f, "a code can be pulled", func() bool {
 		var out api.AccessCodeResponse
@@ -196,12 +254,16 @@ func (b *bed) back(f *testing.F, s *apptest.Server) {
 		return out.AccessCode.IsBackupAccessCodeAvailable
 	})
 	b.learnAs("kept access_code_id", id)
-	for _, path := range []string{"/access_codes/pull_backup_access_code", "/access_codes/get", "/access_codes/update"} {
+	for _, path := range []string{
+		"/access_codes/pull_backup_access_code",
+		"/access_codes/get",
+		"/access_codes/update",
+	} {
 		b.learnAs(path+" access_code_id", id)
 	}
 }
 
-// known are identifiers that a request may name.
+// known returns identifiers that a request may use.
 func (b *bed) known(path, name string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,7 +278,7 @@ func (b *bed) known(path, name string) []string {
 	return slices.Clone(b.ids[name])
 }
 
-// learn keeps the identifiers in an answer.
+// learn stores the identifiers of a response.
 func (b *bed) learn(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -237,17 +299,19 @@ func (b *bed) learn(v any) {
 func (b *bed) learnAs(name, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if slices.Contains(b.ids[name], id) || slices.Contains(b.ids["spoilt "+name], id) || slices.Contains(b.ids["kept "+name], id) {
+	if slices.Contains(b.ids[name], id) || slices.Contains(b.ids["spoilt "+name], id) ||
+		slices.Contains(b.ids["kept "+name], id) {
 		return
 	}
 	list := append(b.ids[name], id)
 	if len(list) > 24 {
-		list = slices.Delete(list, 4, 5) // the first stay: they are on a lock for good
+		// the first stay, because they are permanently on a lock
+		list = slices.Delete(list, 4, 5)
 	}
 	b.ids[name] = list
 }
 
-// try sends a request and checks the answer.
+// try sends a request and checks the response.
 func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
 	t.Helper()
 	b.mu.Lock()
@@ -269,7 +333,7 @@ func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		if strings.Contains(err.Error(), "invalid header field value") {
-			return // it cannot be sent
+			return // cannot be sent
 		}
 		t.Fatalf("%s: %v", q.show(), err)
 	}
@@ -281,26 +345,26 @@ func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
 	if cause := b.log.take(); cause != "" {
 		t.Errorf("%s is logged as an error: %s", q.show(), cause)
 	}
-	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge { // by net/http, before any of ours
+	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge { // sent by net/http, before our code
 		return
 	}
 	var out any
 	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatalf("%s is answered %s with %q, which is not JSON: %v", q.show(), res.Status, raw, err)
+		t.Fatalf("%s: status %s and %q, which is not JSON: %v", q.show(), res.Status, raw, err)
 	}
 	if uuid.Validate(res.Header.Get("seam-request-id")) != nil {
-		t.Errorf("%s: the answer has no seam-request-id", q.show())
+		t.Errorf("%s: the response has no seam-request-id", q.show())
 	}
 	promised := item.GetOperation(q.method).Responses.Status(res.StatusCode)
 	if promised == nil || res.StatusCode >= 500 {
-		t.Fatalf("%s is answered %s, which the contract does not have: %s", q.show(), res.Status, raw)
+		t.Fatalf("%s: status %s is not in the contract: %s", q.show(), res.Status, raw)
 	}
 	schema := promised.Value.Content.Get("application/json").Schema.Value
 	if err := schema.VisitJSON(out, openapi3.VisitAsResponse(), openapi3.EnableFormatValidation()); err != nil {
-		t.Errorf("%s is answered %s with %.2000s, which the contract does not promise: %v", q.show(), res.Status, raw, err)
+		t.Errorf("%s: status %s and %.2000s violate the contract: %v", q.show(), res.Status, raw, err)
 	}
 	if answer, ok := out.(map[string]any); !ok || answer["ok"] != (res.StatusCode == http.StatusOK) {
-		t.Errorf("%s is answered %s with %.2000s", q.show(), res.Status, raw)
+		t.Errorf("%s: status %s and %.2000s", q.show(), res.Status, raw)
 	}
 	if res.StatusCode == http.StatusOK {
 		b.learn(out)
@@ -310,7 +374,7 @@ func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
 	}
 }
 
-// show is a request as a person would want to see it.
+// show returns a short text of the request.
 func (q request) show() string {
 	short := func(s string) string {
 		if len(s) > 700 {
@@ -321,7 +385,7 @@ func (q request) show() string {
 	return q.method + " " + q.path + "?" + short(q.query) + " " + short(q.body)
 }
 
-// alarm keeps what is logged as an error.
+// errorLog keeps error log records.
 type alarm struct {
 	mu sync.Mutex
 	b  bytes.Buffer

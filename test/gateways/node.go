@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// PreferNode has the lab's scripts run by the Node.js in one of its own packages, where that runs on this machine.
-// What is on the PATH has to be of the major version or newer otherwise. It fails with ErrMissing.
+// PreferNode makes the lab's scripts run with the Node.js of one of its packages, if that runs on this machine.
+// Otherwise the Node.js on the PATH must have version major or newer. It returns ErrMissing if there is none.
 func (l *Lab) PreferNode(ctx context.Context, pkg string, major int) error {
 	own := filepath.Join(l.modules, pkg, "bin", "node")
 	if _, err := os.Stat(own); err == nil {
@@ -23,10 +23,10 @@ func (l *Lab) PreferNode(ctx context.Context, pkg string, major int) error {
 	return nil
 }
 
-// Command runs a program of JavaScript, wherever that is, by the lab's Node.js.
+// Command returns a command that runs a JavaScript program with the lab's Node.js.
 func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, l.node, append([]string{program}, args...)...)
 }
 
-// Module is the folder of one of the lab's packages.
+// Module returns the directory of one of the lab's packages.
 func (l *Lab) Module(pkg string) string { return filepath.Join(l.modules, filepath.FromSlash(pkg)) }

@@ -1,4 +1,4 @@
-// Package clients has the clients that people already use, unchanged, do all that they can do against our server.
+// Package sdkcompat_test runs existing, unchanged client libraries against our server, with every call they offer.
 package sdkcompat_test
 
 import (
@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// The older generation asks by POST, the newer one by the method that fits, with its parameters in the URL.
-func TestJavaScriptClientWalksEveryRoute(t *testing.T) {
+// The older generation uses POST. The newer one uses the fitting method, with parameters in the URL.
+func TestJavaScriptClients_EveryRoute(t *testing.T) {
 	t.Parallel()
 	for _, generation := range []string{"seam-1.160", "seam-1.245"} {
 		t.Run(generation, func(t *testing.T) {
@@ -37,17 +37,17 @@ func TestJavaScriptClientWalksEveryRoute(t *testing.T) {
 	}
 }
 
-// figures are what the walk says of itself when it is over.
+// figures are the counts that the walk prints at its end.
 type figures struct {
-	Methods  int      `json:"methods"`  // that the client has
-	Walked   int      `json:"walked"`   // of them, those that have a route here
-	Routes   int      `json:"routes"`   // that are here
-	NotAsked []string `json:"notAsked"` // routes that the client does not know
+	Methods  int      `json:"methods"`  // of the client
+	Walked   int      `json:"walked"`   // of these, with a route here
+	Routes   int      `json:"routes"`   // of our server
+	NotAsked []string `json:"notAsked"` // routes unknown to the client
 }
 
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
-	var run secretscan.Run // of every route, for what it tells in the wrong places
+	var run secretscan.Run // watches every route for leaked secrets
 	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure(t))
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {
@@ -60,7 +60,11 @@ func walk(t *testing.T, generation string) {
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute))
 	defer cancel()
 	cmd := lab.Command(ctx, program)
-	cmd.Env = append(os.Environ(), "SEAM_PACKAGE="+filepath.Join(lab.Module("seam"), "index.js"), "SEAM_SETTING="+string(setting))
+	cmd.Env = append(
+		os.Environ(),
+		"SEAM_PACKAGE="+filepath.Join(lab.Module("seam"), "index.js"),
+		"SEAM_SETTING="+string(setting),
+	)
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -68,20 +72,28 @@ func walk(t *testing.T, generation string) {
 	}
 	for _, kind := range []string{"code", "secret", "token", "credential", "connect page"} {
 		if run.Count(kind) == 0 {
-			t.Errorf("no %s was seen", kind)
+			t.Errorf("no %s was learned", kind)
 		}
 	}
 	run.Judge(t, s.App, map[string][]byte{"what the client prints": out})
 	var f figures
 	found := regexp.MustCompile(`(?m)^figures: (.*)$`).FindSubmatch(out)
 	if found == nil {
-		t.Fatalf("it does not say what it has walked:\n%s", out)
+		t.Fatalf("the walk printed no figures:\n%s", out)
 	}
 	if err := json.Unmarshal(found[1], &f); err != nil || f.Walked == 0 {
-		t.Fatalf("it says %s: %v", found[1], err)
+		t.Fatalf("the walk printed %s: %v", found[1], err)
 	}
-	t.Logf("%d of %d methods, %d routes less %v; %s; node:test says:%s", f.Walked, f.Methods, f.Routes, f.NotAsked,
-		time.Since(began).Round(time.Second), regexp.MustCompile(`(?m)(^(#|ℹ) (tests|pass|fail|skipped) \d+\s*)+`).Find(out))
+	t.Logf(
+		"%d of %d methods, %d routes less %v; %s; node:test says:%s",
+		f.Walked,
+		f.Methods,
+		f.Routes,
+		f.NotAsked,
+		time.Since(began).
+			Round(time.Second),
+		regexp.MustCompile(`(?m)(^(#|ℹ) (tests|pass|fail|skipped) \d+\s*)+`).Find(out),
+	)
 }
 
 // install installs a generation, with the Node.js that it needs.
@@ -100,12 +112,12 @@ func install(t *testing.T, generation string) *gateways.Lab {
 	return lab
 }
 
-type vendorAccount struct {
+type account struct {
 	ID      string   `json:"id"`
 	Devices []string `json:"devices"`
 }
 
-// settingOf is what walk/setting.mjs describes.
+// settingOf returns what walk/setting.mjs describes.
 func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 	t.Helper()
 	devices := map[string]string{}
@@ -113,31 +125,57 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 		devices[profile] = s.Device(t, profile)
 	}
 	token := func(kind access.CredentialKind) string {
-		token, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: kind, Name: "walk", WorkspaceIDs: []uuid.UUID{s.App.Sandbox.WorkspaceID}})
+		token, _, err := s.App.Access.IssueCredential(
+			t.Context(),
+			access.NewCredential{Kind: kind, Name: "walk", WorkspaceIDs: []uuid.UUID{s.App.Sandbox.WorkspaceID}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return token
 	}
 	return map[string]any{
-		"accessSystem": s.AccessSystem(t).ID, "endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
-		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession), "publishableKey": token(access.PublishableKey),
-		"accounts": map[string]vendorAccount{
-			"spare": connect(t, s, "/devices/list", 6, false), "seen": connect(t, s, "/devices/unmanaged/list", 3, true),
-			"lost": connect(t, s, "/devices/list", 1, false), "doomed": connect(t, s, "/devices/list", 1, false),
+		"accessSystem": s.AccessSystem(
+			t,
+		).ID,
+		"endpoint":    s.URL,
+		"apiKey":      s.APIKey,
+		"workspaceId": s.WorkspaceID,
+		"devices":     devices,
+		"personalAccessToken": token(
+			access.PAT,
+		),
+		"consoleSessionToken": token(access.ConsoleSession),
+		"publishableKey":      token(access.PublishableKey),
+		"accounts": map[string]account{
+			"spare": connect(
+				t,
+				s,
+				"/devices/list",
+				6,
+				false,
+			),
+			"seen":   connect(t, s, "/devices/unmanaged/list", 3, true),
+			"lost":   connect(t, s, "/devices/list", 1, false),
+			"doomed": connect(t, s, "/devices/list", 1, false),
 		},
 	}
 }
 
-// connect connects an account with n simulated locks, and names these once list has them.
-func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) vendorAccount {
+// connect connects an account with n simulated locks, and returns their identifiers once list has them.
+func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) account {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: s.App.Sandbox.WorkspaceID, Adapter: access.SandboxAdapter,
-		DisplayName: "walk", SeeOnly: seeOnly, Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n)})
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: s.App.Sandbox.WorkspaceID,
+		Adapter:     access.SandboxAdapter,
+		DisplayName: "walk",
+		SeeOnly:     seeOnly,
+		Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := vendorAccount{ID: id.String()}
+	a := account{ID: id.String()}
 	apptest.Until(t, "the locks of an account", func() bool {
 		var out api.DevicesResponse
 		if status := s.Post(t, list, map[string]any{"connected_account_id": a.ID}, &out); status != http.StatusOK {

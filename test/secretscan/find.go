@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Find looks for all secrets, as they are and encoded, and says which kinds were found where, without telling them. It goes
-// through the text once, however many secrets there are.
+// Find searches in for all secrets, plain and encoded, and describes the kinds it finds and where, without the secrets.
+// It scans the text once, for any number of secrets.
 func (l *Ledger) Find(in []byte) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,54 +42,65 @@ func (l *Ledger) Find(in []byte) (found []string) {
 			}
 		}
 	}
-	var told []string // the longest first, as one may be a part of another
+	// the longest first, because one may be part of another
+	var longest []string
 	for secret, h := range best {
-		told = append(told, secret, h.text)
+		longest = append(longest, secret, h.text)
 	}
-	slices.SortFunc(told, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(longest, func(a, b string) int { return len(b) - len(a) })
 	for secret, h := range best {
 		what := l.secrets[secret]
 		end := h.at + len(h.text)
 		before, behind := in[max(0, h.at-2*around):h.at], in[end:min(len(in), end+2*around)]
-		for _, other := range told { // whoever reads of one is told no other that stands beside it
-			before, behind = bytes.ReplaceAll(before, []byte(other), hidden), bytes.ReplaceAll(behind, []byte(other), hidden)
+		for _, other := range longest { // hide other secrets around this one
+			before = bytes.ReplaceAll(before, []byte(other), hidden)
+			behind = bytes.ReplaceAll(behind, []byte(other), hidden)
 		}
 		before, behind = before[max(0, len(before)-around):], behind[:min(len(behind), around)]
-		found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s<the %s>%s…", what, len(secret), h.name, before, what, behind))
+		found = append(
+			found,
+			fmt.Sprintf("a %s of %d characters, %s: …%s<the %s>%s…", what, len(secret), h.name, before, what, behind),
+		)
 	}
 	slices.Sort(found)
 	return found
 }
 
-// around is how many bytes before and behind a secret are told.
+// contextBytes is the number of bytes shown before and after a secret.
 const around = 80
 
 var hidden = []byte("<another>")
 
-// needle is a secret in one of its forms, of which those that are told best are the first.
+// needle is a secret in one of its forms, ranked by how clear a finding is.
 type needle struct {
 	form
 	secret string
 	rank   int
 }
 
-// hit is where a needle was found first.
+// hit is the first position of a needle.
 type hit struct {
 	needle
 	at int
 }
 
-// form is how a secret may be written.
+// form is a spelling of a secret.
 type form struct {
 	name, text string
-	number     bool // digits only: part of a longer number is something else
+	// digits only: must not be part of a longer number
+	number bool
 }
 
 func forms(secret string, random bool) []form {
 	digits := strings.Trim(secret, "0123456789") == ""
 	hexadecimal := hex.EncodeToString([]byte(secret))
-	if digits && (len(secret) < 6 || random && secret[0] != '0') { // as a value of its own only
-		short := []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}, {"as bytes", `'\x` + hexadecimal + `'`, false}}
+	if digits && (len(secret) < 6 || random && secret[0] != '0') { // as a separate value only
+		short := []form{
+			{"in quotes", `"` + secret + `"`, false},
+			{"in quotes", `'` + secret + `'`, false},
+			{"in escaped quotes", `\"` + secret + `\"`, false},
+			{"as bytes", `'\x` + hexadecimal + `'`, false},
+		}
 		for _, name := range []string{"code", "Code", "pin", "PIN"} {
 			for _, between := range []string{"=", ":", ": ", " "} {
 				short = append(short, form{"behind its name", name + between + secret, true})
@@ -98,12 +109,18 @@ func forms(secret string, random bool) []form {
 		return short
 	}
 	return []form{
-		{"as it is", secret, digits}, {"in hexadecimal", hexadecimal, false},
-		{"in base64", base64.RawStdEncoding.EncodeToString([]byte(secret)), false}, {"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
+		{"plain", secret, digits},
+		{"in hexadecimal", hexadecimal, false},
+		{
+			"in base64",
+			base64.RawStdEncoding.EncodeToString([]byte(secret)),
+			false,
+		},
+		{"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
 	}
 }
 
-// continues says whether the byte there makes a number a part of something longer: of an identifier, a time, a duration.
+// continues reports whether the byte makes a number part of an identifier, a time, or a duration.
 func continues(text []byte, at int) bool {
 	if at < 0 || at >= len(text) {
 		return false

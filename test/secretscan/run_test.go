@@ -28,14 +28,17 @@ type trial struct {
 	dsn    string
 	device string
 	pins   int
-	found  map[string]int // secrets that were learned before anything was asked, by their kinds
+	// found counts the secrets, by kind, that were learned before the first request.
+	found map[string]int
 }
 
 func newTrial(t *testing.T, opts ...apptest.Option) *trial {
 	t.Helper()
 	r := &trial{T: t}
 	dsn := func(c *app.Config) { r.dsn = c.DatabaseURL }
-	r.Server = apptest.Start(t, append([]apptest.Option{apptest.WithProfiles("august"), dsn, r.run.Configure(t)}, opts...)...)
+	r.Server = apptest.Start(
+		t,
+		append([]apptest.Option{apptest.WithProfiles("august"), dsn, r.run.Configure(t)}, opts...)...)
 	r.device, r.found = r.Device(t, "august"), map[string]int{}
 	for _, kind := range []string{"code", "password", "credential"} {
 		r.found[kind] = r.run.Count(kind)
@@ -43,21 +46,22 @@ func newTrial(t *testing.T, opts ...apptest.Option) *trial {
 	return r
 }
 
-// learned checks how many secrets of a kind were learned from what the test has sent. The server itself sends some more.
+// learned checks the number of secrets of a kind that were learned from the test's requests. The server itself sends
+// some more.
 func (r *trial) learned(kind string, want int) {
 	r.Helper()
 	if n := r.run.Count(kind) - r.found[kind]; n < want {
-		r.Errorf("of kind %s %d secrets were learned, %d were sent", kind, n, want)
+		r.Errorf("%s: %d secrets were learned, %d were sent", kind, n, want)
 	}
 }
 
-// pin is one that nothing else is: six digits are found wherever they stand, and no duration and no port begins with a 0.
+// pin returns a unique PIN. Six digits are found anywhere, and no duration or port starts with 0.
 func (r *trial) pin() string {
 	r.pins++
 	return fmt.Sprintf("0391%02d", r.pins)
 }
 
-// create is the body of a request for a code, with members besides those it needs.
+// create returns the body of a request for a code, with additional members.
 func (r *trial) create(more string) string {
 	return fmt.Sprintf(`{"device_id":%q,"code":%q%s}`, r.device, r.pin(), more)
 }
@@ -65,12 +69,12 @@ func (r *trial) create(more string) string {
 func (r *trial) answered(status int, what string, header http.Header, path, body string) {
 	r.Helper()
 	if res := r.Send(r.T, http.MethodPost, path, header, body, nil); res.StatusCode != status {
-		r.Errorf("%s is answered %d, expected %d", what, res.StatusCode, status)
+		r.Errorf("%s: status %d, want %d", what, res.StatusCode, status)
 	}
 }
 
-// Each way to refuse a request tells nothing of what came with it, neither whoever asked nor the log.
-func TestRefusalsTellNothing(t *testing.T) {
+// Neither the response nor the log of a rejected request reveals its content.
+func TestErrorResponsesRevealNothing(t *testing.T) {
 	t.Parallel()
 	r := newTrial(t, func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} })
 	const path = "/access_codes/create"
@@ -78,42 +82,94 @@ func TestRefusalsTellNothing(t *testing.T) {
 	taken := r.create("")
 	r.answered(http.StatusOK, "a code", good, path, taken)
 	r.answered(http.StatusConflict, "a PIN that is taken", good, path, taken)
-	r.answered(http.StatusBadRequest, "a time that is none", good, path, r.create(`,"starts_at":"never","password":"mistyped-by-somebody"`))
-	r.answered(http.StatusBadRequest, "a PIN that is a number", good, path, fmt.Sprintf(`{"device_id":%q,"code":1%s}`, r.device, r.pin()))
-	r.answered(http.StatusBadRequest, "a PIN with letters", good, path, fmt.Sprintf(`{"device_id":%q,"code":"%sx"}`, r.device, r.pin()))
+	r.answered(
+		http.StatusBadRequest,
+		"a time that is none",
+		good,
+		path,
+		r.create(`,"starts_at":"never","password":"mistyped-by-a-user"`),
+	)
+	r.answered(
+		http.StatusBadRequest,
+		"a PIN that is a number",
+		good,
+		path,
+		fmt.Sprintf(`{"device_id":%q,"code":1%s}`, r.device, r.pin()),
+	)
+	r.answered(
+		http.StatusBadRequest,
+		"a PIN with letters",
+		good,
+		path,
+		fmt.Sprintf(`{"device_id":%q,"code":"%sx"}`, r.device, r.pin()),
+	)
 	r.answered(http.StatusBadRequest, "JSON that is cut off", good, path, strings.TrimSuffix(r.create(""), "}"))
-	r.answered(http.StatusNotFound, "a device that there is not", good, path, fmt.Sprintf(`{"device_id":"0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11","code":%q}`, r.pin()))
+	r.answered(
+		http.StatusNotFound,
+		"a device that there is not",
+		good,
+		path,
+		fmt.Sprintf(`{"device_id":"0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11","code":%q}`, r.pin()),
+	)
 	r.answered(http.StatusNotFound, "a path that there is not", good, "/access_codes/guess?code="+r.pin(), r.create(""))
-	r.answered(http.StatusNotFound, "a page that there is not", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, "/connect/c29tZWJvZHkgaGFzIGd1ZXNzZWQgdGhpcw/august", "password=guessed-by-somebody")
-	r.answered(http.StatusRequestEntityTooLarge, "too much", good, path, r.create(`,"name":"`+strings.Repeat("x", 1<<20)+`"`))
+	r.answered(
+		http.StatusNotFound,
+		"a page that there is not",
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+		"/connect/c29tZWJvZHkgaGFzIGd1ZXNzZWQgdGhpcw/august",
+		"password=guessed-by-a-user",
+	)
+	r.answered(
+		http.StatusRequestEntityTooLarge,
+		"too much",
+		good,
+		path,
+		r.create(`,"name":"`+strings.Repeat("x", 1<<20)+`"`),
+	)
 	r.unavailable(good, path, r.create(""))
 	r.run.Forbid(t, "access_codes", "name <> 'Unforeseen'")
-	r.answered(http.StatusInternalServerError, "what the database refuses", good, path, r.create(`,"name":"Unforeseen"`))
+	r.answered(
+		http.StatusInternalServerError,
+		"what the database refuses",
+		good,
+		path,
+		r.create(`,"name":"Unforeseen"`),
+	)
 
 	page := r.page()
-	res, err := http.PostForm(page+"/august", url.Values{"email": {"jane@example.com"}, "password": {"mistyped-at-a-vendor"}})
+	res, err := http.PostForm(
+		page+"/august",
+		url.Values{"email": {"jane@example.com"}, "password": {"mistyped-at-a-vendor"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a wrong password at a vendor is answered %d", res.StatusCode)
+		t.Errorf("a wrong vendor password: status %d", res.StatusCode)
 	}
 
 	guesses := 0
 	for status := 0; status != http.StatusTooManyRequests && guesses < 50; guesses++ {
-		status = r.Send(t, http.MethodPost, path, apptest.Bearer(fmt.Sprintf("seam_test%d_of_somebody_else", guesses)), r.create(""), nil).StatusCode
+		status = r.Send(
+			t,
+			http.MethodPost,
+			path,
+			apptest.Bearer(fmt.Sprintf("seam_test%d_of_another_user", guesses)),
+			r.create(""),
+			nil,
+		).StatusCode
 		if guesses == 0 && status != http.StatusUnauthorized || guesses == 49 {
-			t.Errorf("key %d that is none is answered %d", guesses, status)
+			t.Errorf("invalid key %d: status %d", guesses, status)
 		}
 	}
 	r.learned("code", r.pins)
 	r.learned("password", 3)
-	r.learned("credential", guesses+1) // and the good one
+	r.learned("credential", guesses+1) // and the valid one
 	r.run.Judge(t, r.App, nil)
 }
 
-// unavailable has a request wait for a device that somebody else has locked, until whoever asked hangs up.
+// unavailable makes a request wait for a lock on the table until the client disconnects.
 func (r *trial) unavailable(header http.Header, path, body string) {
 	r.Helper()
 	conn, err := pgx.Connect(r.Context(), r.dsn)
@@ -140,24 +196,30 @@ func (r *trial) unavailable(header http.Header, path, body string) {
 		ended <- err
 	}()
 	apptest.Until(r.T, "the request waits", func() (waits bool) {
-		if err := conn.QueryRow(r.Context(), "select exists(select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()))").Scan(&waits); err != nil {
+		if err := conn.QueryRow(r.Context(), "select exists(select from pg_locks where not granted and database = "+
+			"(select oid from pg_database where datname = current_database()))").
+			Scan(&waits); err != nil {
 			r.Fatal(err)
 		}
 		return waits
 	})
 	hangUp()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		r.Errorf("a request that waits ends with %v", err)
+		r.Errorf("the waiting request ended with %v", err)
 	}
-	apptest.Until(r.T, "it is refused", func() bool { return strings.Contains(string(r.run.Refusals()), path+" 499 ") })
+	apptest.Until(
+		r.T,
+		"the request is rejected",
+		func() bool { return strings.Contains(string(r.run.Refusals()), path+" 499 ") },
+	)
 }
 
-// page is the URL of a page for logging in.
+// page returns the URL of a login page.
 func (r *trial) page() string {
 	r.Helper()
 	var out api.ConnectWebviewResponse
 	if status := r.Post(r.T, "/connect_webviews/create", map[string]any{}, &out); status != http.StatusOK {
-		r.Fatalf("a webview is answered %d", status)
+		r.Fatalf("a webview: status %d", status)
 	}
 	return out.ConnectWebview.URL
 }

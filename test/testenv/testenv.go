@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Unset removes the settings of a server (DEVICEACCESS_…) from the environment, so that neither this process nor one that it
-// starts connects to the database that they name. Settings of the tests (DEVICEACCESS_TEST_…) stay.
+// Unset removes the settings of a server (DEVICEACCESS_…) from the environment, so that neither this process nor one
+// that it starts connects to the database that they name. Settings of the tests (DEVICEACCESS_TEST_…) stay.
 func Unset() {
 	for _, setting := range os.Environ() {
 		name, _, _ := strings.Cut(setting, "=")
@@ -22,8 +22,8 @@ func Unset() {
 	}
 }
 
-// ScaleVariable names the environment variable that multiplies every deadline of the tests, for slow machines: 1 by default,
-// 3 waits three times as long before a test gives up. No test takes longer because of it unless it fails.
+// ScaleVariable names the environment variable that multiplies every deadline of the tests, for slow machines: 1 by
+// default, 3 waits three times as long before a test gives up. No test takes longer because of it unless it fails.
 const ScaleVariable = "DEVICEACCESS_TEST_TIMEOUT_SCALE"
 
 var scale = sync.OnceValue(func() float64 {
@@ -33,11 +33,12 @@ var scale = sync.OnceValue(func() float64 {
 	return 1
 })
 
-// Timeout is d multiplied by ScaleVariable. Use it for deadlines that end a test that hangs, never for what a test measures.
+// Timeout is d multiplied by ScaleVariable. Use it for deadlines that end a test that hangs, never for what a test
+// measures.
 func Timeout(d time.Duration) time.Duration { return time.Duration(float64(d) * scale()) }
 
-// WaitTimeout is how long Until waits before the test fails, times ScaleVariable. It is generous, because only a test that
-// fails takes that long.
+// WaitTimeout is how long Until waits before the test fails, times ScaleVariable. It is generous, because only a test
+// that fails takes that long.
 const WaitTimeout = 3 * time.Minute
 
 const pollInterval = 20 * time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Apply is terraform apply of a plan for this configuration.
+// Apply runs terraform apply of a plan for this configuration.
 func (c *Core) Apply(source string, p *Plan) Diagnostics {
 	c.t.Helper()
 	defer c.unsupported()
@@ -32,7 +32,7 @@ func (c *Core) Apply(source string, p *Plan) Diagnostics {
 	return m.diags
 }
 
-// destroys deletes what is not declared any more and what is replaced, dependents first.
+// destroys deletes resources that are not declared or are replaced, dependents first.
 func (m *command) destroys(p *Plan) {
 	var going []*change
 	for _, c := range p.changes {
@@ -53,7 +53,8 @@ func (m *command) destroys(p *Plan) {
 		for _, other := range going {
 			if slices.Contains(m.core.state[other.address].dependsOn, c.address) {
 				destroy(other)
-				if m.failed[other.address] { // Terraform keeps what a resource depends on that is still there
+				// Terraform keeps the dependencies of an existing resource
+				if m.failed[other.address] {
 					m.failed[c.address] = true
 					return
 				}
@@ -74,7 +75,12 @@ func (m *command) destroy(c *change) {
 	}
 	nothing := m.pack(cty.NullVal(o.value.Type()))
 	answer, err := m.server.ApplyResourceChange(m.ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: o.typeName, PriorState: m.pack(o.value), PlannedState: nothing, Config: nothing, PlannedPrivate: private, PlannedIdentity: o.identity,
+		TypeName:        o.typeName,
+		PriorState:      m.pack(o.value),
+		PlannedState:    nothing,
+		Config:          nothing,
+		PlannedPrivate:  private,
+		PlannedIdentity: o.identity,
 	})
 	m.core.must(err)
 	m.report(answer.Diagnostics, c.address, m.bodyOf(c.address))
@@ -88,7 +94,8 @@ func (m *command) destroy(c *change) {
 
 func (m *command) applies(p *Plan, d *declared) {
 	i := slices.IndexFunc(p.changes, func(c *change) bool { return c.address == d.address })
-	if i < 0 { // a data source that was read while planning, or the plan was to destroy
+	// a data source that was read during the plan, or a plan to destroy
+	if i < 0 {
 		if o, ok := m.core.state[d.address]; ok {
 			m.values[d.address] = o.value
 		}
@@ -112,7 +119,7 @@ func (m *command) applies(p *Plan, d *declared) {
 	}
 }
 
-// write plans a change once more, now that all values are known, and carries it out.
+// write plans a change again with all values known, and applies it.
 func (m *command) write(c *change) {
 	d := c.declared
 	config, ok := m.decode(d)
@@ -132,8 +139,12 @@ func (m *command) write(c *change) {
 		return
 	}
 	answer, err := m.server.ApplyResourceChange(m.ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: d.typeName, PriorState: m.pack(prior.value), PlannedState: m.pack(final.after), Config: m.pack(config),
-		PlannedPrivate: final.private, PlannedIdentity: final.identity,
+		TypeName:        d.typeName,
+		PriorState:      m.pack(prior.value),
+		PlannedState:    m.pack(final.after),
+		Config:          m.pack(config),
+		PlannedPrivate:  final.private,
+		PlannedIdentity: final.identity,
 	})
 	m.core.must(err)
 	ok = m.report(answer.Diagnostics, d.address, d.body)
@@ -146,8 +157,12 @@ func (m *command) write(c *change) {
 		return
 	}
 	m.core.state[d.address] = object{
-		typeName: d.typeName, value: value, private: answer.Private, identity: answer.NewIdentity, dependsOn: m.config.references(d),
-		tainted: !ok && c.action != Update,
+		typeName:  d.typeName,
+		value:     value,
+		private:   answer.Private,
+		identity:  answer.NewIdentity,
+		dependsOn: m.config.references(d),
+		tainted:   !ok && c.action != Update,
 	}
 	m.values[d.address] = value
 	if at := incompatible("", final.after, value); at != "" && ok {

@@ -36,20 +36,22 @@ type importing struct {
 type config struct {
 	source    []byte
 	provider  *hclsyntax.Body
-	resources []*declared // in the order of their dependencies
+	resources []*declared // in order of dependencies
 	imports   []importing
-	forgotten []string // the addresses of removed blocks with destroy = false
+	// addresses of removed blocks with destroy = false
+	forgotten []string
 	variables map[string]cty.Value
 }
 
-// unsupportedError says that a configuration needs the real Terraform.
+// unsupportedError reports that a configuration needs the real Terraform.
 type unsupportedError struct{ what string }
 
 func (e unsupportedError) Error() string {
 	return "tfcore: " + e.what + " is not supported; run this test with the terraform command"
 }
 
-// parse reads a configuration. What it does not know is an unsupportedError; what Terraform refuses is a diagnostic.
+// parse parses a configuration. It panics with an unsupportedError for unsupported parts, and returns diagnostics where
+// Terraform does.
 func parse(source string, schemas *tfprotov6.GetProviderSchemaResponse) (*config, Diagnostics) {
 	file, diags := hclsyntax.ParseConfig([]byte(source), fileName, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -69,7 +71,13 @@ func (c *config) block(block *hclsyntax.Block, schemas *tfprotov6.GetProviderSch
 	case "provider":
 		c.provider = block.Body
 	case "resource", "data":
-		d := &declared{typeName: block.Labels[0], name: block.Labels[1], body: block.Body, rng: block.DefRange(), isData: block.Type == "data"}
+		d := &declared{
+			typeName: block.Labels[0],
+			name:     block.Labels[1],
+			body:     block.Body,
+			rng:      block.DefRange(),
+			isData:   block.Type == "data",
+		}
 		d.address, d.schema = d.typeName+"."+d.name, schemas.ResourceSchemas[d.typeName]
 		if d.isData {
 			d.address, d.schema = "data."+d.address, schemas.DataSourceSchemas[d.typeName]
@@ -117,7 +125,7 @@ func traversal(e hclsyntax.Expression) string {
 	return strings.Join(names, ".")
 }
 
-// references are the addresses that a resource refers to.
+// references returns the addresses that a resource refers to.
 func (c *config) references(d *declared) (addresses []string) {
 	expressions := variables(d.body)
 	for _, i := range c.imports {
@@ -147,7 +155,7 @@ func (c *config) references(d *declared) (addresses []string) {
 	return append(addresses, d.dependsOn...)
 }
 
-// variables are what the expressions of a body and its blocks refer to.
+// variables returns the references in a body and its blocks.
 func variables(body *hclsyntax.Body) (found []hcl.Traversal) {
 	for _, a := range body.Attributes {
 		found = append(found, a.Expr.Variables()...)
@@ -158,7 +166,7 @@ func variables(body *hclsyntax.Body) (found []hcl.Traversal) {
 	return found
 }
 
-// sort puts resources behind those that they refer to.
+// sort orders resources after their dependencies.
 func (c *config) sort() {
 	for _, d := range c.resources {
 		if depends := d.body.Attributes["depends_on"]; depends != nil {
@@ -208,7 +216,7 @@ func (c *config) find(address string) *declared {
 	return nil
 }
 
-// values is what expressions refer to.
+// values are the values that expressions refer to.
 type values map[string]cty.Value // by address
 
 func (v values) context() *hcl.EvalContext {
@@ -263,7 +271,7 @@ var one = function.New(&function.Spec{
 	},
 })
 
-// decode evaluates the body of a block. Source lines in diagnostics come from in.
+// decode evaluates the body of a block.
 func decode(body *hclsyntax.Body, b *tfprotov6.SchemaBlock, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	attributes := map[string]cty.Value{}
@@ -280,14 +288,25 @@ func decode(body *hclsyntax.Body, b *tfprotov6.SchemaBlock, ctx *hcl.EvalContext
 			continue
 		}
 		if !a.Required && !a.Optional {
-			diags = append(diags, problem(at.SrcRange, "Invalid Configuration for Read-Only Attribute", "Cannot set value for this attribute as the provider has marked it as read-only."))
+			diags = append(
+				diags,
+				problem(at.SrcRange, "Invalid Configuration for Read-Only Attribute", "Cannot set value for this "+
+					"attribute as the provider has marked it as read-only."),
+			)
 			continue
 		}
 		value, more := at.Expr.Value(ctx)
 		diags = append(diags, more...)
 		converted, err := convert.Convert(value, configType(a))
 		if err != nil {
-			diags = append(diags, problem(at.SrcRange, "Incorrect attribute value type", fmt.Sprintf("Inappropriate value for attribute %q: %v.", a.Name, err)))
+			diags = append(
+				diags,
+				problem(
+					at.SrcRange,
+					"Incorrect attribute value type",
+					fmt.Sprintf("Inappropriate value for attribute %q: %v.", a.Name, err),
+				),
+			)
 			continue
 		}
 		attributes[a.Name] = converted
@@ -309,17 +328,36 @@ func decode(body *hclsyntax.Body, b *tfprotov6.SchemaBlock, ctx *hcl.EvalContext
 	}
 	for name, at := range body.Attributes {
 		if !known[name] {
-			diags = append(diags, problem(at.NameRange, "Unsupported argument", fmt.Sprintf("An argument named %q is not expected here.", name)))
+			diags = append(
+				diags,
+				problem(
+					at.NameRange,
+					"Unsupported argument",
+					fmt.Sprintf("An argument named %q is not expected here.", name),
+				),
+			)
 		}
 	}
 	for _, block := range body.Blocks {
 		if !blocks[block.Type] {
-			diags = append(diags, problem(block.TypeRange, "Unsupported block type", fmt.Sprintf("Blocks of type %q are not expected here.", block.Type)))
+			diags = append(
+				diags,
+				problem(
+					block.TypeRange,
+					"Unsupported block type",
+					fmt.Sprintf("Blocks of type %q are not expected here.", block.Type),
+				),
+			)
 		}
 	}
 	return cty.ObjectVal(attributes), diags
 }
 
 func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at}
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  summary,
+		Detail:   detail,
+		Subject:  &at,
+	}
 }

@@ -1,10 +1,10 @@
-// Package tfcore drives a provider through the plugin protocol as Terraform does, inside the process of the test: it reads
-// a configuration, validates, refreshes, plans, applies and imports, and keeps a state. A test of what the provider does
-// takes milliseconds this way; with the terraform command it takes seconds.
+// Package tfcore drives a provider through the plugin protocol like Terraform, inside the test process. It reads a
+// configuration, validates, refreshes, plans, applies, and imports, and keeps a state. A test of the provider takes
+// milliseconds this way, instead of seconds with the terraform command.
 //
-// It knows one provider, resources, data sources, references between them, import and removed blocks. For everything else
-// (count, lifecycle, variables, other providers, ephemeral resources, moved blocks) a test needs the real Terraform, and
-// tfcore fails it with a message that says so. It must not know the provider that it drives.
+// It supports one provider, resources, data sources, references, and import and removed blocks. For everything else
+// (count, lifecycle, other providers, ephemeral resources, moved blocks) it fails the test with a message to use the
+// real Terraform. The package must not know the provider that it drives.
 package tfcore
 
 import (
@@ -19,10 +19,10 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Factory makes a provider server. Each command of Terraform starts one.
+// Factory creates a provider server. Each Terraform command starts one.
 type Factory func() tfprotov6.ProviderServer
 
-// Core is a working directory of Terraform: a state, and commands that use it.
+// Core is a Terraform working directory: a state, and commands that use it.
 type Core struct {
 	t       testing.TB
 	factory Factory
@@ -30,9 +30,14 @@ type Core struct {
 	state   map[string]object
 }
 
-// New returns a working directory with an empty state for the provider of this name.
+// New returns a working directory with an empty state for the named provider.
 func New(t testing.TB, name string, factory Factory) *Core {
-	return &Core{t: t, factory: factory, name: name, state: map[string]object{}}
+	return &Core{
+		t:       t,
+		factory: factory,
+		name:    name,
+		state:   map[string]object{},
+	}
 }
 
 // object is an instance in the state.
@@ -46,7 +51,7 @@ type object struct {
 	dependsOn []string
 }
 
-// command is one run of Terraform, with a provider of its own.
+// command is one run of Terraform, with its own provider process.
 type command struct {
 	core    *Core
 	ctx     context.Context
@@ -55,13 +60,19 @@ type command struct {
 	config  *config
 	values  values
 	diags   Diagnostics
-	failed  map[string]bool // addresses whose dependents are left out
+	failed  map[string]bool // addresses whose dependents are skipped
 }
 
 // start validates the configuration and configures the provider.
 func (c *Core) start(source string) *command {
 	c.t.Helper()
-	m := &command{core: c, ctx: c.t.Context(), server: c.factory(), values: values{}, failed: map[string]bool{}}
+	m := &command{
+		core:   c,
+		ctx:    c.t.Context(),
+		server: c.factory(),
+		values: values{},
+		failed: map[string]bool{},
+	}
 	var err error
 	m.schemas, err = m.server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
 	c.must(err)
@@ -84,7 +95,7 @@ func (c *Core) must(err error) {
 	}
 }
 
-// report keeps diagnostics of the provider and returns whether there is no error among them.
+// report stores diagnostics of the provider, and reports whether none is an error.
 func (m *command) report(diags []*tfprotov6.Diagnostic, address string, body *hclsyntax.Body) bool {
 	converted := ofProvider(diags, address, body, m.config.source)
 	m.diags = append(m.diags, converted...)
@@ -106,11 +117,15 @@ func (m *command) providerConfig() (cty.Value, bool) {
 
 func (m *command) validate() {
 	if value, ok := m.providerConfig(); ok {
-		answer, err := m.server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: m.pack(value)})
+		answer, err := m.server.ValidateProviderConfig(
+			m.ctx,
+			&tfprotov6.ValidateProviderConfigRequest{Config: m.pack(value)},
+		)
 		m.core.must(err)
 		m.report(answer.Diagnostics, "", m.config.provider)
 	}
-	for name := range m.config.variables { // a module does not know the values that it is called with
+	// a module does not know the values of its variables
+	for name := range m.config.variables {
 		m.values["var."+name] = cty.DynamicVal
 	}
 	for _, d := range m.config.resources {
@@ -142,7 +157,10 @@ func (m *command) decode(d *declared) (cty.Value, bool) {
 func (m *command) valid(d *declared, value cty.Value) bool {
 	var diags []*tfprotov6.Diagnostic
 	if d.isData {
-		answer, err := m.server.ValidateDataResourceConfig(m.ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: d.typeName, Config: m.pack(value)})
+		answer, err := m.server.ValidateDataResourceConfig(m.ctx, &tfprotov6.ValidateDataResourceConfigRequest{
+			TypeName: d.typeName,
+			Config:   m.pack(value),
+		})
 		m.core.must(err)
 		diags = answer.Diagnostics
 	} else {
@@ -161,12 +179,15 @@ func (m *command) configure() {
 	if !ok {
 		return
 	}
-	answer, err := m.server.ConfigureProvider(m.ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: m.pack(value)})
+	answer, err := m.server.ConfigureProvider(m.ctx, &tfprotov6.ConfigureProviderRequest{
+		TerraformVersion: "1.14.0",
+		Config:           m.pack(value),
+	})
 	m.core.must(err)
 	m.report(answer.Diagnostics, "", m.config.provider)
 }
 
-// load is the state, upgraded by the provider.
+// load returns the state, upgraded by the provider.
 func (m *command) load() map[string]object {
 	loaded := map[string]object{}
 	for address, o := range m.core.state {
@@ -188,11 +209,14 @@ func (m *command) load() map[string]object {
 	return loaded
 }
 
-// refresh reads a resource; it is deleted from the state where it does not exist any more.
+// refresh reads a resource, and removes it from the state if it does not exist any more.
 func (m *command) refresh(state map[string]object, address string) bool {
 	o := state[address]
 	answer, err := m.server.ReadResource(m.ctx, &tfprotov6.ReadResourceRequest{
-		TypeName: o.typeName, CurrentState: m.pack(o.value), Private: o.private, CurrentIdentity: o.identity,
+		TypeName:        o.typeName,
+		CurrentState:    m.pack(o.value),
+		Private:         o.private,
+		CurrentIdentity: o.identity,
 	})
 	m.core.must(err)
 	if !m.report(answer.Diagnostics, address, m.bodyOf(address)) {
@@ -222,14 +246,21 @@ func (m *command) bodyOf(address string) *hclsyntax.Body {
 
 // read reads a data source.
 func (m *command) read(d *declared, config cty.Value) (cty.Value, bool) {
-	answer, err := m.server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: d.typeName, Config: m.pack(config)})
+	answer, err := m.server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{
+		TypeName: d.typeName,
+		Config:   m.pack(config),
+	})
 	m.core.must(err)
 	if !m.report(answer.Diagnostics, d.address, d.body) {
 		return cty.NilVal, false
 	}
 	value := unpack(answer.State, config.Type())
 	if value.IsNull() || !value.IsWhollyKnown() {
-		return cty.NilVal, m.bug(d.address, "Provider produced invalid object", "what was read, which is null or not known")
+		return cty.NilVal, m.bug(
+			d.address,
+			"Provider produced invalid object",
+			"what was read, which is null or not known",
+		)
 	}
 	return value, true
 }
@@ -256,10 +287,13 @@ func (c *Core) unsupported() {
 	}
 }
 
-// importInto imports a resource, and reads it, into the state.
+// importInto imports a resource into the state, and reads it.
 func (m *command) importInto(state map[string]object, address, id string) bool {
 	d := m.config.find(address)
-	answer, err := m.server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: d.typeName, ID: id})
+	answer, err := m.server.ImportResourceState(
+		m.ctx,
+		&tfprotov6.ImportResourceStateRequest{TypeName: d.typeName, ID: id},
+	)
 	m.core.must(err)
 	if !m.report(answer.Diagnostics, address, nil) {
 		return false
@@ -269,7 +303,10 @@ func (m *command) importInto(state map[string]object, address, id string) bool {
 	}
 	imported := answer.ImportedResources[0]
 	state[address] = object{
-		typeName: d.typeName, value: unpack(imported.State, typeOf(d.schema.ValueType())), private: imported.Private, identity: imported.Identity,
+		typeName: d.typeName,
+		value:    unpack(imported.State, typeOf(d.schema.ValueType())),
+		private:  imported.Private,
+		identity: imported.Identity,
 	}
 	if !m.refresh(state, address) {
 		delete(state, address)
@@ -277,14 +314,19 @@ func (m *command) importInto(state map[string]object, address, id string) bool {
 	}
 	if _, exists := state[address]; !exists {
 		m.failed[address] = true
-		m.diags = append(m.diags, Diagnostic{IsError: true, Summary: "Cannot import non-existent remote object", Address: address,
-			Detail: "While attempting to import an existing object, the provider detected that no object exists with the given id."})
+		m.diags = append(m.diags, Diagnostic{
+			IsError: true,
+			Summary: "Cannot import non-existent remote object",
+			Address: address,
+			Detail: "While attempting to import an existing object, the provider detected that no object exists " +
+				"with the given id.",
+		})
 		return false
 	}
 	return true
 }
 
-// Refresh is terraform refresh.
+// Refresh runs terraform refresh.
 func (c *Core) Refresh(source string) Diagnostics {
 	c.t.Helper()
 	defer c.unsupported()
@@ -302,7 +344,7 @@ func (c *Core) Refresh(source string) Diagnostics {
 	return m.diags
 }
 
-// Import is terraform import.
+// Import runs terraform import.
 func (c *Core) Import(source, address, id string) Diagnostics {
 	c.t.Helper()
 	defer c.unsupported()

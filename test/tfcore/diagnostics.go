@@ -17,7 +17,8 @@ type Diagnostic struct {
 	IsError         bool
 	Summary, Detail string
 	Address         string // of the resource; may be empty
-	Snippet         string // the lines of the configuration that it points to; may be empty
+	// Snippet contains the configuration lines that it points to; may be empty.
+	Snippet string
 }
 
 // Diagnostics are the errors and warnings of a command.
@@ -33,7 +34,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return false
 }
 
-// String is what the terraform command prints, without colors and frames.
+// String returns what the terraform command prints, without colors and frames.
 func (ds Diagnostics) String() string {
 	var out strings.Builder
 	for _, d := range ds {
@@ -53,7 +54,7 @@ func (ds Diagnostics) String() string {
 	return out.String()
 }
 
-// err is the errors among them; nil if there are none.
+// err returns the errors among them, or nil.
 func (ds Diagnostics) err() error {
 	var failures Diagnostics
 	for _, d := range ds {
@@ -78,10 +79,15 @@ func ofHCL(diags hcl.Diagnostics, source []byte) (all Diagnostics) {
 	return all
 }
 
-// ofProvider converts what the provider says of the block at body, which may be nil.
+// ofProvider converts the provider's diagnostics for the block at body, which may be nil.
 func ofProvider(diags []*tfprotov6.Diagnostic, address string, body *hclsyntax.Body, source []byte) (all Diagnostics) {
 	for _, d := range diags {
-		one := Diagnostic{IsError: d.Severity == tfprotov6.DiagnosticSeverityError, Summary: d.Summary, Detail: d.Detail, Address: address}
+		one := Diagnostic{
+			IsError: d.Severity == tfprotov6.DiagnosticSeverityError,
+			Summary: d.Summary,
+			Detail:  d.Detail,
+			Address: address,
+		}
 		if body != nil && d.Attribute != nil {
 			one.Snippet = lines(source, attributeRange(body, d.Attribute.Steps()))
 		}
@@ -90,7 +96,7 @@ func ofProvider(diags []*tfprotov6.Diagnostic, address string, body *hclsyntax.B
 	return all
 }
 
-// attributeRange is where an attribute is configured, or its block where it is not.
+// attributeRange returns the range of an attribute, or of its block if it is not configured.
 func attributeRange(body *hclsyntax.Body, path []tftypes.AttributePathStep) hcl.Range {
 	if len(path) > 0 {
 		if name, ok := path[0].(tftypes.AttributeName); ok {
@@ -107,7 +113,7 @@ func attributeRange(body *hclsyntax.Body, path []tftypes.AttributePathStep) hcl.
 	return body.MissingItemRange()
 }
 
-// lines are the whole lines of a range.
+// lines returns the whole lines of a range.
 func lines(source []byte, rng hcl.Range) string {
 	if len(source) == 0 {
 		return ""

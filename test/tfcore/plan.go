@@ -25,7 +25,7 @@ const (
 
 type change struct {
 	address       string
-	declared      *declared // nil for what is deleted or forgotten
+	declared      *declared // nil for deleted and forgotten resources
 	action        Action
 	before, after cty.Value
 	private       []byte
@@ -51,7 +51,7 @@ func (p *Plan) hasChanges() bool {
 	return !p.IsEmpty() || slices.ContainsFunc(p.changes, func(c *change) bool { return c.importing != "" })
 }
 
-// ExitCode is that of terraform plan -detailed-exitcode: 0 where there is nothing to apply, 2 where there is.
+// ExitCode returns the exit code of terraform plan -detailed-exitcode: 0 if there is nothing to apply, otherwise 2.
 func (p *Plan) ExitCode() int {
 	if p.hasChanges() {
 		return 2
@@ -59,7 +59,7 @@ func (p *Plan) ExitCode() int {
 	return 0
 }
 
-// Action is what the plan does with an address; NoOp also where it says nothing about it.
+// Action returns what the plan does with an address, and NoOp if it is not in the plan.
 func (p *Plan) Action(address string) Action {
 	for _, c := range p.changes {
 		if c.address == address {
@@ -69,13 +69,15 @@ func (p *Plan) Action(address string) Action {
 	return NoOp
 }
 
-// Options change what Plan does.
+// Options configures Plan.
 type Options struct {
-	Destroy     bool
+	// Destroy plans the deletion of all resources.
+	Destroy bool
+	// SkipRefresh plans with the state as it was stored.
 	SkipRefresh bool
 }
 
-// Plan is terraform plan. The plan is nil if there are errors.
+// Plan runs terraform plan. The plan is nil if there are errors.
 func (c *Core) Plan(source string, o Options) (plan *Plan, diags Diagnostics) {
 	c.t.Helper()
 	defer c.unsupported()
@@ -116,7 +118,12 @@ func (m *command) plan(o Options) *Plan {
 		switch {
 		case m.config.find(address) != nil || p.state[address].isData:
 		case slices.Contains(m.config.forgotten, address):
-			p.changes = append(p.changes, &change{address: address, action: Forget, before: p.state[address].value, after: cty.NullVal(p.state[address].value.Type())})
+			p.changes = append(p.changes, &change{
+				address: address,
+				action:  Forget,
+				before:  p.state[address].value,
+				after:   cty.NullVal(p.state[address].value.Type()),
+			})
 		default:
 			m.planDelete(p, address)
 		}
@@ -132,7 +139,13 @@ func (m *command) planData(p *Plan, d *declared) {
 	pending := slices.ContainsFunc(d.dependsOn, func(address string) bool { return p.Action(address) != NoOp })
 	if pending || !config.IsWhollyKnown() {
 		m.values[d.address] = cty.UnknownVal(config.Type())
-		p.changes = append(p.changes, &change{address: d.address, declared: d, action: Read, before: cty.NullVal(config.Type()), after: m.values[d.address]})
+		p.changes = append(p.changes, &change{
+			address:  d.address,
+			declared: d,
+			action:   Read,
+			before:   cty.NullVal(config.Type()),
+			after:    m.values[d.address],
+		})
 		return
 	}
 	if value, ok := m.read(d, config); ok {
@@ -173,7 +186,7 @@ func (m *command) planManaged(p *Plan, d *declared) {
 	p.changes = append(p.changes, c)
 }
 
-// planned asks the provider what it plans for a resource, a second time as for a new one where it must be replaced.
+// planned requests the provider's plan for a resource, and a second one, as for a new resource, if it must be replaced.
 func (m *command) planned(c *change, prior object, config cty.Value) bool {
 	if prior.tainted {
 		if !m.ask(c, cty.NullVal(config.Type()), nil, nil, config, nil) {
@@ -193,7 +206,8 @@ func (m *command) planned(c *change, prior object, config cty.Value) bool {
 		c.action = Replace
 		said := m.diags
 		ok := m.ask(c, cty.NullVal(config.Type()), nil, nil, config, nil)
-		if ok { // Terraform shows the warnings of one of the two plans only
+		// Terraform shows the warnings of only one of the two plans
+		if ok {
 			m.diags = said
 		}
 		return ok
@@ -205,18 +219,32 @@ func (m *command) planned(c *change, prior object, config cty.Value) bool {
 	return true
 }
 
-// ask calls PlanResourceChange and checks its answer as Terraform does.
-func (m *command) ask(c *change, prior cty.Value, private []byte, identity *tfprotov6.ResourceIdentityData, config cty.Value, replace *bool) bool {
+// ask calls PlanResourceChange and checks its response like Terraform.
+func (m *command) ask(
+	c *change,
+	prior cty.Value,
+	private []byte,
+	identity *tfprotov6.ResourceIdentityData,
+	config cty.Value,
+	replace *bool,
+) bool {
 	d := c.declared
 	answer, err := m.server.PlanResourceChange(m.ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: d.typeName, PriorState: m.pack(prior), ProposedNewState: m.pack(proposedNew(d.schema.Block, prior, config)),
-		Config: m.pack(config), PriorPrivate: private, PriorIdentity: identity,
+		TypeName:         d.typeName,
+		PriorState:       m.pack(prior),
+		ProposedNewState: m.pack(proposedNew(d.schema.Block, prior, config)),
+		Config:           m.pack(config),
+		PriorPrivate:     private,
+		PriorIdentity:    identity,
 	})
 	m.core.must(err)
 	if !m.report(answer.Diagnostics, d.address, d.body) {
 		return false
 	}
-	c.after, c.private, c.identity = unpack(answer.PlannedState, config.Type()), answer.PlannedPrivate, answer.PlannedIdentity
+	c.after, c.private, c.identity = unpack(
+		answer.PlannedState,
+		config.Type(),
+	), answer.PlannedPrivate, answer.PlannedIdentity
 	if at := invalidPlan(d.schema.Block.Attributes, prior, config, c.after); at != "" {
 		return m.bug(d.address, "Provider produced invalid plan", at)
 	}
@@ -233,7 +261,12 @@ func (m *command) ask(c *change, prior cty.Value, private []byte, identity *tfpr
 // bug reports what Terraform calls a bug of the provider.
 func (m *command) bug(address, summary, at string) bool {
 	m.failed[address] = true
-	m.diags = append(m.diags, Diagnostic{IsError: true, Summary: summary, Detail: "The provider is wrong about " + at + ". This is a bug in the provider.", Address: address})
+	m.diags = append(m.diags, Diagnostic{
+		IsError: true,
+		Summary: summary,
+		Detail:  "The provider is wrong about " + at + ". This is a bug in the provider.",
+		Address: address,
+	})
 	return false
 }
 
@@ -243,13 +276,22 @@ func (m *command) planDelete(p *Plan, address string) {
 		return
 	}
 	answer, err := m.server.PlanResourceChange(m.ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: o.typeName, PriorState: m.pack(o.value), ProposedNewState: m.pack(cty.NullVal(o.value.Type())), Config: m.pack(cty.NullVal(o.value.Type())),
-		PriorPrivate: o.private, PriorIdentity: o.identity,
+		TypeName:         o.typeName,
+		PriorState:       m.pack(o.value),
+		ProposedNewState: m.pack(cty.NullVal(o.value.Type())),
+		Config:           m.pack(cty.NullVal(o.value.Type())),
+		PriorPrivate:     o.private,
+		PriorIdentity:    o.identity,
 	})
 	m.core.must(err)
 	if m.report(answer.Diagnostics, address, m.bodyOf(address)) {
 		p.changes = append(p.changes, &change{
-			address: address, action: Delete, before: o.value, after: cty.NullVal(o.value.Type()), private: answer.PlannedPrivate, identity: answer.PlannedIdentity,
+			address:  address,
+			action:   Delete,
+			before:   o.value,
+			after:    cty.NullVal(o.value.Type()),
+			private:  answer.PlannedPrivate,
+			identity: answer.PlannedIdentity,
 		})
 	}
 }

@@ -16,14 +16,20 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// State is what terraform show -json says of the state.
+// State returns the state like terraform show -json.
 func (c *Core) State() *tfjson.State {
 	schemas, err := c.factory().GetProviderSchema(c.t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	c.must(err)
 	module := &tfjson.StateModule{}
 	for _, address := range slices.Sorted(maps.Keys(c.state)) {
 		o := c.state[address]
-		r := &tfjson.StateResource{Address: address, Type: o.typeName, Name: nameOf(address), Mode: tfjson.ManagedResourceMode, Tainted: o.tainted}
+		r := &tfjson.StateResource{
+			Address: address,
+			Type:    o.typeName,
+			Name:    nameOf(address),
+			Mode:    tfjson.ManagedResourceMode,
+			Tainted: o.tainted,
+		}
 		schema := schemas.ResourceSchemas[o.typeName]
 		if o.isData {
 			r.Mode, schema = tfjson.DataResourceMode, schemas.DataSourceSchemas[o.typeName]
@@ -36,7 +42,7 @@ func (c *Core) State() *tfjson.State {
 	return &tfjson.State{FormatVersion: "1.0", Values: &tfjson.StateValues{RootModule: module}}
 }
 
-// Show is the attributes of a resource in the state, as in JSON; nil if it is not there.
+// Show returns the attributes of a resource in the state as JSON values, or nil.
 func (c *Core) Show(address string) map[string]any {
 	o, exists := c.state[address]
 	if !exists {
@@ -46,22 +52,22 @@ func (c *Core) Show(address string) map[string]any {
 	return attributes
 }
 
-// IsTainted reports whether a resource will be replaced by the next apply because its creation failed.
+// IsTainted reports whether the next apply replaces a resource because its creation failed.
 func (c *Core) IsTainted(address string) bool { return c.state[address].tainted }
 
-// Untaint is terraform untaint.
+// Untaint runs terraform untaint.
 func (c *Core) Untaint(address string) {
 	o := c.state[address]
 	o.tainted = false
 	c.state[address] = o
 }
 
-// Forget is terraform state rm.
+// Forget runs terraform state rm.
 func (c *Core) Forget(address string) { delete(c.state, address) }
 
 func nameOf(address string) string { return address[strings.LastIndex(address, ".")+1:] }
 
-// plain is a value as encoding/json reads it, without what is unknown.
+// plain converts a value like encoding/json, without unknown values.
 func plain(v cty.Value) any {
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -94,7 +100,7 @@ func plain(v cty.Value) any {
 	return out
 }
 
-// unknown is true where a value is unknown, in the shape of the value.
+// unknown returns true for unknown values, in the shape of the value.
 func unknown(v cty.Value) any {
 	switch {
 	case !v.IsKnown():
@@ -118,7 +124,7 @@ func unknown(v cty.Value) any {
 	}
 }
 
-// sensitive is true where the schema calls an attribute sensitive, in the shape of the value.
+// sensitive returns true for sensitive attributes, in the shape of the value.
 func sensitive(b *tfprotov6.SchemaBlock, v cty.Value) map[string]any {
 	all := sensitiveAttributes(b.Attributes, v)
 	for _, nested := range b.BlockTypes {
@@ -156,13 +162,21 @@ func sensitiveAttributes(attributes []*tfprotov6.SchemaAttribute, v cty.Value) m
 	return all
 }
 
-// JSON is what terraform show -json says of the plan.
+// JSON returns the plan like terraform show -json.
 func (p *Plan) JSON() *tfjson.Plan {
 	out := &tfjson.Plan{FormatVersion: "1.2", TerraformVersion: "1.14.0"}
 	for _, c := range p.changes {
-		rc := &tfjson.ResourceChange{Address: c.address, Name: nameOf(c.address), Mode: tfjson.ManagedResourceMode, Change: &tfjson.Change{
-			Actions: c.actions(), Before: plain(c.before), After: plain(c.after), AfterUnknown: unknown(c.after),
-		}}
+		rc := &tfjson.ResourceChange{
+			Address: c.address,
+			Name:    nameOf(c.address),
+			Mode:    tfjson.ManagedResourceMode,
+			Change: &tfjson.Change{
+				Actions:      c.actions(),
+				Before:       plain(c.before),
+				After:        plain(c.after),
+				AfterUnknown: unknown(c.after),
+			},
+		}
 		rc.Type = strings.Split(strings.TrimPrefix(c.address, "data."), ".")[0]
 		if strings.HasPrefix(c.address, "data.") {
 			rc.Mode = tfjson.DataResourceMode
@@ -184,7 +198,7 @@ func (c *change) actions() tfjson.Actions {
 	}
 }
 
-// String lists what the plan changes, one line each.
+// String lists the changes of the plan, one per line.
 func (p *Plan) String() string {
 	var out strings.Builder
 	for _, c := range p.changes {
@@ -195,13 +209,19 @@ func (p *Plan) String() string {
 	return out.String()
 }
 
-// Summary is the plan in words, as the terraform command ends it.
+// Summary returns the plan as the terraform command summarizes it.
 func (p *Plan) Summary() string {
 	if !p.hasChanges() {
 		return "No changes.\n\n"
 	}
-	words := map[Action]string{Create: "will be created", Read: "will be read during apply", Update: "will be updated in-place",
-		Delete: "will be destroyed", Replace: "must be replaced", Forget: "will no longer be managed by Terraform"}
+	words := map[Action]string{
+		Create:  "will be created",
+		Read:    "will be read during apply",
+		Update:  "will be updated in-place",
+		Delete:  "will be destroyed",
+		Replace: "must be replaced",
+		Forget:  "will no longer be managed by Terraform",
+	}
 	var out strings.Builder
 	var imported, added, changed, destroyed int
 	for _, c := range p.changes {
@@ -234,11 +254,15 @@ func (p *Plan) Summary() string {
 	return out.String()
 }
 
-// Legacy is the state in the form that the Check functions of the testing library take.
+// Legacy returns the state in the form of the testing library's Check functions.
 func (c *Core) Legacy() *terraform.State {
 	module := &terraform.ModuleState{Path: []string{"root"}, Resources: map[string]*terraform.ResourceState{}}
 	for address, o := range c.state {
-		module.Resources[address] = &terraform.ResourceState{Type: o.typeName, Provider: "registry.terraform.io/hashicorp/" + c.name, Primary: o.instance()}
+		module.Resources[address] = &terraform.ResourceState{
+			Type:     o.typeName,
+			Provider: "registry.terraform.io/hashicorp/" + c.name,
+			Primary:  o.instance(),
+		}
 	}
 	return &terraform.State{Version: 3, Modules: []*terraform.ModuleState{module}}
 }

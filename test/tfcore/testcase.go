@@ -35,7 +35,8 @@ func Test(t *testing.T, name string, factory Factory, test resource.TestCase) {
 		case step.ExpectError != nil && err == nil:
 			t.Fatalf("step %d of %d: an error was expected, but there was none", i+1, len(test.Steps))
 		case step.ExpectError != nil && !step.ExpectError.MatchString(err.Error()):
-			t.Fatalf("step %d of %d: expected an error with pattern %s, and it says:\n%v", i+1, len(test.Steps), step.ExpectError, err)
+			t.Fatalf("step %d of %d: expected an error with pattern %s, and it says:\n%v", i+
+				1, len(test.Steps), step.ExpectError, err)
 		}
 	}
 }
@@ -90,7 +91,10 @@ func (r *runner) step(s resource.TestStep) error {
 	if !plan.IsEmpty() && !s.ExpectNonEmptyPlan {
 		return fmt.Errorf("the plan without refresh is not empty:\n%v", plan)
 	}
-	if plan, err = r.plans(Options{Destroy: s.Destroy, SkipRefresh: s.Destroy && s.PreventPostDestroyRefresh}, s.ConfigPlanChecks.PostApplyPostRefresh); err != nil {
+	if plan, err = r.plans(Options{
+		Destroy:     s.Destroy,
+		SkipRefresh: s.Destroy && s.PreventPostDestroyRefresh,
+	}, s.ConfigPlanChecks.PostApplyPostRefresh); err != nil {
 		return err
 	}
 	if plan.IsEmpty() == s.ExpectNonEmptyPlan {
@@ -102,14 +106,35 @@ func (r *runner) step(s resource.TestStep) error {
 // unknownField is a field of a step that is set and would have no effect here; "" if there is none.
 func unknownField(s resource.TestStep) string {
 	known := []string{
-		"Config", "PreConfig", "ExpectError", "Destroy", "PlanOnly", "ExpectNonEmptyPlan", "PreventPostDestroyRefresh", "Check", "ConfigPlanChecks",
-		"ConfigStateChecks", "RefreshState", "RefreshPlanChecks", "ResourceName", "ImportState", "ImportStateKind", "ImportStateId", "ImportStateIdFunc",
+		"Config",
+		"PreConfig",
+		"ExpectError",
+		"Destroy",
+		"PlanOnly",
+		"ExpectNonEmptyPlan",
+		"PreventPostDestroyRefresh",
+		"Check",
+		"ConfigPlanChecks",
+		"ConfigStateChecks",
+		"RefreshState",
+		"RefreshPlanChecks",
+		"ResourceName",
+		"ImportState",
+		"ImportStateKind",
+		"ImportStateId",
+		"ImportStateIdFunc",
 		"ImportStatePersist",
 	}
 	if s.ImportStateKind == resource.ImportBlockWithID {
 		known = append(known, "ImportPlanChecks")
 	} else {
-		known = append(known, "ImportStateCheck", "ImportStateVerify", "ImportStateVerifyIgnore", "ImportStateVerifyIdentifierAttribute")
+		known = append(
+			known,
+			"ImportStateCheck",
+			"ImportStateVerify",
+			"ImportStateVerifyIgnore",
+			"ImportStateVerifyIdentifierAttribute",
+		)
 	}
 	if s.ImportStateKind == resource.ImportBlockWithResourceIdentity {
 		return "ImportStateKind"
@@ -223,7 +248,11 @@ func (r *runner) imports(s resource.TestStep) error {
 func (r *runner) importsByBlock(into *Core, s resource.TestStep, config, id string) error {
 	before := r.config
 	defer func() { r.config = before }()
-	other := &runner{Core: into, t: r.t, config: config + fmt.Sprintf("\nimport {\n  to = %s\n  id = %q\n}\n", s.ResourceName, id)}
+	other := &runner{
+		Core:   into,
+		t:      r.t,
+		config: config + fmt.Sprintf("\nimport {\n  to = %s\n  id = %q\n}\n", s.ResourceName, id),
+	}
 	plan, err := other.plans(Options{}, s.ImportPlanChecks.PreApply)
 	if err == nil && !plan.IsEmpty() && !s.ExpectNonEmptyPlan {
 		return fmt.Errorf("importing %s would change it:\n%v", s.ResourceName, plan)
@@ -231,7 +260,7 @@ func (r *runner) importsByBlock(into *Core, s resource.TestStep, config, id stri
 	return err
 }
 
-// verify compares what was imported with what was there before, without timeouts.
+// verify compares the imported and the original state, without timeouts.
 func verify(s resource.TestStep, before, imported *terraform.InstanceState) error {
 	leftOut := func(name string) bool {
 		for _, ignored := range s.ImportStateVerifyIgnore {

@@ -24,7 +24,7 @@ func typeOf(t tftypes.Type) cty.Type {
 	return converted
 }
 
-// configType is the type of an attribute in configuration, where attributes of nested objects may be left out.
+// configType returns the type of an attribute in configuration, where attributes of nested objects are optional.
 func configType(a *tfprotov6.SchemaAttribute) cty.Type {
 	if a.NestedType == nil {
 		return typeOf(a.Type)
@@ -75,8 +75,8 @@ func unpack(v *tfprotov6.DynamicValue, t cty.Type) cty.Value {
 	return unpacked
 }
 
-// proposedNew is what Terraform proposes to the provider: the configuration, with the prior value where the provider
-// computes an attribute and the configuration says nothing. It follows Terraform's objchange.ProposedNew.
+// proposedNew returns the state that Terraform proposes to the provider: the configuration, with the prior value of
+// computed attributes that are not configured. It follows Terraform's objchange.ProposedNew.
 func proposedNew(b *tfprotov6.SchemaBlock, prior, config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config
@@ -110,7 +110,7 @@ func proposedAttributes(attributes []*tfprotov6.SchemaAttribute, prior, config c
 	return values
 }
 
-// attribute is an attribute of an object that may be null; like has the same type and is not null.
+// attribute returns an attribute of an object that may be null; like has the same type and is not null.
 func attribute(object cty.Value, name string, like cty.Value) cty.Value {
 	if object.IsNull() || !object.IsKnown() {
 		return cty.NullVal(like.GetAttr(name).Type())
@@ -163,7 +163,7 @@ func proposedNested(o *tfprotov6.SchemaObject, prior, config cty.Value) cty.Valu
 	}
 }
 
-// matching is the prior element of a set that differs from a configured one only where the provider computes.
+// matching returns the prior element of a set that differs from a configured one only in computed attributes.
 func matching(o *tfprotov6.SchemaObject, prior, config, none cty.Value) cty.Value {
 	if prior.IsNull() || !prior.IsKnown() {
 		return none
@@ -180,8 +180,8 @@ func matching(o *tfprotov6.SchemaObject, prior, config, none cty.Value) cty.Valu
 	return none
 }
 
-// incompatible says where an actual value differs from a known part of the planned one; "" if it does not. Terraform
-// calls that a bug of the provider.
+// incompatible returns where an actual value differs from a known part of the planned one, or "". Terraform calls that
+// a bug of the provider.
 func incompatible(path string, planned, actual cty.Value) string {
 	if !planned.IsKnown() {
 		return ""
@@ -225,8 +225,8 @@ func incompatible(path string, planned, actual cty.Value) string {
 	return ""
 }
 
-// invalidPlan says where a planned value is neither what the configuration says nor, where the two are semantically
-// equal, the prior value; "" if it is valid.
+// invalidPlan returns where a planned value is neither the configured value nor a semantically equal prior value, or
+// "".
 func invalidPlan(attributes []*tfprotov6.SchemaAttribute, prior, config, planned cty.Value) string {
 	for _, a := range attributes {
 		c, p := config.GetAttr(a.Name), planned.GetAttr(a.Name)
@@ -249,7 +249,7 @@ func keyText(key cty.Value) string {
 	return key.AsBigFloat().String()
 }
 
-// at follows a path of the plugin protocol; the result is a null of no type where there is nothing.
+// at follows a path of the plugin protocol. It returns an untyped null if there is nothing.
 func at(v cty.Value, path *tftypes.AttributePath) cty.Value {
 	for _, step := range path.Steps() {
 		if v.IsNull() || !v.IsKnown() {

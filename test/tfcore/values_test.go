@@ -11,17 +11,29 @@ import (
 var block = &tfprotov6.SchemaBlock{
 	Attributes: []*tfprotov6.SchemaAttribute{
 		{Name: "name", Type: tftypes.String, Optional: true},
-		{Name: "pin", Type: tftypes.String, Optional: true, Computed: true},
+		{
+			Name:     "pin",
+			Type:     tftypes.String,
+			Optional: true,
+			Computed: true,
+		},
 		{Name: "id", Type: tftypes.String, Computed: true},
-		{Name: "pin_wo", Type: tftypes.String, Optional: true, WriteOnly: true},
+		{
+			Name:      "pin_wo",
+			Type:      tftypes.String,
+			Optional:  true,
+			WriteOnly: true,
+		},
 	},
 	BlockTypes: []*tfprotov6.SchemaNestedBlock{{
 		TypeName: "timeouts", Nesting: tfprotov6.SchemaNestedBlockNestingModeSingle,
-		Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{{Name: "create", Type: tftypes.String, Optional: true}}},
+		Block: &tfprotov6.SchemaBlock{
+			Attributes: []*tfprotov6.SchemaAttribute{{Name: "create", Type: tftypes.String, Optional: true}},
+		},
 	}},
 }
 
-// instance is a value of the block; "" is null and "?" is unknown.
+// instance returns a value of the block; "" is null and "?" is unknown.
 func instance(name, pin, id, writeOnly string) cty.Value {
 	text := func(s string) cty.Value {
 		switch s {
@@ -43,11 +55,27 @@ func TestProposedNew(t *testing.T) {
 	none := cty.NullVal(instance("", "", "", "").Type())
 	for name, c := range map[string]struct{ prior, config, want cty.Value }{
 		"a creation leaves computed attributes null": {none, instance("a", "", "", ""), instance("a", "", "", "")},
-		"computed attributes keep the prior value":   {instance("a", "1234", "x", ""), instance("b", "", "", ""), instance("b", "1234", "x", "")},
-		"configuration comes before the prior value": {instance("a", "1234", "x", ""), instance("a", "5678", "", ""), instance("a", "5678", "x", "")},
-		"optional attributes can be removed":         {instance("a", "1234", "x", ""), instance("", "", "", ""), instance("", "1234", "x", "")},
-		"write-only attributes are never proposed":   {none, instance("a", "", "", "9999"), instance("a", "", "", "")},
-		"unknown configuration stays unknown":        {instance("a", "1234", "x", ""), instance("?", "", "", ""), instance("?", "1234", "x", "")},
+		"computed attributes keep the prior value": {
+			instance("a", "1234", "x", ""),
+			instance("b", "", "", ""),
+			instance("b", "1234", "x", ""),
+		},
+		"configuration comes before the prior value": {
+			instance("a", "1234", "x", ""),
+			instance("a", "5678", "", ""),
+			instance("a", "5678", "x", ""),
+		},
+		"optional attributes can be removed": {
+			instance("a", "1234", "x", ""),
+			instance("", "", "", ""),
+			instance("", "1234", "x", ""),
+		},
+		"write-only attributes are never proposed": {none, instance("a", "", "", "9999"), instance("a", "", "", "")},
+		"unknown configuration stays unknown": {
+			instance("a", "1234", "x", ""),
+			instance("?", "", "", ""),
+			instance("?", "1234", "x", ""),
+		},
 	} {
 		if got := proposedNew(block, c.prior, c.config); !got.RawEquals(c.want) {
 			t.Errorf("%s: %#v", name, got)
@@ -65,8 +93,12 @@ func TestIncompatible(t *testing.T) {
 		"an unknown that is known": {instance("a", "?", "?", ""), instance("a", "1", "x", ""), ""},
 		"another value":            {instance("a", "1", "x", ""), instance("a", "2", "x", ""), ".pin"},
 		"a null that has a value":  {instance("a", "", "x", ""), instance("a", "2", "x", ""), ".pin"},
-		"another element":          {cty.ListVal([]cty.Value{cty.True}), cty.ListVal([]cty.Value{cty.False}), "list[0]"},
-		"a missing element":        {cty.ListVal([]cty.Value{cty.True}), cty.ListValEmpty(cty.Bool), "list"},
+		"another element": {
+			cty.ListVal([]cty.Value{cty.True}),
+			cty.ListVal([]cty.Value{cty.False}),
+			"list[0]",
+		},
+		"a missing element": {cty.ListVal([]cty.Value{cty.True}), cty.ListValEmpty(cty.Bool), "list"},
 	} {
 		path := ""
 		if c.planned.Type().IsListType() {

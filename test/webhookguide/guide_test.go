@@ -23,7 +23,7 @@ import (
 
 const guide = "../../templates/guides/receive-webhooks.md"
 
-// receiver runs the guide's JavaScript, to the letter, and returns where it listens and the lines of what it queues.
+// receiver runs the guide's JavaScript verbatim. It returns the URL where it listens and the events it queues.
 func receiver(t *testing.T, secret string) (url string, queued *json.Decoder) {
 	t.Helper()
 	dir := install(t)
@@ -39,8 +39,9 @@ func receiver(t *testing.T, secret string) (url string, queued *json.Decoder) {
 	if err := os.WriteFile(filepath.Join(dir, "receiver.mjs"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute)) // after which nobody waits for what it queues any more
-	cmd := exec.CommandContext(ctx, "node", "--import", "./around.mjs", "receiver.mjs")
+	// the end of all waiting for queued events
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute))
+	cmd := exec.CommandContext(ctx, "node", "--import", "./harness.mjs", "receiver.mjs")
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "WEBHOOK_SECRET="+secret), t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -61,8 +62,8 @@ func receiver(t *testing.T, secret string) (url string, queued *json.Decoder) {
 	return fmt.Sprintf("http://127.0.0.1:%d/", at.Port), queued
 }
 
-// The secret is known only once the webhook is there, and the receiver needs it: what is delivered is handed on to it.
-func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
+// The receiver needs the secret, which is known only once the webhook exists. The endpoint forwards deliveries to it.
+func TestGuideReceiver_AcceptsOnlyDeliveries(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	var to atomic.Pointer[string]
@@ -83,35 +84,45 @@ func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	var hook api.WebhookResponse
-	if status := s.Post(t, "/webhooks/create", map[string]any{"url": endpoint.URL, "event_types": []string{"access_code.set_on_device"}}, &hook); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/webhooks/create",
+		map[string]any{"url": endpoint.URL, "event_types": []string{"access_code.set_on_device"}},
+		&hook,
+	); status != http.StatusOK {
 		t.Fatalf("create a webhook: %d", status)
 	}
 	url, queued := receiver(t, hook.Webhook.Secret)
 	to.Store(&url)
 	for _, name := range []string{"<Anna & Ö>\u2028", "Bert"} {
 		var code api.AccessCodeResponse
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "name": name}, &code); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": s.Device(t, "august"), "name": name},
+			&code,
+		); status != http.StatusOK {
 			t.Fatalf("create a code: %d", status)
 		}
 		var event struct {
 			Type string `json:"event_type"`
 			Code string `json:"access_code_id"`
 		}
-		for event.Code != code.AccessCode.AccessCodeID { // events may come twice
+		for event.Code != code.AccessCode.AccessCodeID { // events may arrive twice
 			if err := queued.Decode(&event); err != nil || event.Type != "access_code.set_on_device" {
-				t.Fatalf("it queues %q: %v", event.Type, err)
+				t.Fatalf("the receiver queued %q: %v", event.Type, err)
 			}
 		}
 		if got := <-answers; got != (answer{whole: http.StatusNoContent, changed: http.StatusBadRequest}) {
-			t.Errorf("it answers %d, and another body with %d", got.whole, got.changed)
+			t.Errorf("status %d, and for a changed body %d", got.whole, got.changed)
 		}
 	}
 	if status := send(t, url, http.Header{}, []byte(`{}`)); status != http.StatusBadRequest {
-		t.Errorf("what is not signed is answered with %d", status)
+		t.Errorf("an unsigned message: status %d", status)
 	}
 }
 
-// send is 0 where there is no answer, as there may be for an event that comes once more while the test ends.
+// send returns the status, or 0 without a response, as for an event that is repeated while the test ends.
 func send(t *testing.T, url string, header http.Header, body []byte) (status int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))

@@ -1,4 +1,5 @@
-// Package verifier has the package that receivers of webhooks use, npm's @seamapi/webhook, judge real deliveries.
+// Package webhookguide_test checks real deliveries with the package that receivers of webhooks use, npm's
+// @seamapi/webhook, and with the receiver of the guide.
 package webhookguide_test
 
 import (
@@ -26,21 +27,21 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// message is a delivery as it came in, and the secret that it is to be judged by.
+// message is a received delivery, and the secret to verify it with.
 type message struct {
 	Secret  string            `json:"secret"`
 	Body    []byte            `json:"body"`
 	Headers map[string]string `json:"headers"`
 }
 
-// with is the message as somebody would send it who has changed something.
+// with returns a changed copy of the message.
 func (m message) with(change func(*message)) message {
 	m.Headers, m.Body = maps.Clone(m.Headers), bytes.Clone(m.Body)
 	change(&m)
 	return m
 }
 
-// without leaves out the headers of one family.
+// without returns a copy without one family of headers.
 func (m message) without(family string) message {
 	return m.with(func(m *message) {
 		maps.DeleteFunc(m.Headers, func(name, _ string) bool { return strings.HasPrefix(name, family) })
@@ -52,12 +53,12 @@ type verdict struct {
 	Error     string `json:"error"`
 }
 
-func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
+func TestOfficialVerifierAcceptsDeliveries(t *testing.T) {
 	t.Parallel()
 	verify := verifier(t, install(t))
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	var mu sync.Mutex
-	received := map[string]message{} // by the type of the event
+	received := map[string]message{} // by event type
 	endpoint := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		m := message{Headers: map[string]string{}}
 		m.Body, _ = io.ReadAll(r.Body)
@@ -68,7 +69,7 @@ func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 			Type string `json:"event_type"`
 		}
 		if err := json.Unmarshal(m.Body, &e); err != nil {
-			t.Errorf("a body that is no event: %v", err)
+			t.Errorf("the body is not an event: %v", err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -90,18 +91,33 @@ func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 		t.Fatalf("create a webhook: %d", status)
 	}
 	var code api.AccessCodeResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "name": "<Anna & Ö>\u2028"}, &code); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": s.Device(t, "august"), "name": "<Anna & Ö>\u2028"},
+		&code,
+	); status != http.StatusOK {
 		t.Fatalf("create a code: %d", status)
 	}
 	const first, second = "access_code.set_on_device", "access_code.deleted"
 	m := wait(first)
 	m.Secret = hook.Webhook.Secret
 
-	rotated, _, err := s.App.Access.RotateSecret(t.Context(), access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}, hook.Webhook.WebhookID, time.Hour)
+	rotated, _, err := s.App.Access.RotateSecret(
+		t.Context(),
+		access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)},
+		hook.Webhook.WebhookID,
+		time.Hour,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := s.Post(t, "/access_codes/delete", map[string]any{"access_code_id": code.AccessCode.AccessCodeID}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/delete",
+		map[string]any{"access_code_id": code.AccessCode.AccessCodeID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("delete the code: %d", status)
 	}
 	later := wait(second)
@@ -113,22 +129,34 @@ func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 	cases := []struct {
 		name    string
 		message message
-		accept  string // the type of the event; empty: it is refused
+		accept  string // event type; empty: rejected
 	}{
-		{"as it came", m, first},
-		{"by the headers of the standard", m.without("svix-"), first},
-		{"by those of Svix", m.without("webhook-"), first},
-		{"without either", m.without("webhook-").without("svix-"), ""},
-		{"another body", m.with(func(m *message) { m.Body = bytes.Replace(m.Body, []byte("set_on_device"), []byte("created"), 1) }), ""},
+		{"as received", m, first},
+		{"with the standard headers", m.without("svix-"), first},
+		{"with the Svix headers", m.without("webhook-"), first},
+		{"without both", m.without("webhook-").without("svix-"), ""},
+		{
+			"another body",
+			m.with(func(m *message) { m.Body = bytes.Replace(m.Body, []byte("set_on_device"), []byte("created"), 1) }),
+			"",
+		},
 		{"one byte more", m.with(func(m *message) { m.Body = append(m.Body, ' ') }), ""},
-		{"another id", m.with(func(m *message) { m.Headers["webhook-id"], m.Headers["svix-id"] = "msg_other", "msg_other" }), ""},
+		{
+			"another id",
+			m.with(func(m *message) { m.Headers["webhook-id"], m.Headers["svix-id"] = "msg_other", "msg_other" }),
+			"",
+		},
 		{"another time", m.with(func(m *message) {
 			m.Headers["webhook-timestamp"], m.Headers["svix-timestamp"] = "1614265330", "1614265330"
 		}), ""},
 		{"another secret", m.with(signedBy(rotated.Secret)), ""},
-		{"during the rotation, by the old secret", later.with(signedBy(hook.Webhook.Secret)), second},
-		{"during the rotation, by the new one", later.with(signedBy(rotated.Secret)), second},
-		{"during the rotation, by none of both", later.with(signedBy("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")), ""},
+		{"during the rotation, with the old secret", later.with(signedBy(hook.Webhook.Secret)), second},
+		{"during the rotation, with the new secret", later.with(signedBy(rotated.Secret)), second},
+		{
+			"during the rotation, with another secret",
+			later.with(signedBy("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")),
+			"",
+		},
 	}
 	messages := make([]message, len(cases))
 	for i, c := range cases {
@@ -136,12 +164,12 @@ func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 	}
 	for i, v := range verify(messages) {
 		if c := cases[i]; v.EventType != c.accept || (c.accept == "") != (v.Error != "") {
-			t.Errorf("%s: accepted as %q, refused with %q", c.name, v.EventType, v.Error)
+			t.Errorf("%s: accepted as %q, rejected with %q", c.name, v.EventType, v.Error)
 		}
 	}
 }
 
-// install puts the packages, in the versions that the lock file pins, and our programs into a directory.
+// install installs the packages, in the locked versions, and our programs in a directory.
 func install(t *testing.T) (dir string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
@@ -150,7 +178,7 @@ func install(t *testing.T) (dir string) {
 		}
 	}
 	dir = t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "verify.mjs", "around.mjs"} {
+	for _, name := range []string{"package.json", "package-lock.json", "verify.mjs", "harness.mjs"} {
 		content, err := os.ReadFile(name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
@@ -159,7 +187,15 @@ func install(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	install := exec.CommandContext(
+		t.Context(),
+		"npm",
+		"ci",
+		"--ignore-scripts",
+		"--no-audit",
+		"--no-fund",
+		"--prefer-offline",
+	)
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
 		storetest.Missing(t, "a package registry to fetch the verifier from: %v\n%s", err, out)
@@ -167,7 +203,7 @@ func install(t *testing.T) (dir string) {
 	return dir
 }
 
-// verifier is the package at work.
+// verifier returns a function that verifies messages with the package.
 func verifier(t *testing.T, dir string) func([]message) []verdict {
 	t.Helper()
 	return func(messages []message) (out []verdict) {

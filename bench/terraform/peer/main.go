@@ -1,5 +1,5 @@
-// Command peer is a provider that does nothing: it has the schemas of ours, and keeps no webhook anywhere. What it
-// costs is what any provider costs that Terraform starts as a program of its own.
+// Command peer is a provider with our schemas that does nothing and stores no webhook. Its cost is that of any
+// provider, which Terraform runs as a separate program.
 package main
 
 import (
@@ -19,12 +19,14 @@ import (
 
 func main() {
 	serve := providerserver.ServeOpts{Address: "registry.terraform.io/deviceaccess/peer"}
-	if err := providerserver.Serve(context.Background(), func() provider.Provider { return peer{ours.New("peer")()} }, serve); err != nil {
+	if err := providerserver.Serve(context.Background(), func() provider.Provider {
+		return peer{ours.New("peer")()}
+	}, serve); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// peer is a provider that is connected to nothing.
+// peer is a provider without a connection.
 type peer struct{ provider.Provider }
 
 func (p peer) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {}
@@ -36,20 +38,24 @@ func (p peer) Resources(ctx context.Context) []func() resource.Resource {
 			if webhook, ok := newResource().(resource.ResourceWithIdentity); ok {
 				return idle{webhook}
 			}
-			return newResource() // for its schema only
+			return newResource() // only for its schema
 		}
 	}
 	return resources
 }
 
-// idle is a resource that is nowhere but in Terraform's state. Its Update never runs.
+// idle is a resource that exists only in Terraform's state. Its Update never runs.
 type idle struct{ resource.ResourceWithIdentity }
 
 func (idle) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	id := types.StringValue(uuid.NewString())
 	resp.State.Raw = req.Plan.Raw
 	for name, value := range map[string]attr.Value{
-		"webhook_id": id, "secret": id, "disabled": types.BoolValue(false), "disabled_at": types.StringNull(), "disabled_reason": types.StringNull(),
+		"webhook_id":      id,
+		"secret":          id,
+		"disabled":        types.BoolValue(false),
+		"disabled_at":     types.StringNull(),
+		"disabled_reason": types.StringNull(),
 	} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}

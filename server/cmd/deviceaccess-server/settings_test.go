@@ -32,7 +32,7 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 		"metrics where others listen":   {serve("--metrics-listen", busy.Listener.Addr().String()), nil, "--metrics-listen"},
 		"metrics nowhere":               {serve("--metrics-listen", "nowhere"), nil, "--metrics-listen"},
 		"a ready file in no directory":  {serve("--ready-file", filepath.Join(p.dir, "none", "ready.json")), nil, "there is no directory " + filepath.Join(p.dir, "none")},
-		"traces to no URL":              {serve("--traces-endpoint", "localhost:4318"), nil, "--traces-endpoint is no URL that begins with http:// or https://"},
+		"traces to no URL":              {serve("--traces-endpoint", "localhost:4318"), nil, "--traces-endpoint is not a URL with http:// or https://"},
 		"traces of a variable":          {serve(), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins"},
 	} {
 		p.env = c.env

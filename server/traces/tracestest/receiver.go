@@ -1,4 +1,4 @@
-// Package tracestest is a collector for tests: it takes what is sent over OTLP, and shows it.
+// Package tracestest provides an OTLP collector for tests.
 package tracestest
 
 import (
@@ -23,24 +23,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Receiver is a collector.
+// Receiver is a collector that keeps what it receives.
 type Receiver struct {
-	URL string // to which spans are posted
+	// URL is where spans are posted to.
+	URL string
 
 	mu       sync.Mutex
-	raw      bytes.Buffer // all bodies
-	readable bytes.Buffer // what is in them
+	raw      bytes.Buffer // all request bodies
+	readable bytes.Buffer // the bodies as text
 	spans    []Span
 	resource map[string]string
 	header   http.Header // of the last request
 	requests int
 }
 
-// Span is one that has been received.
+// Span is a received span.
 type Span struct {
-	Name, Kind                string
-	TraceID, ID, Parent       string
-	Links                     []string // identifiers of spans
+	Name, Kind          string
+	TraceID, ID, Parent string
+	// Links are the identifiers of linked spans.
+	Links                     []string
 	Attributes                map[string]string
 	Events                    []string
 	Failed                    bool
@@ -48,7 +50,7 @@ type Span struct {
 	StatusMessage, TraceState string
 }
 
-// New runs a collector until the test ends.
+// New starts a collector that runs until the test ends.
 func New(t testing.TB) *Receiver {
 	t.Helper()
 	r := &Receiver{}
@@ -58,19 +60,21 @@ func New(t testing.TB) *Receiver {
 	return r
 }
 
-// Options send spans here, and soon.
+// Options returns options that send spans here with little delay.
 func (r *Receiver) Options() traces.Options {
 	return traces.Options{Endpoint: r.URL, Every: 20 * time.Millisecond, Queue: 1 << 16}
 }
 
+// ServeHTTP receives a request of OTLP over HTTP.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return
 	}
 	var batch collector.ExportTraceServiceRequest
-	if req.URL.Path != "/v1/traces" || req.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &batch) != nil {
-		http.Error(w, "this is no OTLP", http.StatusBadRequest)
+	if req.URL.Path != "/v1/traces" || req.Header.Get("Content-Type") != "application/x-protobuf" ||
+		proto.Unmarshal(body, &batch) != nil {
+		http.Error(w, "not an OTLP request", http.StatusBadRequest)
 		return
 	}
 	r.mu.Lock()
@@ -90,10 +94,19 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func read(s *wire.Span) Span {
-	out := Span{Name: s.GetName(), Kind: strings.ToLower(strings.TrimPrefix(s.GetKind().String(), "SPAN_KIND_")),
-		TraceID: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()), Parent: hex.EncodeToString(s.GetParentSpanId()),
-		Attributes: attributes(s.GetAttributes()), Failed: s.GetStatus().GetCode() == wire.Status_STATUS_CODE_ERROR, StatusMessage: s.GetStatus().GetMessage(),
-		TraceState: s.GetTraceState(), Begin: time.Unix(0, int64(s.GetStartTimeUnixNano())), End: time.Unix(0, int64(s.GetEndTimeUnixNano()))}
+	out := Span{
+		Name:          s.GetName(),
+		Kind:          strings.ToLower(strings.TrimPrefix(s.GetKind().String(), "SPAN_KIND_")),
+		TraceID:       hex.EncodeToString(s.GetTraceId()),
+		ID:            hex.EncodeToString(s.GetSpanId()),
+		Parent:        hex.EncodeToString(s.GetParentSpanId()),
+		Attributes:    attributes(s.GetAttributes()),
+		Failed:        s.GetStatus().GetCode() == wire.Status_STATUS_CODE_ERROR,
+		StatusMessage: s.GetStatus().GetMessage(),
+		TraceState:    s.GetTraceState(),
+		Begin:         time.Unix(0, int64(s.GetStartTimeUnixNano())),
+		End:           time.Unix(0, int64(s.GetEndTimeUnixNano())),
+	}
 	for _, l := range s.GetLinks() {
 		out.Links = append(out.Links, hex.EncodeToString(l.GetSpanId()))
 	}
@@ -120,11 +133,11 @@ func attributes(list []*common.KeyValue) map[string]string {
 	return out
 }
 
-// Spans are all that have come so far and meet all conditions.
+// Spans returns the received spans that meet all conditions.
 func (r *Receiver) Spans(conditions ...func(Span) bool) (out []Span) {
 	r.mu.Lock()
 	all := slices.Clip(r.spans)
-	r.mu.Unlock() // conditions may ask for spans, too
+	r.mu.Unlock() // conditions may call Spans, too
 	for _, s := range all {
 		if !slices.ContainsFunc(conditions, func(is func(Span) bool) bool { return !is(s) }) {
 			out = append(out, s)
@@ -133,44 +146,46 @@ func (r *Receiver) Spans(conditions ...func(Span) bool) (out []Span) {
 	return out
 }
 
-// Requests is how often something was sent.
+// Requests returns the number of received requests.
 func (r *Receiver) Requests() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.requests
 }
 
-// Header is that of the last request.
+// Header returns the header of the last request.
 func (r *Receiver) Header() http.Header {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.header
 }
 
-// Resource is what all spans are of.
+// Resource returns the resource attributes of the last spans.
 func (r *Receiver) Resource() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.resource
 }
 
-// Raw is all that was sent, and Readable the same as text, in which values stand in quotes.
+// Raw returns all request bodies.
 func (r *Receiver) Raw() []byte { r.mu.Lock(); defer r.mu.Unlock(); return bytes.Clone(r.raw.Bytes()) }
+
+// Readable returns all request bodies as text, with quoted values.
 func (r *Receiver) Readable() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return bytes.Clone(r.readable.Bytes())
 }
 
-// Named is the condition of having a name.
+// Named returns the condition that a span has a name.
 func Named(name string) func(Span) bool { return func(s Span) bool { return s.Name == name } }
 
-// With is the condition of having an attribute.
+// With returns the condition that a span has an attribute.
 func With(key, value string) func(Span) bool {
 	return func(s Span) bool { return s.Attributes[key] == value }
 }
 
-// Below is the condition of being a part of a span.
+// Below returns the condition that a span is a child of parent.
 func Below(parent Span) func(Span) bool {
 	return func(s Span) bool { return s.TraceID == parent.TraceID && s.Parent == parent.ID }
 }

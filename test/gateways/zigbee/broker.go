@@ -25,26 +25,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 )
 
-// broker is a Mosquitto with users, and a second listener that speaks TLS.
+// broker is a Mosquitto with users, and listeners with and without TLS and WebSocket.
 type broker struct {
 	dir     string
 	program string
 	plain   string // host:port
 	tls     string // host:port
-	web     string // host:port of the listener for WebSocket
-	webTLS  string // host:port of the one for WebSocket that speaks TLS
-	strict  string // host:port of the one that speaks TLS and asks for a certificate
-	ca      string // PEM
-	cert    string // PEM, of a client
-	key     string // PEM
-	cmd     *exec.Cmd
-	ended   chan struct{}
+	web     string // host:port of the WebSocket listener
+	webTLS  string // host:port of the WebSocket listener with TLS
+	// host:port of the TLS listener that requires a certificate
+	strict string
+	ca     string // PEM
+	cert   string // PEM, of a client
+	key    string // PEM
+	cmd    *exec.Cmd
+	ended  chan struct{}
 
 	mu    sync.Mutex
 	users map[string]string // lines of the password file
 }
 
-// startBroker starts one with these users, by their passwords.
+// startBroker starts a broker with these users, by name and password.
 func startBroker(dir string, users map[string]string) (*broker, error) {
 	program, err := findMosquitto()
 	if err != nil {
@@ -59,16 +60,36 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 	if err := b.certify(); err != nil {
 		return nil, err
 	}
-	config := "persistence false\nallow_anonymous false\npassword_file " + b.file("passwords") + "\nacl_file " + b.file("acl") +
-		"\nlistener " + port(b.plain) + " 127.0.0.1\nlistener " + port(b.web) + " 127.0.0.1\nprotocol websockets\n"
-	for _, l := range []struct{ address, more string }{{b.tls, ""}, {b.webTLS, "protocol websockets\n"}, {b.strict, "cafile " + b.file("cert.pem") + "\nrequire_certificate true\n"}} {
-		config += "listener " + port(l.address) + " 127.0.0.1\ncertfile " + b.file("cert.pem") + "\nkeyfile " + b.file("key.pem") + "\n" + l.more
+	config := "persistence false\nallow_anonymous false\npassword_file " + b.file(
+		"passwords",
+	) + "\nacl_file " + b.file(
+		"acl",
+	) +
+		"\nlistener " + port(
+		b.plain,
+	) + " 127.0.0.1\nlistener " + port(
+		b.web,
+	) + " 127.0.0.1\nprotocol websockets\n"
+	for _, l := range []struct{ address, more string }{
+		{b.tls, ""},
+		{b.webTLS, "protocol websockets\n"},
+		{b.strict, "cafile " + b.file("cert.pem") + "\nrequire_certificate true\n"},
+	} {
+		config += "listener " + port(
+			l.address,
+		) + " 127.0.0.1\ncertfile " + b.file(
+			"cert.pem",
+		) + "\nkeyfile " + b.file(
+			"key.pem",
+		) + "\n" + l.more
 	}
-	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
+	// otherwise it changes to a user that cannot read these files
+	if os.Geteuid() == 0 {
 		config = "user root\n" + config
 	}
-	// Everybody may do everything, but the stranger, who sees nothing and may write nothing, and the modest user.
-	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Modest + "\ntopic deny " + Topic + "/bridge/request/#\n"
+	// Every user may do everything, except the stranger, who may read and write nothing, and the limited user.
+	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Modest +
+		"\ntopic deny " + Topic + "/bridge/request/#\n"
 	for name, content := range map[string]string{"mosquitto.conf": config, "acl": acl} {
 		if err := os.WriteFile(b.file(name), []byte(content), 0o600); err != nil {
 			return nil, err
@@ -88,7 +109,12 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 func (b *broker) file(name string) string { return filepath.Join(b.dir, name) }
 
 func findMosquitto() (string, error) {
-	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto", "/opt/homebrew/sbin/mosquitto"} {
+	for _, name := range []string{
+		"mosquitto",
+		"/usr/sbin/mosquitto",
+		"/usr/local/sbin/mosquitto",
+		"/opt/homebrew/sbin/mosquitto",
+	} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
@@ -98,7 +124,11 @@ func findMosquitto() (string, error) {
 
 // start starts Mosquitto and waits until it listens.
 func (b *broker) start() error {
-	b.cmd = exec.Command(b.program, "-c", b.file("mosquitto.conf")) //nolint:noctx // it outlives the test that starts it
+	b.cmd = exec.Command(
+		b.program,
+		"-c",
+		b.file("mosquitto.conf"),
+	) //nolint:noctx // it outlives the test that starts it
 	b.cmd.SysProcAttr = diesWithUs()
 	log, err := os.OpenFile(b.file("mosquitto.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -137,7 +167,7 @@ func (b *broker) kill() {
 	<-b.ended
 }
 
-// forbid takes a user away, soon.
+// removeUser removes a user, with a short delay.
 func (b *broker) forbid(user string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +187,7 @@ func (b *broker) write() error {
 	return os.WriteFile(b.file("passwords"), []byte(lines.String()), 0o600)
 }
 
-// line is a user in Mosquitto's password file.
+// line returns a user's line of Mosquitto's password file.
 func line(user, password string) (string, error) {
 	salt := make([]byte, 12)
 	if _, err := rand.Read(salt); err != nil {
@@ -167,17 +197,30 @@ func line(user, password string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s:$7$101$%s$%s", user, base64.StdEncoding.EncodeToString(salt), base64.StdEncoding.EncodeToString(hash)), nil
+	return fmt.Sprintf(
+		"%s:$7$101$%s$%s",
+		user,
+		base64.StdEncoding.EncodeToString(salt),
+		base64.StdEncoding.EncodeToString(hash),
+	), nil
 }
 
-// certify makes a certificate for 127.0.0.1 that is its own CA.
+// certify creates a self-signed certificate for 127.0.0.1.
 func (b *broker) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "lab"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(24 * time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return err
@@ -197,14 +240,20 @@ func (b *broker) certify() error {
 	return os.WriteFile(b.file("key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600)
 }
 
-// clientOf makes a client's certificate that the CA signs.
+// clientOf creates a client certificate that the CA signs.
 func clientOf(ca *x509.Certificate, by *ecdsa.PrivateKey) (cert, secret string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "client"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "client"},
+		NotBefore:    ca.NotBefore,
+		NotAfter:     ca.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, by)
 	if err != nil {
 		return "", "", err
@@ -213,7 +262,11 @@ func clientOf(ca *x509.Certificate, by *ecdsa.PrivateKey) (cert, secret string, 
 	if err != nil {
 		return "", "", err
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})), nil
+	return string(
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		), string(
+			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
+		), nil
 }
 
 func freePort() (string, error) {

@@ -1,4 +1,4 @@
-// What is done to the locks behind zigbee2mqtt's back, over HTTP: POST /<lock>/<what> with a JSON body.
+// Manipulates the locks directly, unnoticed by zigbee2mqtt, over HTTP: POST /<lock>/<what> with a JSON body.
 "use strict";
 const http = require("node:http");
 const { Radio } = require("./radio.cjs");
@@ -7,7 +7,7 @@ const actions = {
 	state: (lock) => lock.dump(),
 	online: (lock, { online }) => { lock.online = online; },
 	keypad: (lock, { slot, pin }) => Radio.current.program(lock, slot, pin || undefined, "keypad"),
-	silently: (lock, { slot, pin }) => { if (pin) lock.pins.set(slot, pin); else lock.pins.delete(slot); Radio.save(); }, // a lock that does not tell
+	silently: (lock, { slot, pin }) => { if (pin) lock.pins.set(slot, pin); else lock.pins.delete(slot); Radio.save(); }, // a lock that does not report changes
 	disable(lock, { slot }) {
 		lock.disabled.add(slot);
 		Radio.save();
@@ -42,7 +42,7 @@ module.exports.listen = async () => {
 			response.end(String(e?.stack ?? e));
 		}
 	});
-	server.keepAliveTimeout = 0; // else it hangs up on a test that is about to ask again
+	server.keepAliveTimeout = 0; // otherwise it closes connections that a test is about to reuse
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 	return `http://127.0.0.1:${server.address().port}`;
 };

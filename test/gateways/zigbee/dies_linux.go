@@ -2,5 +2,5 @@ package zigbee
 
 import "syscall"
 
-// diesWithUs has a child end with the test's process, however that ends.
+// dieWithParent makes a child end with the test process.
 func diesWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -7,14 +7,13 @@ import (
 	"testing"
 )
 
-// Freeze stops zigbee2mqtt in the middle of everything, as an overloaded machine does: its connections stay. Thaw lets
-// it go on.
+// Freeze suspends zigbee2mqtt, like an overloaded machine: its connections stay open. Thaw resumes it.
 func (g *Gateway) Freeze(t testing.TB) { t.Helper(); signal(t, g.process.Signal, syscall.SIGSTOP) }
 
 // Thaw undoes Freeze.
 func (g *Gateway) Thaw(t testing.TB) { t.Helper(); signal(t, g.process.Signal, syscall.SIGCONT) }
 
-// FreezeBroker stops Mosquitto so that its connections stay half open; ThawBroker lets it go on.
+// FreezeBroker suspends Mosquitto, so that its connections stay half open. ThawBroker resumes it.
 func (g *Gateway) FreezeBroker(t testing.TB) {
 	t.Helper()
 	signal(t, g.broker.cmd.Process.Signal, syscall.SIGSTOP)
@@ -33,13 +32,13 @@ func signal(t testing.TB, send func(os.Signal) error, s os.Signal) {
 	}
 }
 
-// What Mosquitto logs of a client: with which user one came, and that one is gone, whatever the reason.
+// Mosquitto's log lines about clients: connects with their user, and disconnects for any reason.
 var (
 	came = regexp.MustCompile(`New client connected from \S+ as (\S+) \(.*u'([^']*)'\)`)
 	left = regexp.MustCompile(`Client (\S+) (?:closed|disconnected|has exceeded)`)
 )
 
-// Connections counts those of a user at the broker.
+// Connections returns the number of a user's connections to the broker.
 func (g *Gateway) Connections(t testing.TB, user string) int {
 	t.Helper()
 	log, err := os.ReadFile(g.broker.file("mosquitto.log"))
@@ -52,7 +51,7 @@ func (g *Gateway) Connections(t testing.TB, user string) int {
 			open[string(m[1])] = true
 		}
 	}
-	for _, m := range left.FindAllSubmatch(log, -1) { // a client's identifier is used once
+	for _, m := range left.FindAllSubmatch(log, -1) { // client identifiers are unique
 		delete(open, string(m[1]))
 	}
 	return len(open)

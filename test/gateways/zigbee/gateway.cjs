@@ -27,9 +27,9 @@ if (!again) {
 	}));
 }
 process.env.ZIGBEE2MQTT_DATA = options.data;
-process.env.GIT_DIR = "/nowhere"; // it would take our repository for its own, and build itself anew
+process.env.GIT_DIR = "/nowhere"; // otherwise zigbee2mqtt takes our repository for its own, and rebuilds itself
 
-// The log goes to a file; it is where zigbee2mqtt says that a lock is configured.
+// zigbee2mqtt logs to a file that a lock is configured.
 const log = fs.createWriteStream(path.join(options.data, "log.txt"), { flags: "a" });
 const print = process.stdout.write.bind(process.stdout);
 const waits = new Set(Radio.locks.map((_, i) => `'lock ${i + 1}'`));
@@ -45,4 +45,4 @@ control = listen();
 process.stdin.on("end", () => process.exit(0)).resume(); // it ends with the test
 const main = require.resolve("zigbee2mqtt/index.js");
 process.argv[1] = main;
-require("node:module")._load(main, null, true); // as the main module: it does nothing otherwise
+require("node:module")._load(main, null, true); // as the main module, because it does nothing otherwise

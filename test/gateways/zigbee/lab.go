@@ -1,4 +1,5 @@
-// Package zigbee is a Zigbee gateway for tests: the real zigbee2mqtt and Mosquitto, with locks on an in-memory radio.
+// Package zigbee provides a Zigbee gateway for tests: the real zigbee2mqtt and Mosquitto, with locks on an in-memory
+// radio.
 package zigbee
 
 import (
@@ -28,19 +29,21 @@ var files embed.FS
 type Profile string
 
 const (
-	Plain  Profile = "plain"
-	Hidden Profile = "hidden" // zigbee2mqtt is not told to show its PINs
-	Masked Profile = "masked" // the lock shows none, although zigbee2mqtt would
+	Plain Profile = "plain"
+	// zigbee2mqtt is not configured to show its PINs
+	Hidden Profile = "hidden"
+	// the lock shows no PINs, even if zigbee2mqtt would
+	Masked Profile = "masked"
 )
 
-// Slots is how many places for codes a lock has, with that of the master code.
+// Slots is the number of code slots of a lock, including that of the master code.
 const Slots = 16
 
-// AtOnce is how many locks of each profile the shared gateway has: tests that run at the same time are not to wait
-// for each other's.
+// LocksPerProfile is the number of locks of each profile at the shared gateway. Concurrent tests must not wait for each
+// other's locks.
 const AtOnce = 6
 
-// Topic is where zigbee2mqtt publishes.
+// Topic is the base topic of zigbee2mqtt.
 const Topic = "home/zigbee"
 
 const (
@@ -49,13 +52,14 @@ const (
 	callWithin    = time.Minute
 )
 
-// Gateway is a running one.
+// Gateway is a running zigbee2mqtt with its broker.
 type Gateway struct {
 	Broker string // URL
-	TLS    string // URL of the listener that speaks TLS
-	Web    string // URL of the one for WebSocket
-	WebTLS string // URL of the one for WebSocket that speaks TLS
-	Strict string // URL of the one that speaks TLS and asks for a certificate
+	TLS    string // URL of the TLS listener
+	Web    string // URL of the WebSocket listener
+	WebTLS string // URL of the WebSocket listener with TLS
+	// URL of the TLS listener that requires a certificate
+	Strict string
 	CA     string // PEM
 	Cert   string // PEM, of a client
 	Key    string // PEM
@@ -85,8 +89,8 @@ type lockOptions struct {
 	Slots   int     `json:"slots"`
 }
 
-// Start starts a gateway with locks of its own, until the test ends. The test is skipped, or with REQUIRE_ALL=1
-// fails, where Node.js, npm or Mosquitto is missing.
+// Start starts a gateway with its own locks, which ends with the test. If Node.js, npm, or Mosquitto is missing, the
+// test is skipped, or fails with REQUIRE_ALL=1.
 func Start(t testing.TB, profiles ...Profile) *Gateway {
 	t.Helper()
 	gateways.Wanted(t)
@@ -99,7 +103,11 @@ func Start(t testing.TB, profiles ...Profile) *Gateway {
 var (
 	stopShared = func() {}
 	shared     = sync.OnceValues(func() (*Gateway, error) {
-		profiles := slices.Concat(slices.Repeat([]Profile{Plain}, AtOnce), slices.Repeat([]Profile{Hidden}, AtOnce), slices.Repeat([]Profile{Masked}, AtOnce))
+		profiles := slices.Concat(
+			slices.Repeat([]Profile{Plain}, AtOnce),
+			slices.Repeat([]Profile{Hidden}, AtOnce),
+			slices.Repeat([]Profile{Masked}, AtOnce),
+		)
 		g, err := start(profiles)
 		if err == nil {
 			stopShared = g.stop
@@ -108,7 +116,7 @@ var (
 	})
 )
 
-// Shared is a gateway that the package's tests share: each leases locks. It runs until StopShared.
+// Shared returns a gateway that the package's tests share; each test leases locks. It runs until StopShared.
 func Shared(t testing.TB) *Gateway {
 	t.Helper()
 	gateways.Wanted(t)
@@ -117,7 +125,7 @@ func Shared(t testing.TB) *Gateway {
 	return g
 }
 
-// StopShared ends the shared gateway, if there is one. TestMain calls it after the tests.
+// StopShared stops the shared gateway, if there is one. TestMain calls it after the tests.
 func StopShared() { stopShared() }
 
 func report(t testing.TB, err error) {
@@ -152,7 +160,11 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 			g.stop()
 		}
 	}()
-	users := map[string]string{"zigbee2mqtt": "of-the-gateway", Stranger: passwordOf(Stranger), Modest: passwordOf(Modest)}
+	users := map[string]string{
+		"zigbee2mqtt": "of-the-gateway",
+		Stranger:      passwordOf(Stranger),
+		Modest:        passwordOf(Modest),
+	}
 	for i := range mostUsers {
 		users[userName(i)] = passwordOf(userName(i))
 	}
@@ -160,8 +172,15 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 		return nil, err
 	}
 	g.Broker, g.TLS, g.CA = "mqtt://"+g.broker.plain, "mqtts://"+g.broker.tls, g.broker.ca
-	g.Web, g.WebTLS, g.Strict, g.Cert, g.Key = "ws://"+g.broker.web, "wss://"+g.broker.webTLS, "mqtts://"+g.broker.strict, g.broker.cert, g.broker.key
-	g.options = options{Data: filepath.Join(g.dir, "zigbee2mqtt"), Server: g.Broker, User: "zigbee2mqtt", Password: users["zigbee2mqtt"], Topic: Topic}
+	g.Web, g.WebTLS, g.Strict = "ws://"+g.broker.web, "wss://"+g.broker.webTLS, "mqtts://"+g.broker.strict
+	g.Cert, g.Key = g.broker.cert, g.broker.key
+	g.options = options{
+		Data:     filepath.Join(g.dir, "zigbee2mqtt"),
+		Server:   g.Broker,
+		User:     "zigbee2mqtt",
+		Password: users["zigbee2mqtt"],
+		Topic:    Topic,
+	}
 	for _, p := range profiles {
 		g.options.Locks = append(g.options.Locks, lockOptions{Profile: p, Slots: Slots})
 	}
@@ -205,7 +224,7 @@ func (g *Gateway) stop() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// Kill ends zigbee2mqtt as kill -9 does. The locks keep what they have.
+// Kill ends zigbee2mqtt like kill -9. The locks keep their codes.
 func (g *Gateway) Kill() { g.process.Kill() }
 
 // Restart starts zigbee2mqtt again.
@@ -216,8 +235,7 @@ func (g *Gateway) Restart(t testing.TB) {
 	}
 }
 
-// KillBroker ends Mosquitto as kill -9 does; RestartBroker starts it again, at the same address and without
-// anything it was to keep.
+// KillBroker ends Mosquitto like kill -9. RestartBroker starts it again at the same address, without retained messages.
 func (g *Gateway) KillBroker() { g.broker.kill() }
 
 // RestartBroker undoes KillBroker.
@@ -228,35 +246,35 @@ func (g *Gateway) RestartBroker(t testing.TB) {
 	}
 }
 
-// Stranger is a user of the broker that sees nothing and may write nothing.
+// Stranger is a user of the broker that may read and write nothing.
 const Stranger = "stranger"
 
-// Modest is a user of the broker that may not ask zigbee2mqtt about itself.
+// Limited is a user of the broker that may not send requests to zigbee2mqtt's bridge.
 const Modest = "modest"
 
-// mostUsers is how many users the broker knows besides.
+// maxUsers is the number of other users of the broker.
 const mostUsers = 200
 
 func userName(n int) string         { return fmt.Sprintf("user%d", n) }
 func passwordOf(user string) string { return "password-of-" + user }
 
-// User is a user of the broker for the test alone.
+// User returns a user of the broker for this test only.
 func (g *Gateway) User(t testing.TB) (name, password string) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users == mostUsers {
-		t.Fatalf("there are no more than %d users", mostUsers)
+		t.Fatalf("all %d users are in use", mostUsers)
 	}
 	name = userName(g.users)
 	g.users++
 	return name, passwordOf(name)
 }
 
-// Password is that of the Stranger, or of the Modest.
+// Password returns the password of Stranger or Limited.
 func (g *Gateway) Password(user string) string { return passwordOf(user) }
 
-// Forbid ends a user of the broker, soon.
+// RemoveUser removes a user of the broker, with a short delay.
 func (g *Gateway) Forbid(t testing.TB, name string) {
 	t.Helper()
 	if err := g.broker.forbid(name); err != nil {
@@ -264,7 +282,7 @@ func (g *Gateway) Forbid(t testing.TB, name string) {
 	}
 }
 
-// Lease is a lock as new, for the test alone.
+// Lease returns a lock in factory state for this test only.
 func (g *Gateway) Lease(t testing.TB, profile Profile) *Lock {
 	t.Helper()
 	if g.free[profile] == nil {
@@ -296,7 +314,12 @@ func (l *Lock) do(t testing.TB, what string, in, out any) {
 	if in == nil {
 		body = nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.gateway.control+"/"+l.Ref+"/"+what, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		l.gateway.control+"/"+l.Ref+"/"+what,
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,12 +339,13 @@ func (l *Lock) do(t testing.TB, what string, in, out any) {
 	}
 }
 
-// State is what is really in a lock.
+// State is the actual memory of a lock.
 type State struct {
-	Locked   bool           `json:"locked"`
-	Frames   int            `json:"frames"`   // about codes, the bolt and its limits, that it was sent
+	Locked bool `json:"locked"`
+	// Frames counts the received frames about codes, the bolt, and its limits.
+	Frames   int            `json:"frames"`
 	Codes    map[int]string `json:"codes"`    // PINs by slot
-	Disabled []int          `json:"disabled"` // slots whose code opens nothing
+	Disabled []int          `json:"disabled"` // slots whose code is disabled
 }
 
 // State reads the lock's memory.
@@ -331,7 +355,7 @@ func (l *Lock) State(t testing.TB) (s State) {
 	return s
 }
 
-// FreeSlot is the highest slot that holds nothing.
+// FreeSlot returns the highest empty slot.
 func (l *Lock) FreeSlot(t testing.TB) int {
 	t.Helper()
 	codes := l.State(t).Codes
@@ -344,7 +368,7 @@ func (l *Lock) FreeSlot(t testing.TB) int {
 	return 0
 }
 
-// SetOnline takes the lock off the radio and back. zigbee2mqtt notices within some seconds.
+// SetOnline disconnects the lock from the radio or reconnects it. zigbee2mqtt notices within seconds.
 func (l *Lock) SetOnline(t testing.TB, online bool) {
 	t.Helper()
 	l.do(t, "online", map[string]bool{"online": online}, nil)
@@ -355,13 +379,13 @@ type keypad struct {
 	PIN  string `json:"pin,omitempty"`
 }
 
-// Program has somebody program a code at the keypad; an empty PIN deletes.
+// Program programs a code at the keypad; an empty PIN deletes it.
 func (l *Lock) Program(t testing.TB, slot int, pin string) {
 	t.Helper()
 	l.do(t, "keypad", keypad{slot, pin}, nil)
 }
 
-// ProgramSilently is Program on a lock that does not tell.
+// ProgramSilently is Program on a lock that does not report it.
 func (l *Lock) ProgramSilently(t testing.TB, slot int, pin string) {
 	t.Helper()
 	l.do(t, "silently", keypad{slot, pin}, nil)
@@ -376,31 +400,31 @@ func (l *Lock) Enter(t testing.TB, pin string) {
 // LockByHand turns the thumbturn.
 func (l *Lock) LockByHand(t testing.TB) { t.Helper(); l.do(t, "hand", nil, nil) }
 
-// Jam has the bolt stop half way from now on.
+// Jam makes the bolt stop half way from now on.
 func (l *Lock) Jam(t testing.TB) { t.Helper(); l.do(t, "fault", map[string]bool{"jam": true}, nil) }
 
-// Drop has the lock answer the next writes, as many, without doing them.
+// Drop makes the lock acknowledge the next writes without storing them.
 func (l *Lock) Drop(t testing.TB, writes int) {
 	t.Helper()
 	l.do(t, "fault", map[string]int{"drop": writes}, nil)
 }
 
-// Hold has the lock answer questions about codes only when it is let go.
+// Hold makes the lock delay its responses about codes until hold is false.
 func (l *Lock) Hold(t testing.TB, hold bool) {
 	t.Helper()
 	l.do(t, "fault", map[string]bool{"hold": hold}, nil)
 }
 
-// Report has the lock tell its battery once more, the same as before.
+// Report makes the lock report its unchanged battery level.
 func (l *Lock) Report(t testing.TB) { t.Helper(); l.do(t, "report", nil, nil) }
 
-// Disable has somebody disable a code at the keypad, without deleting it.
+// Disable disables a code at the keypad without deleting it.
 func (l *Lock) Disable(t testing.TB, slot int) {
 	t.Helper()
 	l.do(t, "disable", keypad{Slot: slot}, nil)
 }
 
-// Leave takes the lock out of the network; Join brings it back, with what it has in its memory.
+// Leave removes the lock from the network. Join brings it back with its memory.
 func (l *Lock) Leave(t testing.TB) { t.Helper(); l.do(t, "leave", nil, nil) }
 
 // Join undoes Leave.

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// OpenBroker starts a Mosquitto that lets everybody in who gives no user, and whoever gives one only with his password,
-// as many people run it. It says at which host:port, and ends with the test. The test is skipped, or with REQUIRE_ALL=1
-// fails, where Mosquitto is missing.
+// OpenBroker starts a Mosquitto that accepts clients without a user, and the given user only with its password, a
+// common setup. It returns host:port and ends with the test. If Mosquitto is missing, the test is skipped, or fails
+// with REQUIRE_ALL=1.
 func OpenBroker(t testing.TB, user, password string) string {
 	t.Helper()
 	address, err := openBroker(t, user, password)
@@ -30,8 +30,13 @@ func openBroker(t testing.TB, user, password string) (string, error) {
 	if err := b.write(); err != nil {
 		return "", err
 	}
-	config := "persistence false\nallow_anonymous true\npassword_file " + b.file("passwords") + "\nlistener " + port(b.plain) + " 127.0.0.1\n"
-	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
+	config := "persistence false\nallow_anonymous true\npassword_file " + b.file(
+		"passwords",
+	) + "\nlistener " + port(
+		b.plain,
+	) + " 127.0.0.1\n"
+	// otherwise it changes to a user that cannot read these files
+	if os.Geteuid() == 0 {
 		config = "user root\n" + config
 	}
 	if err := os.WriteFile(b.file("mosquitto.conf"), []byte(config), 0o600); err != nil {

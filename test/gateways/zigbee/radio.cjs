@@ -63,7 +63,7 @@ class Radio extends Adapter {
 	}
 	async start() {
 		setTimeout(() => Radio.locks.filter((l) => !l.joined).forEach((l) => this.join(l)), 200);
-		// A sign of life of those that have said nothing else of late: no lock tells of its battery all the time.
+		// A sign of life of locks without recent reports: real locks report their battery rarely.
 		setInterval(() => Radio.locks.forEach((l) => l.joined && Date.now() - l.heard > 900 && this.report(l, "genPowerCfg", 33, 32, 170)), 1000);
 		return "resumed";
 	}
@@ -110,7 +110,7 @@ class Radio extends Adapter {
 		}
 	}
 
-	// deliver has zigbee2mqtt hear a frame of the lock.
+	// deliver sends a frame of the lock to zigbee2mqtt.
 	deliver(lock, frame) {
 		const payload = { clusterID: frame.cluster.ID, header: frame.header, address: lock.network, data: frame.toBuffer(), endpoint: 1, linkquality: 120, groupID: 0, wasBroadcast: false, destinationEndpoint: 1 };
 		lock.heard = Date.now();
@@ -128,7 +128,7 @@ class Radio extends Adapter {
 	tellOperated(lock, what, slot, source) {
 		this.frame(lock, "operationEventNotification", { opereventsrc: sources[source], opereventcode: operated[what], userid: slot, pin: Buffer.alloc(0), zigbeelocaltime: 0, data: "" });
 	}
-	// move moves the bolt, which takes a moment, and tells.
+	// move moves the bolt, which takes a moment, and reports it.
 	move(lock, locked, what, slot, source) {
 		setTimeout(() => {
 			lock.state = lock.faults.jam ? bolt.notFully : locked ? bolt.locked : bolt.unlocked;
@@ -137,7 +137,7 @@ class Radio extends Adapter {
 			if (!lock.faults.jam) this.tellOperated(lock, what, slot, source);
 		}, 100);
 	}
-	// program changes a slot as the keypad or the radio does; no PIN deletes.
+	// program changes a slot like the keypad or the radio; no PIN deletes the code.
 	program(lock, slot, pin, source) {
 		const what = pin === undefined ? "deleted" : lock.pins.has(slot) ? "changed" : "added";
 		if (pin === undefined) lock.pins.delete(slot);
@@ -197,7 +197,7 @@ class Radio extends Adapter {
 	}
 }
 
-// install puts the radio in place; the locks' memory is kept in file.
+// install replaces the radio; file stores the locks' memory.
 Radio.install = (locks, file) => {
 	Radio.locks = locks.map((l, i) => new Lock(i + 1, l));
 	if (fs.existsSync(file)) JSON.parse(fs.readFileSync(file, "utf8")).forEach((kept, i) => Radio.locks[i].restore(kept));

@@ -1,13 +1,13 @@
-// What is done to the locks behind the gateway's back, over HTTP: POST /<lock>/<what> with a JSON body.
+// Manipulates the locks directly, unnoticed by the gateway, over HTTP: POST /<lock>/<what> with a JSON body.
 "use strict";
 const http = require("node:http");
 const { InclusionStrategy } = require("zwave-js");
 const { events } = require("./locks.cjs");
 
 const actions = {
-	async flush(_, __, { driver }) { await driver.destroy(); }, // what was learnt is on disk
+	async flush(_, __, { driver }) { await driver.destroy(); }, // writes the driver's cache to disk
 	state: (lock) => lock.dump(),
-	async offline(lock, _, { driver }) { // radio silence, which the gateway notices as soon as it asks
+	async offline(lock, _, { driver }) { // radio silence, which the gateway notices at its next request
 		lock.faults.deaf = true;
 		await driver.controller.nodes.get(lock.id)?.ping();
 	},
@@ -15,7 +15,7 @@ const actions = {
 		lock.faults.deaf = false;
 		await lock.battery();
 	},
-	hear: (lock) => { lock.faults.deaf = false; }, // without saying so
+	hear: (lock) => { lock.faults.deaf = false; }, // without a report
 	keypad: (lock, { slot, pin, silent }) => lock.keypad(slot, pin, silent),
 	card: (lock, { user, name, silent }) => lock.card(user, name, silent),
 	disable: (lock, { slot }) => lock.disable(slot),
@@ -23,17 +23,17 @@ const actions = {
 	hand: (lock, { locked }) => lock.move(locked, locked ? events.handLock : events.handUnlock),
 	fault: (lock, faults) => { Object.assign(lock.faults, faults); },
 	heal: (lock) => lock.heal(),
-	async remove(lock, _, { driver, controller }) { // as the driver does it once the controller has told of an exclusion
+	async remove(lock, _, { driver, controller }) { // as the driver does after an exclusion
 		const node = driver.controller.nodes.get(lock.id);
-		await node.ping(); // what was asked of it before is answered
+		await node.ping(); // earlier requests are answered
 		lock.faults.deaf = true;
 		driver.controller.emit("node removed", node, 0);
 		driver.controller.nodes.delete(lock.id);
 		controller.removeNode(lock.id);
 	},
-	async include(lock, _, { driver, controller }) { // another lock of the same model, under the identifier of one that was removed
+	async include(lock, _, { driver, controller }) { // another lock of the same model, with the identifier of the removed one
 		const ready = new Promise((resolve) => driver.controller.once("node added", (node) => node.once("ready", resolve)));
-		controller.state.delete("inclusionState"); // zwave-js' mock is left including by the driver's last word
+		controller.state.delete("inclusionState"); // otherwise zwave-js' mock stays in inclusion mode
 		controller.nodePendingInclusion = lock.another();
 		await driver.controller.beginInclusion({ strategy: InclusionStrategy.Insecure });
 		await ready;

@@ -14,8 +14,8 @@ const { ZwavejsServer } = require("@zwave-js/server");
 const { Lock } = require("./locks.cjs");
 const control = require("./control.cjs");
 
-// Both ends of the serial line are in this process: what is late there is late because the machine has much else to do.
-// What is asked of a lock that does not hear keeps the radio from all others: that is known at once.
+// Both ends of the serial line are in this process, so delays there mean that the machine is busy.
+// A request to an unreachable lock would block the radio for all others, so it fails immediately.
 const patience = 20_000, unheard = 100;
 const { expectHostACK, expectNodeACK } = MockController.prototype;
 const locks = new Map();
@@ -38,8 +38,8 @@ async function main() {
 	const { driver, mockPort, serial, continueStartup } = await createAndStartDriverWithMockPort({
 		storage: { cacheDir: options.cache, lockDir: path.join(options.cache, "locks"), throttle: "fast" },
 		logConfig: { enabled: !!options.log, level: "debug", forceConsole: true },
-		emitValueUpdateAfterSetValue: true, // as the server's own program has it
-		interview: { queryAllUserCodes: true }, // otherwise the first interview deletes the codes that are there
+		emitValueUpdateAfterSetValue: true, // as in the server's own program
+		interview: { queryAllUserCodes: true }, // otherwise the first interview deletes the existing codes
 		securityKeys: { S0_Legacy: key(1), S2_Unauthenticated: key(2), S2_Authenticated: key(3), S2_AccessControl: key(4) },
 		timeouts: { ack: patience, response: patience, report: 5000, refreshValue: 5000, refreshValueAfterTransition: 1000 },
 		attempts: { controller: 1, sendData: 1, nodeInterview: 3 },
@@ -62,10 +62,10 @@ async function main() {
 			logger: { debug() {}, info() {}, warn: (m) => console.error("server:", m), error: (m) => console.error("server:", String(m)) } });
 		await server.start(true);
 		const url = await control.listen({ driver, controller, locks });
-		let told = false;
+		let printed = false;
 		const ready = () => {
-			if (told || ![...driver.controller.nodes.values()].every((n) => n.ready)) return;
-			told = true;
+			if (printed || ![...driver.controller.nodes.values()].every((n) => n.ready)) return;
+			printed = true;
 			console.log(JSON.stringify({ url: `ws://127.0.0.1:${port}`, control: url }));
 		};
 		for (const n of driver.controller.nodes.values()) n.on("ready", ready);

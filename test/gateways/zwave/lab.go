@@ -1,4 +1,4 @@
-// Package zwave is a Z-Wave gateway for tests: the real zwave-js-server and zwave-js, with mock locks.
+// Package zwave provides a Z-Wave gateway for tests: the real zwave-js-server and zwave-js, with mock locks.
 package zwave
 
 import (
@@ -31,25 +31,28 @@ var files embed.FS
 type Profile string
 
 const (
-	Plain      Profile = "plain"      // User Code version 1
-	OneLength  Profile = "one_length" // the same, and all PINs have to have 6 digits
-	Supervised Profile = "supervised" // User Code version 2, Supervision, time frames; tells nothing of its bolt
-	Masked     Profile = "masked"     // shows stars instead of PINs
-	Users      Profile = "users"      // User Credential: users with names
+	Plain Profile = "plain" // User Code version 1
+	// like Plain, but all PINs must have 6 digits
+	OneLength Profile = "one_length"
+	// User Code version 2, Supervision, time frames; does not report its bolt
+	Supervised Profile = "supervised"
+	Masked     Profile = "masked" // shows stars instead of PINs
+	Users      Profile = "users"  // User Credential: users with names
 )
 
-// Slots is how many codes a lock holds.
+// Slots is the number of code slots of a lock.
 const Slots = 10
 
 const (
 	installWithin   = 5 * time.Minute
-	interviewWithin = 6 * time.Minute // of all locks, on a machine with much else to do
+	interviewWithin = 6 * time.Minute // of all locks, on a busy machine
 	startWithin     = 2 * time.Minute
-	callWithin      = 3 * time.Minute // an interview of one
+	callWithin      = 3 * time.Minute // includes an interview
 )
 
-// Gateway is a running one.
+// Gateway is a running zwave-js-server.
 type Gateway struct {
+	// URL is the WebSocket URL of zwave-js-server.
 	URL string
 
 	control string
@@ -73,8 +76,8 @@ type lockOptions struct {
 	Slots   int     `json:"slots"`
 }
 
-// Start starts a gateway with locks of its own, until the test ends. The test is skipped, or with REQUIRE_ALL=1
-// fails, where Node.js or npm is missing.
+// Start starts a gateway with its own locks, which ends with the test. If Node.js or npm is missing, the test is
+// skipped, or fails with REQUIRE_ALL=1.
 func Start(t testing.TB, profiles ...Profile) *Gateway {
 	t.Helper()
 	gateways.Wanted(t)
@@ -95,7 +98,7 @@ var (
 	})
 )
 
-// Shared is a gateway that the package's tests share: each leases locks. It runs until StopShared.
+// Shared returns a gateway that the package's tests share; each test leases locks. It runs until StopShared.
 func Shared(t testing.TB) *Gateway {
 	t.Helper()
 	gateways.Wanted(t)
@@ -104,7 +107,7 @@ func Shared(t testing.TB) *Gateway {
 	return g
 }
 
-// StopShared ends the shared gateway, if there is one. TestMain calls it after the tests.
+// StopShared stops the shared gateway, if there is one. TestMain calls it after the tests.
 func StopShared() { stopShared() }
 
 func report(t testing.TB, err error) {
@@ -127,7 +130,8 @@ func start(profiles []Profile) (*Gateway, error) {
 	g := &Gateway{lab: lab, free: map[Profile]chan *Lock{}}
 	name := ""
 	for i, profile := range profiles {
-		g.options.Locks = append(g.options.Locks, lockOptions{ID: i + 2, Profile: profile, Slots: Slots}) // 1 is the controller
+		// node 1 is the controller
+		g.options.Locks = append(g.options.Locks, lockOptions{ID: i + 2, Profile: profile, Slots: Slots})
 		name += "-" + string(profile)
 	}
 	network, err := gateways.Hash(files, "locks.cjs")
@@ -158,7 +162,8 @@ func start(profiles []Profile) (*Gateway, error) {
 	return g, nil
 }
 
-// interview runs the gateway once, so that others find in dir what it has learnt of its locks, which takes long.
+// interview runs the gateway once, so that later runs find in dir what it has learned about its locks, which takes
+// long.
 func (g *Gateway) interview(dir string) error {
 	g.options.Cache, g.options.Memory = dir, filepath.Join(dir, "locks.json")
 	if err := g.run(interviewWithin); err != nil {
@@ -183,7 +188,8 @@ func (g *Gateway) run(within time.Duration) error {
 		g.process, err = g.lab.Run("gateway.cjs", &ready, within, string(arguments))
 		switch {
 		case err == nil:
-		case g.options.Port == 0 && tries > 1 && strings.Contains(err.Error(), "EADDRINUSE"): // the port it found free is somebody else's by now
+		// another process has taken the free port
+		case g.options.Port == 0 && tries > 1 && strings.Contains(err.Error(), "EADDRINUSE"):
 			continue
 		default:
 			return err
@@ -203,13 +209,13 @@ func (g *Gateway) stop() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// Kill ends the gateway as kill -9 does. The locks keep what they have.
+// Kill ends the gateway like kill -9. The locks keep their codes.
 func (g *Gateway) Kill() { g.process.Kill() }
 
-// Pause has the gateway stand still, with its connections open, until Resume: as on a machine that hangs.
+// Pause suspends the gateway with open connections until Resume, as on a hanging machine.
 func (g *Gateway) Pause(t testing.TB) { t.Helper(); g.signal(t, syscall.SIGSTOP) }
 
-// Paused says whether the gateway stands still.
+// Paused reports whether the gateway is suspended.
 func (g *Gateway) Paused(t testing.TB) bool {
 	t.Helper()
 	paused, err := g.process.Paused()
@@ -219,7 +225,7 @@ func (g *Gateway) Paused(t testing.TB) bool {
 	return paused
 }
 
-// Resume lets the gateway go on.
+// Resume resumes the gateway.
 func (g *Gateway) Resume(t testing.TB) { t.Helper(); g.signal(t, syscall.SIGCONT) }
 
 func (g *Gateway) signal(t testing.TB, s os.Signal) {
@@ -229,13 +235,13 @@ func (g *Gateway) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// Ended waits until the gateway has ended by itself.
+// Ended waits until the gateway has ended without being killed.
 func (g *Gateway) Ended() { g.process.Wait() }
 
-// Restart starts the gateway again, at the same address.
+// Restart starts the gateway again at the same address.
 func (g *Gateway) Restart(t testing.TB) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(g.dir, "locks")); err != nil { // those of the process that was killed
+	if err := os.RemoveAll(filepath.Join(g.dir, "locks")); err != nil { // lock files of the killed process
 		t.Fatal(err)
 	}
 	if err := g.run(startWithin); err != nil {
@@ -243,7 +249,7 @@ func (g *Gateway) Restart(t testing.TB) {
 	}
 }
 
-// Lease is a lock as new, for the test alone.
+// Lease returns a lock in factory state for this test only.
 func (g *Gateway) Lease(t testing.TB, profile Profile) *Lock {
 	t.Helper()
 	if g.free[profile] == nil {
@@ -263,7 +269,12 @@ func (g *Gateway) do(ctx context.Context, lock int, what string, in, out any) er
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/%d/%s", g.control, lock, what), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		fmt.Sprintf("%s/%d/%s", g.control, lock, what),
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		return err
 	}
@@ -284,7 +295,7 @@ func (g *Gateway) do(ctx context.Context, lock int, what string, in, out any) er
 	return json.Unmarshal(data, out)
 }
 
-// Locks are all locks of the gateway, as they are.
+// Locks returns all locks of the gateway in their current state.
 func (g *Gateway) Locks() []*Lock {
 	var locks []*Lock
 	for _, l := range g.options.Locks {

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
-// TestLocksKeepTheirMemory says that what a lock has it has after its gateway was killed.
+// A lock keeps its memory when its gateway is killed.
 func TestLocksKeepTheirMemory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()

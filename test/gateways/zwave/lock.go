@@ -8,7 +8,7 @@ import (
 
 // Lock is one lock of a gateway.
 type Lock struct {
-	ID      int // of its node
+	ID      int // node id
 	Profile Profile
 
 	gateway *Gateway
@@ -21,21 +21,24 @@ func (l *Lock) do(t testing.TB, what string, in, out any) {
 	}
 }
 
-// State is what is really in a lock.
+// State is the actual memory of a lock.
 type State struct {
-	Locked bool           `json:"locked"`
-	Frames int            `json:"frames"` // it has been sent since the gateway started
-	Codes  map[int]Code   `json:"codes"`  // by slot
-	Users  map[int]string `json:"users"`  // of profile Users: their names, by number
-	Cards  map[int]int    `json:"cards"`  // of profile Users: whose they are, by slot
+	Locked bool         `json:"locked"`
+	Frames int          `json:"frames"` // received since the gateway started
+	Codes  map[int]Code `json:"codes"`  // by slot
+	// Users has the names of profile Users, by number.
+	Users map[int]string `json:"users"`
+	// Cards has the user numbers of profile Users, by slot.
+	Cards map[int]int `json:"cards"`
 }
 
 // Code is one code in a lock.
 type Code struct {
-	PIN      string         `json:"pin"`
-	Disabled bool           `json:"disabled"`
-	Name     string         `json:"name"`
-	Schedule map[string]int `json:"schedule"` // startYear, startMonth … stopMinute, in the lock's time
+	PIN      string `json:"pin"`
+	Disabled bool   `json:"disabled"`
+	Name     string `json:"name"`
+	// startYear, startMonth … stopMinute, in the lock's time
+	Schedule map[string]int `json:"schedule"`
 }
 
 // State reads the lock's memory.
@@ -45,7 +48,7 @@ func (l *Lock) State(t testing.TB) (s State) {
 	return s
 }
 
-// FreeSlot is the highest slot that holds nothing.
+// FreeSlot returns the highest empty slot.
 func (l *Lock) FreeSlot(t testing.TB) int {
 	t.Helper()
 	codes := l.State(t).Codes
@@ -58,7 +61,7 @@ func (l *Lock) FreeSlot(t testing.TB) int {
 	return 0
 }
 
-// SetOnline takes the lock off the radio and back; the gateway has noticed when it returns.
+// SetOnline disconnects the lock from the radio or reconnects it. The gateway has noticed when it returns.
 func (l *Lock) SetOnline(t testing.TB, online bool) {
 	t.Helper()
 	what := "offline"
@@ -68,7 +71,7 @@ func (l *Lock) SetOnline(t testing.TB, online bool) {
 	l.do(t, what, nil, nil)
 }
 
-// Hear lets the lock hear the radio again, without saying so.
+// RestoreRadio makes the lock receive again without reporting that.
 func (l *Lock) Hear(t testing.TB) { t.Helper(); l.do(t, "hear", nil, nil) }
 
 type keypad struct {
@@ -77,13 +80,13 @@ type keypad struct {
 	Silent bool   `json:"silent,omitempty"`
 }
 
-// Program has somebody program a code at the keypad; an empty PIN deletes.
+// Program programs a code at the keypad; an empty PIN deletes it.
 func (l *Lock) Program(t testing.TB, slot int, pin string) {
 	t.Helper()
 	l.do(t, "keypad", keypad{Slot: slot, PIN: pin}, nil)
 }
 
-// ProgramSilently is Program on a lock that does not tell.
+// ProgramSilently is Program on a lock that does not report it.
 func (l *Lock) ProgramSilently(t testing.TB, slot int, pin string) {
 	t.Helper()
 	l.do(t, "keypad", keypad{Slot: slot, PIN: pin, Silent: true}, nil)
@@ -95,20 +98,20 @@ type card struct {
 	Silent bool   `json:"silent"`
 }
 
-// Card has somebody give a user a card, at a lock of profile Users. One who is not there is made, and called name. The
-// card's slot is the user's number.
+// Card assigns a card to a user of a lock of profile Users. It creates the user with this name if necessary. The card's
+// slot is the user's number.
 func (l *Lock) Card(t testing.TB, user int, name string) {
 	t.Helper()
 	l.do(t, "card", card{User: user, Name: name}, nil)
 }
 
-// CardSilently is Card on a lock that does not tell.
+// CardSilently is Card on a lock that does not report it.
 func (l *Lock) CardSilently(t testing.TB, user int, name string) {
 	t.Helper()
 	l.do(t, "card", card{User: user, Name: name, Silent: true}, nil)
 }
 
-// Disable has somebody keep a code from opening the door, without deleting it.
+// Disable disables a code at the lock without deleting it.
 func (l *Lock) Disable(t testing.TB, slot int) {
 	t.Helper()
 	l.do(t, "disable", keypad{Slot: slot}, nil)
@@ -128,26 +131,34 @@ func (l *Lock) ByHand(t testing.TB, locked bool) {
 
 // Faults of a lock. Zero values end them.
 type Faults struct {
-	Drop  int    `json:"drop"`  // so many writes are acknowledged and ignored
-	Die   string `json:"die"`   // the gateway is killed with the next write: "before" or "after" the lock has it
-	Hang  string `json:"hang"`  // the gateway stands still at the next write, as after Pause: "before", and the lock never has it, or "after"
-	Lose  bool   `json:"lose"`  // the next code that is written is lost again once the lock has shown it
-	Jam   bool   `json:"jam"`   // the bolt cannot be moved
-	Mute  int    `json:"mute"`  // so many questions for users and their credentials are acknowledged and not answered, of profile Users
-	After int    `json:"after"` // so many are answered before those
+	// Drop is the number of writes that are acknowledged and ignored.
+	Drop int `json:"drop"`
+	// Die kills the gateway at the next write, "before" or "after" the lock has received it.
+	Die string `json:"die"`
+	// Hang suspends the gateway at the next write, like Pause: "before" the lock receives it, and then it never does,
+	// or "after".
+	Hang string `json:"hang"`
+	// Lose makes the lock lose the next written code after it has shown it once.
+	Lose bool `json:"lose"`
+	Jam  bool `json:"jam"` // the bolt does not move
+	// Mute is the number of requests for users and their credentials that are acknowledged and not answered; profile
+	// Users.
+	Mute int `json:"mute"`
+	// After is the number of requests that are answered before Mute starts.
+	After int `json:"after"`
 }
 
 // Fault sets the lock's faults.
 func (l *Lock) Fault(t testing.TB, f Faults) { t.Helper(); l.do(t, "fault", f, nil) }
 
-// Remove excludes the lock from the network, for good: not on a gateway that others share.
+// Remove excludes the lock from the network permanently. Do not use it on a shared gateway.
 func (l *Lock) Remove(t testing.TB) { t.Helper(); l.do(t, "remove", nil, nil) }
 
-// Include includes another lock of the same model, under the identifier of the one that was removed. The gateway has
-// interviewed it when it returns.
+// Include includes another lock of the same model with the identifier of the removed one. The gateway has interviewed
+// it when it returns.
 func (l *Lock) Include(t testing.TB) { t.Helper(); l.do(t, "include", nil, nil) }
 
-// InUse are the slots that hold something, ascending.
+// InUse returns the used slots, ascending.
 func (s State) InUse() []int {
 	var slots []int
 	for slot := range s.Codes {

@@ -1,6 +1,6 @@
 // The locks of the lab. Framing, command classes, interviews and acknowledgements are zwave-js' mocks; added here
 // is what real locks do and its mocks do not: a battery, the refusal of duplicate PINs, stars in place of PINs,
-// reports of what is done by hand, cards of users, faults, and a memory that outlives the process.
+// reports of manual operation, cards of users, faults, and a memory that outlives the process.
 "use strict";
 const fs = require("node:fs");
 const { UserIDStatus, UserCredentialType, UserCredentialModifierType, UserCredentialUserReportType, UserCredentialCredentialReportType } = require("@zwave-js/cc");
@@ -73,7 +73,7 @@ class Lock {
 
 	battery() { return this.send(new BatteryCCReport({ nodeId: this.controller.ownNodeId, isLow: false, level: 87 })); }
 
-	// holder is the slot that has a PIN.
+	// holder returns the slot that has a PIN.
 	holder(pin, except) {
 		for (let slot = 1; slot <= this.slots; slot++) {
 			if (slot !== except && this.code(slot) === pin) return slot;
@@ -85,7 +85,7 @@ class Lock {
 		return this.node.state.get(statusKey(slot)) ? digits(this.node.state.get(codeKey(slot))) : undefined;
 	}
 
-	// keypad has somebody program (or, without a PIN, delete) a code at the lock.
+	// keypad programs (or, without a PIN, deletes) a code at the lock.
 	async keypad(slot, pin, silent) {
 		const had = this.code(slot) !== undefined, { state } = this.node;
 		if (this.kind.userCode) {
@@ -101,7 +101,7 @@ class Lock {
 		if (!silent && (had || pin !== undefined)) await this.notify(pin === undefined ? events.deleted : events.added, slot);
 	}
 
-	// card has somebody give a user a card, in the slot of his number; one who is not there is made, with a name.
+	// card assigns a card to a user, in the slot of the user's number. It creates a missing user with this name.
 	async card(user, name, silent) {
 		const { state } = this.node, nodeId = this.controller.ownNodeId, made = !state.has(userKey(user));
 		const by = { modifierType: UserCredentialModifierType.Locally, modifierNodeId: 0 }, credentialData = Buffer.from(`card${user}`, "ascii");
@@ -113,7 +113,7 @@ class Lock {
 			credentialType: UserCredentialType.RFIDCode, credentialSlot: user, credentialReadBack: true, credentialData }));
 	}
 
-	// disable has somebody keep a code from opening, without deleting it.
+	// disable disables a code without deleting it.
 	async disable(slot) {
 		const { state } = this.node;
 		if (this.kind.userCode) {
@@ -131,7 +131,7 @@ class Lock {
 			: this.node.state.get(userKey(slot))?.active === false;
 	}
 
-	// move moves the bolt and has the lock report it.
+	// move moves the bolt and reports it.
 	async move(locked, event, user) {
 		this.node.state.set(MODE, locked ? 255 : 0, true);
 		await this.notify(event, user);
@@ -152,7 +152,7 @@ class Lock {
 			lock.node.state.set(codeKey(slot), pin);
 			lock.node.state.set(statusKey(slot), pin === undefined ? UserIDStatus.Available : UserIDStatus.Enabled);
 		};
-		// refuse deals with faults and duplicates; what it leaves goes to zwave-js' mock.
+		// refuse handles faults and duplicates; zwave-js' mock handles the rest.
 		const refuse = (slot, pin) => {
 			if (lock.faults.drop > 0) { lock.faults.drop--; return { action: "stop" }; } // acknowledged on the radio, and ignored
 			const { die, hang } = lock.faults;
@@ -171,7 +171,7 @@ class Lock {
 				return { action: "stop" };
 			}
 		};
-		// lose has the lock lose a code that it shows for the first time.
+		// lose makes the lock lose a code after it has shown it once.
 		const lose = (slot) => {
 			if (lock.losing !== slot) return;
 			lock.losing = undefined;
@@ -213,7 +213,7 @@ class Lock {
 		return [battery, serial, bolt, userCode, credential];
 	}
 
-	// wire makes the lock deaf, counts what it is asked, keeps its memory, and has it tell of a bolt moved from afar.
+	// wire adds deafness, counts requests, stores the memory, and reports bolts moved remotely.
 	wire(save) {
 		this.save = save;
 		const { node } = this, receive = node.onControllerFrame.bind(node);
@@ -233,13 +233,13 @@ class Lock {
 		node.state.delete = (key) => { const had = remove(key); save(); return had; };
 	}
 
-	// reset makes the lock as new.
+	// reset restores the factory state.
 	reset() {
 		this.heal();
 		for (const key of [...this.node.state.keys()]) this.node.state.delete(key);
 	}
 
-	// another is one that comes in its place: what zwave-js' mock controller includes.
+	// another is a replacement lock, which zwave-js' mock controller includes.
 	another() {
 		this.heal();
 		this.made++;
@@ -269,7 +269,7 @@ class Lock {
 		return { id: this.id, locked: this.node.state.get(MODE) === 255, frames: this.frames, codes, users, cards };
 	}
 
-	// remember keeps the memory of locks in a file, with each change: what a lock has acknowledged it has.
+	// remember stores the memory of locks in a file at each change: a lock keeps what it has acknowledged.
 	static remember(file, locks) {
 		const pack = (k, v) => v?.type === "Buffer" ? { bytes: v.data } : v instanceof Uint8Array ? { bytes: [...v] } : v;
 		const unpack = (k, v) => v?.bytes ? Buffer.from(v.bytes) : v;

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { client, isGone, setting } from './setting.mjs'
-import { someone } from './people.mjs'
+import { newIdentity } from './people.mjs'
 
 const acs_system_id = setting.accessSystem
 const get = (user) => client.acs.users.get({ acs_user_id: user.acs_user_id })
@@ -8,10 +8,10 @@ const aGroup = async () => (await client.acs.accessGroups.list({ acs_system_id }
 const anEntrance = async () => (await client.acs.entrances.list({ acs_system_id }))[0]
 const entrancesOf = async (acs_user_id) => await client.acs.users.listAccessibleEntrances({ acs_user_id })
 
-// guest is a user of the access system.
+// guest creates a user of the access system.
 export const guest = async (more = {}) => await client.acs.users.create({ acs_system_id, full_name: 'Jane Doe', ...more })
 
-// member is one that belongs to a group, and so may pass the entrances of that.
+// member creates a user in an access group, who may use its entrances.
 const member = async () => {
   const { acs_access_group_id } = await aGroup()
   const made = await guest({ acs_access_group_ids: [acs_access_group_id] })
@@ -19,9 +19,9 @@ const member = async () => {
   return { acs_user_id: made.acs_user_id, acs_access_group_id }
 }
 
-// belonging is a user that belongs to a user identity.
+// belonging creates a user of a user identity.
 const belonging = async () => {
-  const { user_identity_id } = await someone()
+  const { user_identity_id } = await newIdentity()
   const { acs_user_id } = await guest()
   await client.userIdentities.addAcsUser({ user_identity_id, acs_user_id })
   return { user_identity_id, acs_user_id }
@@ -111,7 +111,7 @@ export const accessSystems = {
     equal((await call({ acs_user_id: user.acs_user_id })).acs_user_id, user.acs_user_id)
   },
   '/user_identities/add_acs_user': async (call) => {
-    const { user_identity_id } = await someone()
+    const { user_identity_id } = await newIdentity()
     const { acs_user_id } = await guest()
     await call({ user_identity_id, acs_user_id })
     equal((await get({ acs_user_id })).user_identity_id, user_identity_id)

@@ -1,4 +1,4 @@
-// The client's waiting for action attempts, and the errors that it makes of them.
+// The client's waiting for action attempts, and its errors about them.
 import { equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { client, refusal, seam, setting, until } from './setting.mjs'
@@ -15,7 +15,7 @@ describe('action attempts', () => {
     equal(attempt.error, null)
   })
 
-  it('are pending when nobody waits', async () => {
+  it('are pending without waiting', async () => {
     const attempt = await client.locks.lockDoor({ device_id }, { waitForActionAttempt: false })
     equal(attempt.status, 'pending')
     equal(attempt.result, null)
@@ -24,7 +24,7 @@ describe('action attempts', () => {
   })
 
   it('take too long', async () => {
-    // Between two questions more time goes by than it waits for.
+    // The interval between two requests is longer than its timeout.
     const error = await refusal(client.locks.lockDoor({ device_id }, { waitForActionAttempt: { timeout: 0, pollingInterval: 2_000 } }))
     ok(seam.isSeamActionAttemptTimeoutError(error), error.stack)
     ok(error instanceof seam.SeamActionAttemptTimeoutError)

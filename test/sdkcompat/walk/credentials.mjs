@@ -1,4 +1,4 @@
-// The ways in which the client takes a credential.
+// The ways to pass a credential to the client.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
@@ -6,7 +6,7 @@ import { client as workspace, refusal, seam, setting } from './setting.mjs'
 
 const { apiKey, consoleSessionToken, endpoint, personalAccessToken, publishableKey, workspaceId } = setting
 const { Seam, SeamWithoutWorkspace, SeamMultiWorkspace } = seam
-// The older generation calls the client of several workspaces differently.
+// The older generation has another name for the client of several workspaces.
 const Roaming = SeamWithoutWorkspace ?? SeamMultiWorkspace
 
 describe('credentials', () => {
@@ -49,7 +49,7 @@ describe('credentials', () => {
     equal((await again.clientSessions.get()).client_session_id, client_session_id)
     deepEqual(ids(await again.devices.list()), own)
 
-    // Another user has another session, which a client may be told to go on with.
+    // Another user has another session, which a client may continue.
     const other = await Seam.fromPublishableKey(publishableKey, randomUUID(), { endpoint })
     deepEqual(await other.devices.list(), [])
     const { token } = await workspace.clientSessions.get({ user_identifier_key })
@@ -59,7 +59,7 @@ describe('credentials', () => {
     ok(seam.isSeamHttpUnauthorizedError(await refusal(page.devices.list())))
   })
 
-  it('a publishable key that nobody knows', async () => {
+  it('an unknown publishable key', async () => {
     const error = await refusal(Seam.fromPublishableKey('seam_pk1AAAAAAAA_aaaaaaaaaaaaaaaaaaaaaaaa', randomUUID(), { endpoint }))
     ok(seam.isSeamHttpUnauthorizedError(error), error.stack)
   })

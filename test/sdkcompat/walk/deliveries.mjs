@@ -1,4 +1,4 @@
-// What is delivered to a webhook, as the client's own verifier takes it. test/webhookguide tries it with more.
+// A delivery to a webhook, verified by the client's own verifier. test/webhookguide has more cases.
 import { equal, throws } from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -10,7 +10,7 @@ const spare = () => setting.accounts.spare.devices.pop()
 const connected = (id, online) =>
   until('the device is as it was asked to be', async () => (await client.devices.get({ device_id: id })).properties.online === online)
 
-// moved checks what locking and unlocking end in; the client has waited for it.
+// moved checks the result of locking and unlocking, which the client has waited for.
 const moved = (attempt, type, locked) => {
   equal(attempt.action_type, type)
   equal(attempt.status, 'success')
@@ -109,7 +109,7 @@ export const devices = {
     const attempt = await call({ device_id, auto_lock_enabled: true, auto_lock_delay_seconds: 7 })
     equal(attempt.action_type, 'CONFIGURE_AUTO_LOCK')
     equal(attempt.status, 'success')
-    await client.locks.configureAutoLock({ device_id, auto_lock_enabled: false }) // else it locks while others look whether it is unlocked
+    await client.locks.configureAutoLock({ device_id, auto_lock_enabled: false }) // otherwise it locks while other steps expect it to be unlocked
   },
   '/devices/report_provider_metadata': async (call) => {
     await call({ devices: [{ device_id, omnitec_metadata: {} }] })

@@ -1,14 +1,14 @@
-// The client's paginator, to the end of every list that has pages here.
+// The client's paginator, to the end of every list with pages.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { guest } from './access_systems.mjs'
 import { methodsOf } from './methods.mjs'
-import { someone } from './people.mjs'
+import { newIdentity } from './people.mjs'
 import { answerOf, client, codeOn, foundOn, isRoute, refusal, setting } from './setting.mjs'
 
 const device_id = setting.devices.schlage
 
-// lists gives the parameters of a list that has more than one page with them, and makes that it has.
+// lists returns, for each list, parameters with more than one page, and creates the items.
 const lists = {
   '/acs/entrances/list': async () => ({ limit: 1 }),
   '/acs/users/list': async () => {
@@ -43,7 +43,7 @@ const lists = {
   '/devices/list': async () => ({ limit: 1 }),
   '/devices/unmanaged/list': async () => ({ limit: 1 }),
   '/user_identities/list': async () => {
-    for (let i = 0; i < 3; i++) await someone()
+    for (let i = 0; i < 3; i++) await newIdentity()
     return { limit: 1 }
   },
 }
@@ -66,7 +66,7 @@ describe('pages', () => {
       equal(new Set(whole).size, whole.length)
       ok(whole.length > limit, `${whole.length} ${responseKey} have no second page`)
 
-      if (request.hasPagination === false) { // as far as this client knows: it has the first page
+      if (request.hasPagination === false) { // this client knows only the first page
         deepEqual(ids(await method(parameters)), whole.slice(0, limit))
         return
       }
@@ -98,7 +98,7 @@ describe('pages', () => {
     })
   }
 
-  it('are refused when the question has become another one', async () => {
+  it('are rejected when the parameters have changed', async () => {
     const [, page] = await client.createPaginator(client.devices.list({ limit: 1 })).firstPage()
     const error = await refusal(client.createPaginator(client.devices.list({ limit: 2 })).nextPage(page.nextPageCursor))
     equal(error.code, 'mismatched_page_parameters')

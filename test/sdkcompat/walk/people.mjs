@@ -3,8 +3,8 @@ import { client, isGone } from './setting.mjs'
 
 let people = 0
 
-// someone is a user identity that was not there before.
-export const someone = async () => await client.userIdentities.create({ user_identity_key: `walk-${++people}`, full_name: `Guest ${people}` })
+// newIdentity creates a user identity.
+export const newIdentity = async () => await client.userIdentities.create({ user_identity_key: `walk-${++people}`, full_name: `Guest ${people}` })
 
 export const userIdentities = {
   '/user_identities/create': async (call) => {
@@ -14,22 +14,22 @@ export const userIdentities = {
     equal(made.full_name, 'Jane Doe')
   },
   '/user_identities/get': async (call) => {
-    const made = await someone()
+    const made = await newIdentity()
     deepEqual(await call({ user_identity_id: made.user_identity_id }), made)
     deepEqual(await call({ user_identity_key: made.user_identity_key }), made)
   },
   '/user_identities/list': async (call) => {
-    const made = await someone()
+    const made = await newIdentity()
     ok((await call({})).some((found) => found.user_identity_id === made.user_identity_id))
     deepEqual((await call({ user_identity_ids: [made.user_identity_id] })), [made])
   },
   '/user_identities/update': async (call) => {
-    const { user_identity_id } = await someone()
-    await call({ user_identity_id, full_name: 'Somebody else' })
-    equal((await client.userIdentities.get({ user_identity_id })).full_name, 'Somebody else')
+    const { user_identity_id } = await newIdentity()
+    await call({ user_identity_id, full_name: 'John Doe' })
+    equal((await client.userIdentities.get({ user_identity_id })).full_name, 'John Doe')
   },
   '/user_identities/delete': async (call) => {
-    const { user_identity_id } = await someone()
+    const { user_identity_id } = await newIdentity()
     await call({ user_identity_id })
     await isGone('the user identity', () => client.userIdentities.get({ user_identity_id }))
   },

@@ -15,7 +15,7 @@ export const clientSessions = {
     const made = await call({ user_identifier_key: `user-${++users}`, connected_account_ids })
     deepEqual(made.connected_account_ids, connected_account_ids)
     ok(seam.isClientSessionToken(made.token))
-    // An end user sees the devices of the own account, and no others.
+    // An end user sees only the devices of their own account.
     const own = await by(made).devices.list()
     ok(own.length > 0 && own.every((device) => device.connected_account_id === connected_account_ids[0]))
     equal((await refusal(by(made).devices.get({ device_id: setting.devices.august }))).code, 'device_not_found')

@@ -1,12 +1,12 @@
-// For each route a step, by its path. It is called for each method of the client that asks this route: call is that
-// method, and the step calls it with what a user would give, and looks at what it returns.
+// One step for each route, by its path. It runs for each method of the client that requests this route: call is that
+// method, and the step calls it with realistic parameters, and checks its result.
 import { accessCodes } from './access_codes.mjs'
 import { accessSystems } from './access_systems.mjs'
 import { accounts } from './accounts.mjs'
 import { devices } from './devices.mjs'
 import { userIdentities } from './people.mjs'
 import { clientSessions } from './sessions.mjs'
-import { told } from './told.mjs'
+import { attemptsAndEvents } from './attempts_events.mjs'
 import { connectWebviews } from './webviews.mjs'
 import { workspaces } from './workspaces.mjs'
 
@@ -19,5 +19,5 @@ export const steps = {
   ...accessCodes,
   ...userIdentities,
   ...accessSystems,
-  ...told,
+  ...attemptsAndEvents,
 }

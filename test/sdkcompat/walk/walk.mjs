@@ -1,5 +1,5 @@
-// Walks what a client can do against a running server. It fails when the client has a method for a route that no step
-// calls, and when there is a step that nothing needs.
+// Calls every method of a client against a running server. It fails if the client has a method for a route that no step
+// calls, and if a step is unused.
 import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { methodsOf } from './methods.mjs'
@@ -20,13 +20,13 @@ describe('methods', () => {
   for (const { name, method, request } of here) {
     it(`${name}: ${request.pathname}`, async () => {
       const step = steps[request.pathname]
-      ok(step, `no step walks ${request.pathname}`)
+      ok(step, `no step for ${request.pathname}`)
       let called = 0
       await step(async (...parameters) => {
         called++
         const answer = await method(...parameters)
         if (request.responseKey === undefined) equal(answer, undefined)
-        else notEqual(answer ?? undefined, undefined, `the answer has no ${request.responseKey}`)
+        else notEqual(answer ?? undefined, undefined, `the response has no ${request.responseKey}`)
         return answer
       })
       ok(called > 0, 'its step does not call it')

@@ -14,7 +14,7 @@ export const workspaces = {
   },
   '/workspaces/create': async (call) => {
     const workspace = { name: 'Beach house', connect_partner_name: 'Acme', is_sandbox: false }
-    // An API key belongs to one workspace for good: this is for those who roam.
+    // An API key belongs to one workspace permanently: this is for clients of several workspaces.
     equal((await refusal(call(workspace))).statusCode, 403)
     const Roaming = seam.SeamWithoutWorkspace ?? seam.SeamMultiWorkspace
     const { endpoint, personalAccessToken } = setting
@@ -28,7 +28,7 @@ export const workspaces = {
     await call({ connect_partner_name: 'Acme' })
     equal((await client.workspaces.get()).connect_partner_name, 'Acme')
   },
-  // Clients have it after all that needs what is reset.
+  // This step runs after all steps that need the reset resources.
   '/workspaces/reset_sandbox': async (call) => {
     const { access_code_id } = await codeOn(setting.devices.august)
     const attempt = await call({})

@@ -13,17 +13,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
 )
 
-// A code goes from the request to the lock, and the event of that to an endpoint: one trace has it all, and whoever is
-// called learns nothing of it.
-func TestCodeIsFollowedFromRequestToEndpoint(t *testing.T) {
+// A code goes from the request to the lock, and its events go to an endpoint. One trace has all of it, and no trace
+// header reaches a vendor or an endpoint.
+func TestTraceFromRequestToEndpoint(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	var carried []string // headers that somebody was sent
+	var carried []string // trace headers in outgoing requests
 	watch := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/sandbox/") || strings.HasPrefix(r.URL.Path, "/hook") {
 				mu.Lock()
-				carried = append(carried, r.Header.Get("Traceparent")+r.Header.Get("Tracestate")+r.Header.Get("Baggage"))
+				carried = append(
+					carried,
+					r.Header.Get("Traceparent")+r.Header.Get("Tracestate")+r.Header.Get("Baggage"),
+				)
 				mu.Unlock()
 			}
 			next.ServeHTTP(w, r)
@@ -39,32 +42,62 @@ func TestCodeIsFollowedFromRequestToEndpoint(t *testing.T) {
 			Secret string `json:"secret"`
 		} `json:"webhook"`
 	}
-	s.Post(t, "/webhooks/create", map[string]any{"url": endpoint.URL + "/hook/" + unmistaken + "?key=" + unmistaken, "event_types": []string{"access_code.created", "access_code.set_on_device"}}, &hook)
+	s.Post(
+		t,
+		"/webhooks/create",
+		map[string]any{
+			"url":         endpoint.URL + "/hook/" + canary + "?key=" + canary,
+			"event_types": []string{"access_code.created", "access_code.set_on_device"},
+		},
+		&hook,
+	)
 	header := apptest.Bearer(s.APIKey)
 	header.Set("Traceparent", parent(true))
-	isRequest := func(s tracestest.Span) bool { return s.Name == "POST /access_codes/create" && s.TraceID == theirTrace }
+	isRequest := func(s tracestest.Span) bool {
+		return s.Name == "POST /access_codes/create" && s.TraceID == theirTrace
+	}
 	onDevice := func(s tracestest.Span) bool {
 		return s.Name == "work device" && s.Attributes["deviceaccess.device_id"] == device
 	}
 	codes, whole := 0, false
-	for !whole && codes < 20 { // work that is being done takes along what comes meanwhile: then that is where it is told
+	// running work picks up codes that arrive meanwhile; their spans belong to that work
+	for !whole && codes < 20 {
 		codes++
-		if res := s.Send(t, http.MethodPost, "/access_codes/create", header, fmt.Sprintf(`{"device_id":%q,"code":"%d","name":%q}`, device, 481500+codes, unmistaken), nil); res.StatusCode != http.StatusOK {
+		if res := s.Send(
+			t,
+			http.MethodPost,
+			"/access_codes/create",
+			header,
+			fmt.Sprintf(`{"device_id":%q,"code":"%d","name":%q}`, device, 481500+codes, canary),
+			nil,
+		); res.StatusCode != http.StatusOK {
 			t.Fatal(res.Status)
 		}
 		var made, set []tracestest.Span
-		apptest.Until(t, "what has led to the deliveries is told", func() bool {
-			made = r.Spans(tracestest.Named("deliver"), tracestest.With("deviceaccess.event_type", "access_code.created"))
-			set = r.Spans(tracestest.Named("deliver"), tracestest.With("deviceaccess.event_type", "access_code.set_on_device"))
-			return len(made) == codes && len(set) == codes && !slices.ContainsFunc(append(made, set...), func(s tracestest.Span) bool { return !complete(r, s) })
+		apptest.Until(t, "all spans that led to the deliveries were received", func() bool {
+			made = r.Spans(
+				tracestest.Named("deliver"),
+				tracestest.With("deviceaccess.event_type", "access_code.created"),
+			)
+			set = r.Spans(
+				tracestest.Named("deliver"),
+				tracestest.With("deviceaccess.event_type", "access_code.set_on_device"),
+			)
+			return len(made) == codes && len(set) == codes &&
+				!slices.ContainsFunc(append(made, set...), func(s tracestest.Span) bool { return !complete(r, s) })
 		})
 		from := func(meant func(tracestest.Span) bool) func(tracestest.Span) bool {
 			return func(s tracestest.Span) bool { return comesFrom(r, s, meant, "work outbox", "work endpoint") }
 		}
 		whole = slices.ContainsFunc(made, from(isRequest)) && slices.ContainsFunc(set, from(onDevice))
-		for name, want := range map[string]string{"deviceaccess.webhook_id": hook.Webhook.ID, "http.response.status_code": "200", "url.scheme": "http", "server.address": "127.0.0.1"} {
+		for name, want := range map[string]string{
+			"deviceaccess.webhook_id":   hook.Webhook.ID,
+			"http.response.status_code": "200",
+			"url.scheme":                "http",
+			"server.address":            "127.0.0.1",
+		} {
 			if set[0].Attributes[name] != want || set[0].Kind != "client" {
-				t.Errorf("%s of the delivery is %q, expected %q", name, set[0].Attributes[name], want)
+				t.Errorf("%s of the delivery is %q, want %q", name, set[0].Attributes[name], want)
 			}
 		}
 	}
@@ -77,43 +110,58 @@ func TestCodeIsFollowedFromRequestToEndpoint(t *testing.T) {
 	})
 	request := r.Spans(isRequest)[0]
 	written := 0
-	apptest.Until(t, "the work that has given codes to the vendor is told", func() bool {
+	apptest.Until(t, "the work that created codes at the vendor was received", func() bool {
 		written = 0
 		for _, w := range r.Spans(onDevice) {
-			written += len(r.Spans(tracestest.Below(w), tracestest.Named("POST /locks/{id}/access_codes"), tracestest.With("deviceaccess.adapter", "devicecloud"), tracestest.With("http.response.status_code", "201")))
+			written += len(
+				r.Spans(
+					tracestest.Below(w),
+					tracestest.Named("POST /locks/{id}/access_codes"),
+					tracestest.With("deviceaccess.adapter", "devicecloud"),
+					tracestest.With("http.response.status_code", "201"),
+				),
+			)
 		}
 		return written >= codes
 	})
 	if written != codes {
-		t.Errorf("the vendor was given %d codes %d times", codes, written)
+		t.Errorf("%d codes were created %d times at the vendor", codes, written)
 	}
 	for _, w := range r.Spans(onDevice) {
-		if w.Attributes["deviceaccess.outcome"] == "" || len(r.Spans(tracestest.Below(w), tracestest.With("db.operation.name", "TakeLease"))) == 0 {
-			t.Errorf("the work on the device is %+v", w)
+		if w.Attributes["deviceaccess.outcome"] == "" ||
+			len(r.Spans(tracestest.Below(w), tracestest.With("db.operation.name", "TakeLease"))) == 0 {
+			t.Errorf("the span of the work on the device is %+v", w)
 		}
 	}
-	apptest.Until(t, "what the vendor tells is told", func() bool { // its lock has changed
-		return len(r.Spans(tracestest.Named("POST /vendors/{account}"), tracestest.With("http.response.status_code", "204"))) > 0
+	apptest.Until(t, "the vendor's request has a span", func() bool { // the vendor's lock has changed
+		return len(
+			r.Spans(tracestest.Named("POST /vendors/{account}"), tracestest.With("http.response.status_code", "204")),
+		) > 0
 	})
-	if statements := r.Spans(tracestest.Below(request), tracestest.With("db.system.name", "postgresql")); len(statements) < 2 {
+	if statements := r.Spans(
+		tracestest.Below(request),
+		tracestest.With("db.system.name", "postgresql"),
+	); len(
+		statements,
+	) < 2 {
 		t.Errorf("the request has %d statements: %+v", len(statements), statements)
 	}
 	if unnamed := r.Spans(tracestest.With("db.operation.name", "unnamed"), in); len(unnamed) > 0 {
 		t.Errorf("statements have no name: %+v", unnamed)
 	}
-	for _, secret := range []string{unmistaken, "481501", hook.Webhook.Secret, s.APIKey} {
+	for _, secret := range []string{canary, "481501", hook.Webhook.Secret, s.APIKey} {
 		if strings.Contains(string(r.Raw()), secret) {
-			t.Errorf("%q is told", secret)
+			t.Errorf("the spans contain %q", secret)
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if len(carried) < 2 || strings.Join(carried, "") != "" {
-		t.Errorf("somebody was told of the trace: %q", carried)
+		t.Errorf("outgoing requests have trace headers: %q", carried)
 	}
 }
 
-// complete says whether all that has led to a span is received.
+// complete reports whether all ancestors of a span were received.
 func complete(r *tracestest.Receiver, span tracestest.Span) bool {
 	for _, above := range append(span.Links, span.Parent) {
 		if above == "" || above == theirSpan {
@@ -127,8 +175,8 @@ func complete(r *tracestest.Receiver, span tracestest.Span) bool {
 	return true
 }
 
-// comesFrom says whether a span is a part of one that is meant, or was caused by it, by way of spans of the names that are
-// given.
+// comesFrom reports whether a span descends from one that is meant, by parents and links, through spans with the given
+// names.
 func comesFrom(r *tracestest.Receiver, span tracestest.Span, meant func(tracestest.Span) bool, by ...string) bool {
 	for _, above := range append(span.Links, span.Parent) {
 		for _, s := range r.Spans(func(s tracestest.Span) bool { return s.ID == above }) {
@@ -140,8 +188,8 @@ func comesFrom(r *tracestest.Receiver, span tracestest.Span, meant func(traceste
 	return false
 }
 
-// What an endpoint, a vendor and the database refuse is told in a word.
-func TestFailuresAreTold(t *testing.T) {
+// Spans have a word for errors of an endpoint, a vendor, and the database.
+func TestFailedSpans(t *testing.T) {
 	t.Parallel()
 	s, r := start(t)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -162,7 +210,7 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-// Requests at the same time have each their own parts.
+// Concurrent requests have separate spans.
 func TestRequestsDoNotMix(t *testing.T) {
 	t.Parallel()
 	s, r := start(t)
@@ -173,7 +221,14 @@ func TestRequestsDoNotMix(t *testing.T) {
 		all.Go(func() {
 			header := apptest.Bearer(s.APIKey)
 			header.Set("Traceparent", "00-"+trace(i)+"-"+theirSpan+"-01")
-			s.Send(t, http.MethodPost, []string{"/devices/list", "/access_codes/list"}[i%2], header, fmt.Sprintf(`{"device_id":%q}`, s.Device(t, "august")), nil)
+			s.Send(
+				t,
+				http.MethodPost,
+				[]string{"/devices/list", "/access_codes/list"}[i%2],
+				header,
+				fmt.Sprintf(`{"device_id":%q}`, s.Device(t, "august")),
+				nil,
+			)
 		})
 	}
 	all.Wait()
@@ -181,10 +236,14 @@ func TestRequestsDoNotMix(t *testing.T) {
 	for i := range n {
 		request := one(t, r, func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "server" })
 		its := func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "client" }
-		apptest.Until(t, "its list is received", func() bool { return len(r.Spans(its, tracestest.Named(lists[i%2]))) > 0 })
+		apptest.Until(
+			t,
+			"the span of its list was received",
+			func() bool { return len(r.Spans(its, tracestest.Named(lists[i%2]))) > 0 },
+		)
 		for _, p := range r.Spans(its) {
 			if p.Parent != request.ID || p.Name == lists[1-i%2] {
-				t.Errorf("request %d has %s, which is of another: %+v", i, p.Name, p)
+				t.Errorf("request %d has the span %s of another request: %+v", i, p.Name, p)
 			}
 		}
 	}

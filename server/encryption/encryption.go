@@ -1,8 +1,8 @@
-// Package seal keeps secrets of columns: it encrypts them for the one place they belong to, and makes keyed
-// hashes by which equal secrets are found without being read. It knows neither tables nor what a PIN is.
+// Package encryption encrypts column values, each bound to its place, and computes keyed hashes, by which equal secrets
+// are found without decrypting them. The package must not know tables, nor what a PIN is.
 //
-// Columns are sealed with data keys, which are kept beside them, wrapped by a master key that is not (data_keys.go).
-// Where there is no data key yet the master key itself seals.
+// Data keys encrypt the columns. The database stores them wrapped by a master key, which is not in the database
+// (data_keys.go). While there is no data key, the master key itself encrypts.
 package encryption
 
 import (
@@ -21,16 +21,16 @@ import (
 // KeySize is the length of a key in bytes.
 const KeySize = 32
 
-// ErrOpen says that sealed bytes were made with another key, for another place, or were changed.
+// ErrDecrypt reports that sealed bytes belong to another key or place, or were changed.
 var ErrOpen = errors.New("sealed with another key or for another place")
 
-// Keys seal with one key and open what that or an earlier one has sealed.
+// Keys seals with one key, and opens what this or an earlier key has sealed.
 type Keys struct {
-	master  key // the first; it wraps data keys
+	master  key // the first one, which wraps data keys
 	masters map[byte]key
 	ring    atomic.Pointer[ring]
 
-	source  Source // nil: there are no data keys
+	source  Source // nil if there are no data keys
 	trouble atomic.Pointer[error]
 	reading sync.Mutex
 	mac     []byte
@@ -42,8 +42,8 @@ type key struct {
 	mac  []byte
 }
 
-// New derives keys from master keys of KeySize bytes: the first seals, all of them open. Keyed hashes are made with the
-// first alone, unless HashWith says otherwise.
+// New derives keys from master keys of KeySize bytes. The first one seals and computes keyed hashes, unless SetHashKey
+// is called; all of them open.
 func New(masters ...[]byte) (*Keys, error) {
 	if len(masters) == 0 {
 		return nil, errors.New("no master key")
@@ -55,7 +55,7 @@ func New(masters ...[]byte) (*Keys, error) {
 			return nil, err
 		}
 		if _, ok := k.masters[one.id]; ok {
-			return nil, errors.New("two master keys have the same identifier; make another one")
+			return nil, errors.New("two master keys have the same identifier; create another one")
 		}
 		k.masters[one.id] = one
 		if i == 0 {
@@ -68,7 +68,7 @@ func New(masters ...[]byte) (*Keys, error) {
 
 func derive(secret []byte) (key, error) {
 	if len(secret) != KeySize {
-		return key{}, fmt.Errorf("a key has %d bytes, this one has %d", KeySize, len(secret))
+		return key{}, fmt.Errorf("a key must have %d bytes, this one has %d", KeySize, len(secret))
 	}
 	part := func(info string, n int) ([]byte, error) {
 		return hkdf.Key(sha256.New, secret, nil, "deviceaccess "+info, n)
@@ -100,25 +100,26 @@ func (k key) seal(place string, plain []byte) []byte {
 	return k.aead.Seal([]byte{k.id}, nil, plain, []byte(place))
 }
 
-// Seal encrypts plain for place, a name such as "webhooks.secret/<id>": what is sealed for one row cannot
-// be passed off as another's. The result is one byte of key identifier, the nonce, the text and its tag.
+// Seal encrypts plain for place, a name such as "webhooks.secret/<id>". A value sealed for one row does not open for
+// another. The result is one byte of key identifier, the nonce, the ciphertext, and its tag.
 func (k *Keys) Seal(place string, plain []byte) []byte {
 	return k.ring.Load().current.seal(place, plain)
 }
 
-// Open decrypts what Seal made for place, and fails with ErrOpen.
+// Open decrypts a result of Seal for the same place. It returns ErrDecrypt if that fails.
 func (k *Keys) Open(place string, sealed []byte) ([]byte, error) {
 	if len(sealed) == 0 {
 		return nil, ErrOpen
 	}
 	r := k.ring.Load()
-	if _, known := r.all[sealed[0]]; !known { // another instance may have a new one
+	if _, known := r.all[sealed[0]]; !known { // another instance may have created a key
 		r = k.reread(context.Background(), r)
 	}
 	return r.open(place, sealed)
 }
 
-// MAC is a keyed hash of 16 bytes: equal for equal secrets in one scope, and telling nothing without the key.
+// MAC returns a keyed hash of 16 bytes. It is equal for equal secrets of one scope, and reveals nothing without the
+// key.
 func (k *Keys) MAC(scope string, plain []byte) []byte {
 	h := hmac.New(sha256.New, k.mac)
 	h.Write([]byte(scope))

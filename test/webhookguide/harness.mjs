@@ -1,5 +1,5 @@
-// What the guide's receiver leaves to its reader: a queue. And a port that is free, instead of the guide's.
-// Standard output has a line of JSON for each: {port}, then an event each time one is queued.
+// Provides what the guide's receiver leaves to its reader: a queue. Replaces the guide's port by a free one.
+// Prints lines of JSON: {port}, then each queued event.
 import { Server } from 'node:net'
 
 const say = (object) => console.log(JSON.stringify(object))

@@ -15,7 +15,7 @@ const (
 	secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// asked is a ledger that has seen some requests.
+// asked returns a ledger that has seen some requests.
 func asked(t *testing.T) *Ledger {
 	t.Helper()
 	l := &Ledger{}
@@ -27,8 +27,16 @@ func asked(t *testing.T) *Ledger {
 		io.WriteString(w, `{"webhook":{"secret":"`+secret+`","asked":`+string(body)+`}}`)
 	})))
 	t.Cleanup(s.Close)
-	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/refused?n": `{"code":31313131}`, "/refused?cut": `{"name":"x","code":"21212121`, "/later?code=77665544": `{}`,
-		"/connect/tokenOfAPage0123": ``, "/webviews": `{"url":"https://x.example/connect/tokenOfAPage0123","custom_redirect_url":"https://guest.example/connect/done"}`, "/vendors/1/secretOfAVendor01": ``} {
+	for path, body := range map[string]string{
+		"/made":                        `{"codes":[{"code":"48151623"},{"code":"1628"}]}`,
+		"/refused":                     `{"code":"90909090"}`,
+		"/refused?n":                   `{"code":31313131}`,
+		"/refused?cut":                 `{"name":"x","code":"21212121`,
+		"/later?code=77665544":         `{}`,
+		"/connect/tokenOfAPage0123":    ``,
+		"/webviews":                    `{"url":"https://x.example/connect/tokenOfAPage0123","custom_redirect_url":"https://guest.example/connect/done"}`,
+		"/vendors/1/secretOfAVendor01": ``,
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -44,10 +52,10 @@ func asked(t *testing.T) *Ledger {
 	return l
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
 	l := asked(t)
-	for told, n := range map[string]int{
+	for text, n := range map[string]int{
 		"code=48151623 of the guest":                                     1,
 		`{"pin":"48151623"}`:                                             1,
 		"{\\\"pin\\\":\\\"1628\\\"}":                                     1,
@@ -74,33 +82,48 @@ func TestWhatIsTold(t *testing.T) {
 		"X-Api-Key: key-of-another-product":                              1,
 		"":                                                               0,
 	} {
-		if found := l.Find([]byte(told)); len(found) != n {
-			t.Errorf("%q tells %q, expected %d", told, found, n)
+		if found := l.Find([]byte(text)); len(found) != n {
+			t.Errorf("%q: found %q, want %d", text, found, n)
 		}
 	}
-	if refusals := string(l.Refusals()); !strings.Contains(refusals, "/refused 400") || strings.Contains(refusals, "/made") {
+	if refusals := string(
+		l.Refusals(),
+	); !strings.Contains(refusals, "/refused 400") ||
+		strings.Contains(refusals, "/made") {
 		t.Errorf("the refusals are %s", refusals)
 	}
 	if l.Count("code") != 6 || l.Count("credential") != 1 || l.Count("secret") != 1 {
-		t.Errorf("%d codes, %d credentials and %d secrets were learned", l.Count("code"), l.Count("credential"), l.Count("secret"))
+		t.Errorf(
+			"%d codes, %d credentials and %d secrets were learned",
+			l.Count("code"),
+			l.Count("credential"),
+			l.Count("secret"),
+		)
 	}
 }
 
-// Of thousands of PINs some are a number that stands there by chance.
-func TestRandomPINsAreValuesOfTheirOwn(t *testing.T) {
+// Some of thousands of PINs equal other numbers by chance.
+func TestFind_RandomPINsAsSeparateValues(t *testing.T) {
 	t.Parallel()
 	l := &Ledger{Random: true}
 	for _, pin := range []string{"48151623", "061523"} {
 		l.Learn("code", pin)
 	}
-	for told, n := range map[string]int{"took=48151623": 0, "values (48151623, 2)": 0, "values ('48151623', 2)": 1, "code=48151623": 1, "took=061523": 1, `"PIN 061523"`: 1} {
-		if found := l.Find([]byte(told)); len(found) != n {
-			t.Errorf("%q tells %q, expected %d", told, found, n)
+	for text, n := range map[string]int{
+		"took=48151623":          0,
+		"values (48151623, 2)":   0,
+		"values ('48151623', 2)": 1,
+		"code=48151623":          1,
+		"took=061523":            1,
+		`"PIN 061523"`:           1,
+	} {
+		if found := l.Find([]byte(text)); len(found) != n {
+			t.Errorf("%q: found %q, want %d", text, found, n)
 		}
 	}
 }
 
-func TestWhatAClientSendsAndIsToldIsLearned(t *testing.T) {
+func TestRoundTripper_LearnsRequestsAndResponses(t *testing.T) {
 	t.Parallel()
 	var got string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,42 +142,54 @@ func TestWhatAClientSendsAndIsToldIsLearned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := io.ReadAll(res.Body)
+		received, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if err != nil || got != `{"code":"`+pin+`"}` || string(told) != `{"secret":"`+secret+path[1:]+`"}` {
-			t.Errorf("%s: sent as %q, told as %q, %v", path, got, told, err)
+		if err != nil || got != `{"code":"`+pin+`"}` || string(received) != `{"secret":"`+secret+path[1:]+`"}` {
+			t.Errorf("%s: sent as %q, received as %q, %v", path, got, received, err)
 		}
 		if len(l.Find([]byte("so "+pin))) != 1 {
-			t.Errorf("%s: the PIN that was sent is not learned", path)
+			t.Errorf("%s: the sent PIN was not learned", path)
 		}
 	}
 	if len(l.Find([]byte(secret+"made"))) != 1 || len(l.Find([]byte(secret+"refused"))) != 0 {
-		t.Error("not what was granted is learned, or more")
+		t.Error("a granted secret was not learned, or a rejected one was")
 	}
 }
 
 func TestNamesOfSecrets(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]bool{"code": true, "pin": true, "Password": true, "client_session_token": true, "X-Api-Key": true, "webhook_secret": true,
-		"error_code": false, "access_code_id": false, "acs_credential_id": false, "next_page_cursor": false, "passwords_are": false, "": false} {
+	for name, want := range map[string]bool{
+		"code":                 true,
+		"pin":                  true,
+		"Password":             true,
+		"client_session_token": true,
+		"X-Api-Key":            true,
+		"webhook_secret":       true,
+		"error_code":           false,
+		"access_code_id":       false,
+		"acs_credential_id":    false,
+		"next_page_cursor":     false,
+		"passwords_are":        false,
+		"":                     false,
+	} {
 		if isSecret(name) != want {
 			t.Errorf("%q: %v", name, !want)
 		}
 	}
 }
 
-func TestWhatIsFoundIsNotTold(t *testing.T) {
+func TestFind_HidesSecrets(t *testing.T) {
 	t.Parallel()
 	for _, found := range asked(t).Find([]byte("so " + secret + " is")) {
 		if strings.Contains(found, secret) || !strings.Contains(found, "so <the secret> is") {
 			t.Errorf("the finding is %s", found)
 		}
 	}
-	beside := strings.Repeat("x", 94) + secret + "48151623" + strings.Repeat(" '1628' 48151623", 20) + token
-	for _, found := range asked(t).Find([]byte(beside)) {
+	neighbors := strings.Repeat("x", 94) + secret + "48151623" + strings.Repeat(" '1628' 48151623", 20) + token
+	for _, found := range asked(t).Find([]byte(neighbors)) {
 		for _, other := range []string{secret[:12], "48151623", "1628", "1623", token[:12]} {
 			if strings.Contains(found, other) {
-				t.Errorf("the finding tells another secret: %s", found)
+				t.Errorf("the finding contains another secret: %s", found)
 			}
 		}
 	}

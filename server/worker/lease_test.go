@@ -25,12 +25,12 @@ const (
 	frozenKey      = "WORK_TEST_FROZEN_KEY"
 )
 
-// frozenTTL is long enough for a machine that is slow to renew a lease in time.
+// frozenTTL leaves a slow machine time to renew a lease.
 var frozenTTL = testenv.Timeout(3 * time.Second)
 
-// A process that stood still for longer than its lease does nothing more under it when it goes on, though nothing in it has
-// been told yet.
-func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
+// A process that was suspended for longer than its lease does no more work under it when it resumes, even if nothing in
+// it has noticed the loss.
+func TestSuspendedHolderStopsWorking(t *testing.T) {
 	t.Parallel()
 	if dsn := os.Getenv(frozenDatabase); dsn != "" {
 		workUntilLost(t, dsn)
@@ -42,21 +42,21 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWhoWasFrozenDoesNothingMore$")
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuspendedHolderStopsWorking$")
 	other.Env = append(os.Environ(), frozenDatabase+"="+dsn, frozenKey+"="+id.String())
 	other.Stderr = os.Stderr
-	told, err := other.StdoutPipe()
+	output, err := other.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var last time.Time // that it was at work
+	var last time.Time // last time it worked
 	began := make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		lines := bufio.NewScanner(told)
+		lines := bufio.NewScanner(output)
 		for n := 0; lines.Scan(); {
 			if at, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
 				if last = time.Unix(0, at); n == 0 {
@@ -69,7 +69,7 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 	select {
 	case <-began:
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("the other process has not begun")
+		t.Fatal("the other process has not started")
 	}
 	if err := other.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 	select {
 	case at = <-taken:
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
-		t.Fatal("nobody has taken its work over")
+		t.Fatal("no process has taken over its work")
 	}
 	if err := other.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -92,11 +92,11 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 		t.Errorf("the other process: %v", err)
 	}
 	if last.After(at) {
-		t.Errorf("it was at work %s after somebody else had begun", last.Sub(at))
+		t.Errorf("it worked %s after another process had started", last.Sub(at))
 	}
 }
 
-// workUntilLost is what the process does that is frozen: it says when it was at work.
+// workUntilLost runs in the process that is suspended. It prints the times at which it works.
 func workUntilLost(t *testing.T, dsn string) {
 	db, err := store.Open(t.Context(), dsn, 4)
 	if err != nil {
@@ -107,14 +107,15 @@ func workUntilLost(t *testing.T, dsn string) {
 	c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
 		defer close(over)
 		for step := time.NewTicker(2 * time.Millisecond); ; <-step.C {
-			at := time.Now() // it may be frozen again between any two lines
+			// the process may be suspended between any two lines
+			at := time.Now()
 			if ctx.Err() != nil || worker.Held(ctx) != nil {
 				break
 			}
 			fmt.Println(at.UnixNano())
 		}
 		if ctx.Err() == nil {
-			t.Error("what it was at goes on")
+			t.Error("the context of its work has not ended")
 		}
 		return nil
 	}
@@ -130,8 +131,8 @@ func workUntilLost(t *testing.T, dsn string) {
 	<-over
 }
 
-// A lease begins when the database has given it, however long that was waited for.
-func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
+// A lease starts when the database grants it, regardless of how long that took.
+func TestLease_HeldAfterWaitingForConnection(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c, held := newCounter(), make(chan error, 1)
@@ -139,7 +140,7 @@ func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
 		held <- worker.Held(ctx)
 		return nil
 	}
-	ttl := testenv.Timeout(2 * time.Second) // in which work that was begun asks whether it has the lease
+	ttl := testenv.Timeout(2 * time.Second) // in which started work checks its lease
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: ttl}, c)
 	var release []func()
 	for range db.Pool.Config().MaxConns {
@@ -151,7 +152,11 @@ func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
 	}
 	c.want(uuid.New())
 	sweeps, begun := c.sweeps.Load(), time.Now()
-	testenv.Until(t, "the lease is waited for, for longer than it lasts", func() bool { return c.sweeps.Load() > sweeps+1 && time.Since(begun) > 2*ttl })
+	testenv.Until(
+		t,
+		"waiting for the lease takes longer than its TTL",
+		func() bool { return c.sweeps.Load() > sweeps+1 && time.Since(begun) > 2*ttl },
+	)
 	for _, f := range release {
 		f()
 	}
@@ -160,13 +165,13 @@ func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
 	}
 }
 
-// Where there is no lease, nothing is lost; one that nobody has given is not held.
-func TestWorkUnderNoLease(t *testing.T) {
+// Held passes without a lease, and fails for the zero Lease.
+func TestHeld_WithoutLease(t *testing.T) {
 	t.Parallel()
 	if err := worker.Held(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := worker.Held(worker.Under(t.Context(), &worker.Lease{})); err == nil {
-		t.Error("it is held")
+		t.Error("the zero Lease is held")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Hear learns from the requests of a client and from what it is granted, as Watch does at the server: for servers that are
-// programs of their own.
+// RoundTripper learns from a client's requests and successful responses, as Watch does at the server. It is for servers
+// in other processes.
 func (l *Ledger) Hear(next http.RoundTripper) http.RoundTripper { return &hearing{l, next} }
 
 type hearing struct {
@@ -17,12 +17,12 @@ type hearing struct {
 
 func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
-	if r.Body != nil && r.GetBody != nil { // which leaves the one that is sent alone
+	if r.Body != nil && r.GetBody != nil { // leaves the body that is sent alone
 		copied, err := r.GetBody()
 		if err != nil {
 			return nil, err
 		}
-		defer copied.Close() // it is in memory
+		defer copied.Close() // in memory
 		if body, err = io.ReadAll(copied); err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := io.ReadAll(res.Body)
-	_ = res.Body.Close() // it was read to its end, or will be no more
+	_ = res.Body.Close() // fully read, or useless
 	if err != nil {
 		return nil, err
 	}

@@ -13,25 +13,25 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// outlet is where spans leave: it keeps no more than a queue of them, counts what becomes of each, and says in the log
-// when the collector begins to fail and when it takes spans again.
+// countingExporter exports spans. It bounds the queue, counts the outcome of each span, and logs when the collector
+// starts to fail and when it recovers.
 type outlet struct {
 	sdktrace.SpanExporter
 	log      *slog.Logger
 	redacted *strings.Replacer
 	limit    int64
-	waiting  atomic.Int64 // in the queue, or being sent
+	waiting  atomic.Int64 // queued or being sent
 
 	sent, failed, dropped atomic.Uint64
 
-	// of the one goroutine that sends
+	// used only by the sending goroutine
 	failing   bool
-	complain  time.Time // not before
+	complain  time.Time // earliest next report
 	saidDrops uint64
 
-	open  context.Context // ends when nothing is sent any more
+	open  context.Context // ends when sending stops
 	cut   context.CancelFunc
-	ended chan struct{} // closed when that goroutine has come to its end
+	ended chan struct{} // closed when the sending goroutine ends
 }
 
 const (
@@ -45,24 +45,37 @@ func newOutlet(to sdktrace.SpanExporter, o Options, log *slog.Logger) *outlet {
 	for _, s := range o.secrets {
 		hidden = append(hidden, s, "***")
 	}
-	out := &outlet{SpanExporter: to, log: log, redacted: strings.NewReplacer(hidden...), limit: int64(o.Queue), ended: make(chan struct{})}
+	out := &outlet{
+		SpanExporter: to,
+		log:          log,
+		redacted:     strings.NewReplacer(hidden...),
+		limit:        int64(o.Queue),
+		ended:        make(chan struct{}),
+	}
 	out.open, out.cut = context.WithCancel(context.Background())
 	return out
 }
 
-// processor takes spans that have ended.
+// processor returns a processor for ended spans.
 func (o *outlet) processor(opt Options) sdktrace.SpanProcessor {
-	return gate{o, sdktrace.NewBatchSpanProcessor(o, sdktrace.WithMaxQueueSize(opt.Queue), sdktrace.WithMaxExportBatchSize(opt.Batch), sdktrace.WithBatchTimeout(opt.Every))}
+	return gate{
+		o,
+		sdktrace.NewBatchSpanProcessor(
+			o,
+			sdktrace.WithMaxQueueSize(opt.Queue),
+			sdktrace.WithMaxExportBatchSize(opt.Batch),
+			sdktrace.WithBatchTimeout(opt.Every),
+		),
+	}
 }
 
-// gate lets no more spans into the queue than it has room for. The queue would drop the others by itself, but not say how
-// many.
+// queueLimiter drops spans when the queue is full. The SDK's queue drops them too, but does not count them.
 type gate struct {
 	out *outlet
 	sdktrace.SpanProcessor
 }
 
-// OnEnd never waits.
+// OnEnd queues or drops a span. It never blocks.
 func (g gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
@@ -75,7 +88,8 @@ func (g gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	g.SpanProcessor.OnEnd(s)
 }
 
-// ExportSpans never fails: the SDK would write each failure to standard error.
+// ExportSpans sends spans and counts the outcome. It returns no error, because the SDK would write each error to
+// standard error.
 func (o *outlet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer o.waiting.Add(-int64(len(spans)))
 	ctx, cancel := context.WithCancel(ctx)
@@ -98,17 +112,23 @@ func (o *outlet) tell(err error) {
 	case err == nil && o.failing:
 		o.failing, o.saidDrops = false, dropped
 		o.log.Info("the collector takes traces again", lost)
-	case err != nil && now.After(o.complain): // also one that comes and goes says so seldom
+	// limits the reports of a flapping collector, too
+	case err != nil && now.After(o.complain):
 		o.failing, o.complain, o.saidDrops = true, now.Add(complainEvery), dropped
-		o.log.Warn("the collector does not take traces; the server goes on without them", "problem", o.problem(err), lost)
+		o.log.Warn(
+			"the collector does not take traces; the server goes on without them",
+			"problem",
+			o.problem(err),
+			lost,
+		)
 	case dropped > o.saidDrops && now.After(o.complain):
 		o.complain, o.saidDrops = now.Add(complainEvery), dropped
 		o.log.Warn("there are more traces than the collector takes, and some are dropped", lost)
 	}
 }
 
-// problem is what went wrong, without what is secret, and without what the collector has sent for the terminal of whoever
-// reads it.
+// problem returns the text of an error without secrets and without control characters from the collector, which could
+// affect a terminal.
 func (o *outlet) problem(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -122,13 +142,13 @@ func (o *outlet) problem(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), problemSize)], "")
 }
 
-// Shutdown is called by the SDK when nothing more is sent.
+// Shutdown is called by the SDK when everything was sent.
 func (o *outlet) Shutdown(ctx context.Context) error {
 	defer close(o.ended)
 	return o.SpanExporter.Shutdown(ctx)
 }
 
-// close cuts off what is being sent, and waits for the end of that.
+// close cancels sending and waits for its end.
 func (o *outlet) close() {
 	o.cut()
 	select {

@@ -12,8 +12,8 @@ import (
 
 func connections(eighths int) store.Part { return make(store.Part, eighths) }
 
-// Of an owner so many keys are in hand; of those that the sweep has found half, and few where the lane has no more room.
-func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
+// An owner may have a limited number of keys in hand, half of it for swept keys, and few while the lane is full.
+func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 	t.Parallel()
 	account, customer, token := uuid.New(), uuid.New(), uuid.New()
 	one := func() claimants { return newClaimants(Owners{account, uuid.New(), uuid.Nil}, false) }
@@ -24,7 +24,8 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		return func() claimants { return newClaimants(Owners{uuid.New(), wide, maker}, true) }
 	}
 	many := func() claimants { return doubtedOf(uuid.New(), uuid.New())() }
-	few := func() func() claimants { // accounts of one customer with twenty keys each
+	// accounts of one customer with 20 keys each
+	few := func() func() claimants {
 		n, account := 0, uuid.Nil
 		return func() claimants {
 			if n%20 == 0 {
@@ -40,21 +41,29 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		keys, want     int
 		hungry         int
 	}{
-		"of one account, woken":         {one, true, false, 300, 250, 1},
-		"of one account, found":         {one, false, false, 300, 125, 1},
-		"of one account, crowded":       {one, true, true, 300, 16, 0},
-		"of nobody":                     {func() claimants { return claimants{} }, false, true, 300, 300, 0},
-		"of one customer":               {func() claimants { return claimants{wide: customer} }, true, false, 3000, 1500, 1},
-		"of one customer, crowded":      {func() claimants { return claimants{wide: customer} }, true, true, 3000, 16, 0},
-		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1}, // all of 75 accounts, and sixteen of each other
+		"of one account, woken":    {one, true, false, 300, 250, 1},
+		"of one account, found":    {one, false, false, 300, 125, 1},
+		"of one account, crowded":  {one, true, true, 300, 16, 0},
+		"without owner":            {func() claimants { return claimants{} }, false, true, 300, 300, 0},
+		"of one customer":          {func() claimants { return claimants{wide: customer} }, true, false, 3000, 1500, 1},
+		"of one customer, crowded": {func() claimants { return claimants{wide: customer} }, true, true, 3000, 16, 0},
+		// all keys of 75 accounts, and 16 of every other account
+		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1},
 		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
-		"of customers that one made":    {made, false, true, 4000, 1750, 1},
-		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
-		"much of it, crowded":           {much, false, true, 4000, 16, 0},
-		"doubted, of many, found":       {many, false, false, 4000, 700, 1},
-		"doubted, of many, woken":       {many, true, true, 4000, 700, 1},
-		"doubted, of what one made":     {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
-		"doubted, of one customer":      {func() claimants { return newClaimants(Owners{Wide: customer}, true) }, true, false, 4000, 218, 1},
+		"of customers of one creator":   {made, false, true, 4000, 1750, 1},
+		"of one creator, found":         {much, false, false, 4000, 1750, 1},
+		"of one creator, crowded":       {much, false, true, 4000, 16, 0},
+		"suspect, of many, found":       {many, false, false, 4000, 700, 1},
+		"suspect, of many, woken":       {many, true, true, 4000, 700, 1},
+		"suspect, of one creator":       {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
+		"suspect, of one customer": {
+			func() claimants { return newClaimants(Owners{Wide: customer}, true) },
+			true,
+			false,
+			4000,
+			218,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,10 +80,10 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 				}
 			}
 			if len(claims) != test.want {
-				t.Errorf("%d are", len(claims))
+				t.Errorf("%d keys are in hand, want %d", len(claims), test.want)
 			}
 			if (full.count() > 0) != (test.want < test.keys) {
-				t.Errorf("so many have too many: %d", full.count())
+				t.Errorf("%d owners are full", full.count())
 			}
 			for _, c := range claims {
 				c.leave()
@@ -84,20 +93,20 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 				left += len(of)
 			}
 			if hungry != test.hungry || left != 0 {
-				t.Errorf("told %d times that there is room, and %d shares are left", hungry, left)
+				t.Errorf("%d refill requests, and %d shares remain", hungry, left)
 			}
 			if len(s.parts.of) != 0 {
-				t.Errorf("%d have a part of the connections", len(s.parts.of))
+				t.Errorf("%d owners still have a connection quota", len(s.parts.of))
 			}
 		})
 	}
 }
 
-// Where it cannot be told that there is room, that is told the next time.
-func TestThatThereIsRoomIsToldUntilItIsHeard(t *testing.T) {
+// A refill request that is not accepted is repeated.
+func TestRefillRequest_RepeatedUntilAccepted(t *testing.T) {
 	t.Parallel()
-	told := 0
-	s := newShares(nil, 200, 2000, newParts(connections), func() bool { told++; return told > 2 })
+	requests := 0
+	s := newShares(nil, 200, 2000, newParts(connections), func() bool { requests++; return requests > 2 })
 	owner := claimants{narrow: uuid.New()}
 	var claims []*claim
 	for range 126 {
@@ -108,8 +117,8 @@ func TestThatThereIsRoomIsToldUntilItIsHeard(t *testing.T) {
 	for _, c := range claims {
 		c.leave()
 	}
-	if told != 3 {
-		t.Errorf("told %d times", told)
+	if requests != 3 {
+		t.Errorf("%d requests, want 3", requests)
 	}
 }
 
@@ -127,7 +136,7 @@ func (c *counted) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]Own
 	return all, nil
 }
 
-func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
+func TestOwnersOfKeysAreCached(t *testing.T) {
 	t.Parallel()
 	lane := &counted{}
 	s := newShares(lane, 200, 2000, newParts(connections), func() bool { return true })
@@ -144,26 +153,25 @@ func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
 			}
 			for _, key := range keys {
 				if all[key] != (claimants{wide: key}) {
-					t.Fatal("it is somebody else's")
+					t.Fatal("the key has another owner")
 				}
 			}
 			if n := lane.asked - before; n != 0 && n != 1000 {
-				t.Errorf("asked for %d", n)
+				t.Errorf("queried %d keys, want 0 or 1000", n)
 			}
 		}
 	}
 	if len(s.owners) > ownersKept || lane.asked != 12_000 {
-		t.Errorf("%d are remembered; asked for %d", len(s.owners), lane.asked)
+		t.Errorf("%d owners are cached; queried %d keys", len(s.owners), lane.asked)
 	}
 }
 
-// Looks that take long leave the database alone for most of the time, and come often enough all the same for a server not to be taken for
-// one that no longer looks.
-func TestSweepsThatTakeLongAreFollowedByARest(t *testing.T) {
+// After slow queries the sweep pauses most of the time. It still runs often enough for a health check to pass.
+func TestSweepPausesAfterSlowQuery(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{0: 0, time.Second: 4 * time.Second, answer: mostRest} {
 		if got := rest(took); got != want {
-			t.Errorf("%s after one of %s, want %s", got, took, want)
+			t.Errorf("pause of %s after %s, want %s", got, took, want)
 		}
 	}
 }

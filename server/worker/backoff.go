@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// longestPause is the longest between two tries of a key that keeps failing, but for the jitter.
+// maxBackoff is the longest delay between two tries of a failing key, without jitter.
 const longestPause = time.Minute
 
-// pauses are the keys whose work has failed, and until when the sweep leaves them alone. Each instance has its own, and
-// they end with it: what there is to do stands in the rows, so the next one finds it.
+// backoffs are the keys whose work has failed, with the times until which the sweep skips them. Each instance has its
+// own, in memory: after a restart, the sweep finds the keys.
 type pauses struct {
-	first time.Duration // after the first failure
+	first time.Duration // delay after the first failure
 	now   func() time.Time
 
 	mu   sync.Mutex
@@ -20,7 +20,7 @@ type pauses struct {
 }
 
 type pause struct {
-	failures int // in a row
+	failures int // consecutive
 	until    time.Time
 }
 
@@ -28,8 +28,8 @@ func newPauses(first time.Duration, now func() time.Time) *pauses {
 	return &pauses{first: first, now: now, keys: map[wakeUp]pause{}}
 }
 
-// failed begins a pause, twice as long as the one before, and says how long it is: between half and one and a half
-// times that, so that what has failed together is not tried together.
+// failed starts a backoff of twice the previous one and returns it. Jitter varies it between half and one and a half
+// times the mean, so that keys that failed together are not retried together.
 func (p *pauses) failed(w wakeUp) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,21 +40,21 @@ func (p *pauses) failed(w wakeUp) time.Duration {
 	return d
 }
 
-// done forgets the failures of a key.
+// succeeded resets the failures of a key.
 func (p *pauses) done(w wakeUp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.keys, w)
 }
 
-// rests says whether the sweep is to leave a key alone.
+// active reports whether the sweep must skip a key.
 func (p *pauses) rests(w wakeUp) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.keys[w].until.After(p.now())
 }
 
-// end ends the pauses of a lane, and forgets what has failed.
+// resetLane ends the backoffs of a lane's keys.
 func (p *pauses) end(lane string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *pauses) end(lane string) {
 	}
 }
 
-// count says how many keys of a lane have failed.
+// count returns the number of a lane's failing keys.
 func (p *pauses) count(lane string) (n int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package referee judges our API by the description that the API we are compatible with publishes, the OpenAPI document
-// in npm's @seamapi/types: what our contract promises, and what the server answers. What differs on purpose is listed,
-// with the reason, in differences.md; nothing else may differ, and nothing is listed that does not.
+// Package conformance checks our API against the published OpenAPI description of the API we are compatible with, in
+// npm's @seamapi/types. It checks our contract and the server's responses. differences.md lists all intended
+// differences with reasons. No other difference is allowed, and each row must be a real difference.
 package conformance
 
 import (
@@ -25,18 +25,18 @@ import (
 //go:embed package.json package-lock.json extract.cjs differences.md
 var files embed.FS
 
-// Referee knows both descriptions. It may be asked by several goroutines at once.
+// Checker has both descriptions. It is safe for concurrent use.
 type Referee struct {
 	published, ours *openapi3.T
 	differences     []Difference
 
 	seed maphash.Seed
 	mu   sync.Mutex
-	seen map[uint64]bool // answers that were judged and found good
+	seen map[uint64]bool // responses that were valid
 }
 
-// Open reads the descriptions. The published one is fetched if it never was before and fetch is set; it fails with
-// labs.ErrMissing where it is not there.
+// Open reads the descriptions. If fetch is set, it fetches the published one when necessary. Otherwise it returns
+// gateways.ErrMissing if it is missing.
 func Open(ctx context.Context, fetch bool) (*Referee, error) {
 	at, err := document(ctx, fetch)
 	if err != nil {
@@ -59,7 +59,7 @@ func Open(ctx context.Context, fetch bool) (*Referee, error) {
 	return r, nil
 }
 
-// document is the file of the published description, made from the package once for all processes.
+// document returns the file of the published description, which one process extracts from the package.
 func document(ctx context.Context, fetch bool) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
@@ -82,7 +82,12 @@ func document(ctx context.Context, fetch bool) (string, error) {
 		return "", err
 	}
 	err = gateways.Once(ctx, place, func(dir string) error {
-		text, err := lab.Command(ctx, filepath.Join(lab.Scripts(), "extract.cjs"), lab.Module("@seamapi/types/lib/seam/connect/openapi.js")).Output()
+		text, err := lab.Command(
+			ctx,
+			filepath.Join(lab.Scripts(), "extract.cjs"),
+			lab.Module("@seamapi/types/lib/seam/connect/openapi.js"),
+		).
+			Output()
 		if err != nil {
 			return fmt.Errorf("extract the published description: %w", err)
 		}
@@ -91,12 +96,12 @@ func document(ctx context.Context, fetch bool) (string, error) {
 	return at, err
 }
 
-// Answer judges what the server has answered with status 200, by the published description and by ours, and returns
-// what neither expects nor differences.md excuses.
+// CheckResponse checks a response with status 200 against both descriptions. It returns the violations that
+// differences.md does not excuse.
 func (r *Referee) Answer(path string, body []byte) (complaints []string) {
 	promised := r.ours.Paths.Value(path)
 	if promised == nil {
-		return nil // not a part of the contract
+		return nil // not part of the contract
 	}
 	var h maphash.Hash
 	h.SetSeed(r.seed)
@@ -111,15 +116,18 @@ func (r *Referee) Answer(path string, body []byte) (complaints []string) {
 	}
 	var answer any
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return []string{fmt.Sprintf("%s answers what is no JSON: %v", path, err)}
+		return []string{fmt.Sprintf("the response of %s is not JSON: %v", path, err)}
 	}
 	for _, c := range judge(answerOf(promised), answer) {
-		complaints = append(complaints, fmt.Sprintf("%s answers what our contract does not promise: %s", path, c))
+		complaints = append(complaints, fmt.Sprintf("the response of %s violates our contract: %s", path, c))
 	}
 	if published := r.published.Paths.Value(path); published != nil {
 		for _, c := range judge(answerOf(published), answer) {
 			if !slices.ContainsFunc(r.differences, func(d Difference) bool { return d.excuses(path, c) }) {
-				complaints = append(complaints, fmt.Sprintf("%s answers what the published description does not allow: %s", path, c))
+				complaints = append(
+					complaints,
+					fmt.Sprintf("the response of %s violates the published description: %s", path, c),
+				)
 			}
 		}
 	}
@@ -137,8 +145,8 @@ func answerOf(item *openapi3.PathItem) *openapi3.Schema {
 
 // Difference is a row of differences.md.
 type Difference struct {
-	Path string // * stands for all
-	What string // as the referee says it
+	Path string // * means all
+	What string // as the Checker reports it
 }
 
 func (d Difference) excuses(path, complaint string) bool {
@@ -155,7 +163,7 @@ func parseDifferences(text string) (list []Difference, err error) {
 			continue
 		}
 		if len(cells) != 5 || strings.TrimSpace(cells[3]) == "" {
-			return nil, fmt.Errorf("a row has a path, differences and a reason: %s", line)
+			return nil, fmt.Errorf("a row must have a path, differences, and a reason: %s", line)
 		}
 		for _, path := range quoted.FindAllStringSubmatch(cells[1], -1) {
 			for _, what := range quoted.FindAllStringSubmatch(cells[2], -1) {

@@ -30,10 +30,10 @@ type Run struct {
 	log      log
 	traces   *tracestest.Receiver
 	database string
-	broken   atomic.Pointer[[]string] // where the clock fails
+	broken   atomic.Pointer[[]string] // functions in which the clock panics
 }
 
-// Configure has a server watched, with the fullest log and all traces: it makes an option of apptest.Start.
+// Configure returns an option of apptest.Start that watches a server, with the most verbose log and all traces.
 func (r *Run) Configure(t testing.TB) func(*app.Config) {
 	t.Helper()
 	r.traces = tracestest.New(t)
@@ -47,24 +47,31 @@ func (r *Run) Configure(t testing.TB) func(*app.Config) {
 	}
 }
 
-// Judge looks for all that was learned in what the server has left behind, and in what others have written: whatever is
-// found fails the test. It stops the server, so that nothing is on its way.
+// Check stops the server, and searches for all learned secrets in what it has left behind and in others. Each finding
+// fails the test.
 func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
 	t.Helper()
 	metrics := Get(t, server.MetricsURL)
 	if err := server.Stop(t.Context()); err != nil {
 		t.Errorf("stop the server: %v", err)
 	}
-	places := map[string][]byte{"the log": r.Log(), "the metrics": metrics, "the traces": r.traces.Raw(), "the traces in words": r.traces.Readable(), "a dump of the database": Dump(t, r.database), "refusals": r.Refusals()}
+	places := map[string][]byte{
+		"the log":                r.Log(),
+		"the metrics":            metrics,
+		"the traces":             r.traces.Raw(),
+		"the traces in words":    r.traces.Readable(),
+		"a dump of the database": Dump(t, r.database),
+		"refusals":               r.Refusals(),
+	}
 	maps.Copy(places, others)
 	r.Search(t, places)
 }
 
-// Log is what the server has logged so far.
+// Log returns the server's log so far.
 func (r *Run) Log() []byte { return r.log.bytes() }
 
-// Search looks for all that was learned in what was written somewhere: whatever is found fails the test. So does a place
-// where nothing was written: then it proves nothing.
+// Search searches places for all learned secrets. Each finding fails the test. So does an empty place, because it
+// proves nothing.
 func (l *Ledger) Search(t testing.TB, places map[string][]byte) {
 	t.Helper()
 	for place, written := range places {
@@ -78,8 +85,8 @@ func (l *Ledger) Search(t testing.TB, places map[string][]byte) {
 	}
 }
 
-// Forbid has the database refuse certain rows from now on, as nobody foresaw: what is answered and logged of that is to
-// tell nothing either.
+// AddCheck makes the database reject rows that do not meet a condition, an error the server does not expect. Its
+// response and log must not reveal anything either.
 func (r *Run) Forbid(t testing.TB, table, unless string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), r.database)
@@ -87,16 +94,19 @@ func (r *Run) Forbid(t testing.TB, table, unless string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context()) //nolint:errcheck // nothing is lost
-	if _, err := conn.Exec(t.Context(), "alter table "+pgx.Identifier{table}.Sanitize()+" add constraint forbidden check ("+unless+") not valid"); err != nil {
+	if _, err := conn.Exec(
+		t.Context(),
+		"alter table "+pgx.Identifier{table}.Sanitize()+" add constraint forbidden check ("+unless+") not valid",
+	); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Break has the server panic, from now on, wherever it asks for the time while all of these functions are under way, named
-// as in a stack: "rest.(*handlers).CreateAccessCode". What it logs of that is to tell nothing either.
+// PanicIn makes the server panic when it reads the time while all of these functions are on the stack, named as in a
+// stack trace: "rest.(*handlers).CreateAccessCode". Its log must not reveal anything either.
 func (r *Run) Break(functions ...string) { r.broken.Store(&functions) }
 
-// Mend ends what Break has begun.
+// StopPanics ends PanicIn.
 func (r *Run) Mend() { r.broken.Store(nil) }
 
 func (r *Run) now() time.Time {
@@ -107,7 +117,7 @@ func (r *Run) now() time.Time {
 	return time.Now()
 }
 
-// underWay says whether the caller was called by all of these functions.
+// calledBy reports whether all of these functions are on the caller's stack.
 func underWay(functions []string) bool {
 	callers := make([]uintptr, 200)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
@@ -120,7 +130,7 @@ func underWay(functions []string) bool {
 	return len(missing) == 0
 }
 
-// Get is what is at a URL, such as that of metrics.
+// Get returns the body at a URL, such as that of metrics.
 func Get(t testing.TB, url string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -139,7 +149,7 @@ func Get(t testing.TB, url string) []byte {
 	return body
 }
 
-// Dump is a database as statements: text in quotes, bytes in hexadecimal.
+// Dump returns a database as statements: text in quotes, bytes in hexadecimal.
 func Dump(t testing.TB, dsn string) []byte {
 	t.Helper()
 	bin, err := pglocal.Locate(t.Context(), pglocal.Options{})

@@ -14,34 +14,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// asking is a lane that asks the database whether there is something to do.
-type asking struct {
+// queryingLane is a lane that queries the database for its work.
+type queryingLane struct {
 	*counter
 	db *store.DB
 }
 
-func (a asking) Due(ctx context.Context, id uuid.UUID) (bool, error) {
+func (a queryingLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	if _, err := a.db.Moment(ctx); err != nil {
 		return false, err
 	}
 	return a.counter.Due(ctx, id)
 }
 
-func (a asking) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (a queryingLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	if _, err := a.db.Moment(ctx); err != nil {
 		return nil, err
 	}
 	return a.counter.Sweep(ctx, limit, but)
 }
 
-func (a asking) Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
+func (a queryingLane) Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	_, err := a.db.Moment(ctx)
 	return nil, err
 }
 
-// The database's machine is gone without a word, and another one has its address: work, and what is asked for /health, go on there,
-// though all connections, also those at rest, wait for an answer that never comes.
-func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
+// The database's machine disappears without closing its connections, and another machine has its address. Work and
+// health checks continue there, although all old connections wait for answers that never come.
+func TestWorkContinues_WhenDatabaseHostDisappears(t *testing.T) {
 	t.Parallel()
 	line := storetest.NewLine(t)
 	db, err := store.Open(t.Context(), storetest.New(t)+"&pool_ping_timeout=1s", 16, line.Through)
@@ -51,7 +51,11 @@ func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
 	t.Cleanup(db.Close)
 	c := newCounter()
 	w := newWaker(t, db)
-	e, err := worker.NewEngine(w, worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 3 * time.Second}, asking{c, db})
+	e, err := worker.NewEngine(
+		w,
+		worker.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 3 * time.Second},
+		queryingLane{c, db},
+	)
 	if err == nil {
 		err = e.Start(t.Context())
 	}
@@ -60,15 +64,15 @@ func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = e.Stop(context.WithoutCancel(t.Context())) })
 	var all errgroup.Group
-	for range 16 { // connections that rest, more than are used
+	for range 16 { // more idle connections than are used
 		all.Go(func() error { _, err := db.Pool.Exec(t.Context(), "select pg_sleep(0.1)"); return err })
 	}
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Until(t, "they rest", func() bool { return db.Pool.Stat().IdleConns() > 8 })
+	testenv.Until(t, "the connections are idle", func() bool { return db.Pool.Stat().IdleConns() > 8 })
 	c.want(uuid.New())
-	testenv.Until(t, "there is work", c.finished)
+	testenv.Until(t, "the first key is done", c.finished)
 
 	line.Lose()
 	gone := time.Now()
@@ -79,7 +83,11 @@ func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
 		_, err := db.Condition(ctx)
 		return err == nil
 	}
-	for what, ok := range map[string]func() bool{"work goes on": c.finished, "the lanes are swept": func() bool { return e.Turned().After(gone) }, "the database is well": well} {
+	for what, ok := range map[string]func() bool{
+		"work continues":          c.finished,
+		"the lanes are swept":     func() bool { return e.Turned().After(gone) },
+		"the database is healthy": well,
+	} {
 		testenv.Until(t, what, ok)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
-// Parse reads master keys in base64 with commas or white space between them, the one to use first.
+// Parse parses base64 master keys, separated by commas or white space. The first one seals.
 func Parse(text string) (keys [][]byte, err error) {
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		b, err := base64.StdEncoding.DecodeString(one)
@@ -30,17 +30,17 @@ func Parse(text string) (keys [][]byte, err error) {
 }
 
 func malformed() error {
-	return fmt.Errorf("a master key is %d bytes in base64; `openssl rand -base64 %d` makes one", KeySize, KeySize)
+	return fmt.Errorf("a master key is %d bytes in base64; `openssl rand -base64 %d` creates one", KeySize, KeySize)
 }
 
-// NewMaster makes a master key.
+// NewMaster creates a random master key.
 func NewMaster() []byte {
 	b := make([]byte, KeySize)
 	rand.Read(b)
 	return b
 }
 
-// ReadFile reads the master keys in path, the one to use first. It fails with fs.ErrNotExist.
+// ReadFile reads the master keys in path; the first one seals. Its error matches fs.ErrNotExist if there is no file.
 func ReadFile(path string) ([][]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -53,8 +53,8 @@ func ReadFile(path string) ([][]byte, error) {
 	return k, nil
 }
 
-// File is ReadFile that makes a key readable by its owner only if there is none. Two programs that start at once end up with
-// the same key.
+// ReadOrCreateFile is ReadFile, but creates a key if path does not exist. Only the owner can read the new file.
+// Programs that start concurrently get the same key.
 func File(path string) ([][]byte, error) {
 	k, err := ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -66,8 +66,8 @@ func File(path string) ([][]byte, error) {
 	return ReadFile(path)
 }
 
-// create writes a new key beside its place and links it there, so that nobody ever reads half a key or
-// replaces another's.
+// createFile writes a new key to a temporary file and links it to path. A reader never sees half a key, and no existing
+// key is replaced.
 func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -87,5 +87,5 @@ func create(path string) error {
 	if err := durable.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return durable.SyncDir(filepath.Dir(filepath.Dir(path))) // the directory may be as new
+	return durable.SyncDir(filepath.Dir(filepath.Dir(path))) // the directory may be new, too
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// StaleAnswers are the listed differences of answers that the published description allows by now.
+// StaleDifferences returns the listed differences of responses that the published description allows.
 func (r *Referee) StaleAnswers() (stale []string) {
 	for _, d := range r.differences {
 		if d.ofContract() {
@@ -21,20 +21,24 @@ func (r *Referee) StaleAnswers() (stale []string) {
 	return stale
 }
 
-// forbids is whether a schema forbids what the referee has complained of.
+// forbids reports whether a schema forbids what the Checker has reported.
 func forbids(schema *openapi3.Schema, what string) bool {
 	pointer, complaint, _ := strings.Cut(what, ": ")
 	steps := strings.Split(pointer, "/")[1:]
 	last := steps[len(steps)-1]
 	if complaint == "is missing" {
-		return slices.ContainsFunc(schemasAt(schema, steps[:len(steps)-1]), func(s *openapi3.Schema) bool { return slices.Contains(s.Required, last) })
+		return slices.ContainsFunc(
+			schemasAt(schema, steps[:len(steps)-1]),
+			func(s *openapi3.Schema) bool { return slices.Contains(s.Required, last) },
+		)
 	}
 	value, found := strings.CutSuffix(complaint, " is not one of its values")
 	at := schemasAt(schema, steps)
-	return found && len(at) > 0 && !slices.ContainsFunc(at, func(s *openapi3.Schema) bool { return len(s.Enum) == 0 || contains(s.Enum, value) })
+	return found && len(at) > 0 &&
+		!slices.ContainsFunc(at, func(s *openapi3.Schema) bool { return len(s.Enum) == 0 || contains(s.Enum, value) })
 }
 
-// schemasAt are the schemas, of whichever variants, that hold for a place in a value.
+// schemasAt returns the schemas of all variants for a place in a value.
 func schemasAt(schema *openapi3.Schema, steps []string) (found []*openapi3.Schema) {
 	if parts := slices.Concat(schema.AllOf, schema.OneOf, schema.AnyOf); len(parts) > 0 {
 		for _, part := range parts {

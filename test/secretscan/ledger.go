@@ -1,5 +1,5 @@
-// Package leaks learns what is secret from the requests and answers of a run, and looks for it in what the run leaves
-// behind: logs, traces, metrics, a dump of the database, the output of Terraform, refusals.
+// Package secretscan learns secrets from the requests and responses of a run, and searches for them in what the run
+// leaves behind: logs, traces, metrics, a database dump, Terraform's output, and error responses.
 package secretscan
 
 import (
@@ -16,30 +16,32 @@ import (
 	"sync"
 )
 
-// isSecret says whether what stands under a name, of JSON, of a form, of a query or of a header, is secret.
+// isSecret reports whether the value of a member of JSON, a form field, a query parameter, or a header is secret.
 func isSecret(name string) bool { return members.MatchString(name) }
 
-var members = regexp.MustCompile(`(?i)^(code|pin|([a-z]+[_-])*(secret|token|api[_-]key|password|passphrase|private[_-]key))$`)
+var members = regexp.MustCompile(
+	`(?i)^(code|pin|([a-z]+[_-])*(secret|token|api[_-]key|password|passphrase|private[_-]key))$`,
+)
 
-// known are words that stand in those members and that everybody may know: the passwords of simulated vendors are shown on
-// their pages.
+// known are public values of such members: the pages of simulated vendors show their passwords.
 var known = map[string]bool{"1234": true}
 
-// shortest is the length of a secret that is looked for. Shorter ones are found by chance wherever there are numbers.
+// minLength is the length of the shortest secrets to search for. Shorter ones occur by chance wherever there are
+// numbers.
 const shortest = 4
 
-// Ledger has the secrets of a run, and the refusals that it has seen. Its zero value has none.
+// Ledger contains the secrets and error responses of a run. Its zero value is empty.
 type Ledger struct {
-	// Random says that the PINs are many, and that nobody has chosen them. Some such digits are a duration or a number of rows
-	// by chance, so they are looked for as values of their own only, unless they begin with a 0, as numbers do not.
+	// Random means that there are many random PINs. Some of them equal a duration or a number of rows by chance, so
+	// they are searched as separate values only, unless they start with 0.
 	Random bool
 
 	mu       sync.Mutex
-	secrets  map[string]string // and what each is
+	secrets  map[string]string // by secret: its kind
 	refusals bytes.Buffer
 }
 
-// Learn adds a secret. It returns false for what is too short, or no secret at all.
+// Learn adds a secret. It returns false if the secret is too short or known to be public.
 func (l *Ledger) Learn(what, secret string) bool {
 	if len(secret) < shortest || known[secret] {
 		return false
@@ -55,7 +57,7 @@ func (l *Ledger) Learn(what, secret string) bool {
 	return true
 }
 
-// Count is how many secrets of this kind were learned: the name of a member, or "credential".
+// Count returns the number of learned secrets of a kind: the name of a member, or "credential".
 func (l *Ledger) Count(what string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,14 +69,14 @@ func (l *Ledger) Count(what string) (n int) {
 	return n
 }
 
-// Refusals are the bodies of all answers with a status of 400 and above.
+// ErrorResponses returns the bodies of all responses with status 400 and above.
 func (l *Ledger) Refusals() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.refusals.Bytes())
 }
 
-// Watch learns from all requests to a handler, whatever it answers, and from what it grants.
+// Watch returns a handler that learns from all requests to next and from its successful responses.
 func (l *Ledger) Watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -91,7 +93,7 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 			return
 		}
 		refusal := fmt.Sprintf("%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
-		if m := connectPage.FindStringSubmatch(r.URL.Path); m != nil { // which names itself to whoever has it already
+		if m := connectPage.FindStringSubmatch(r.URL.Path); m != nil { // the page contains its own token
 			refusal = strings.ReplaceAll(refusal, m[1], "…")
 		}
 		l.mu.Lock()
@@ -100,11 +102,11 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 	})
 }
 
-// publishable keys are known to everybody.
+// publishable is the prefix of public keys.
 const publishable = "seam_pk"
 
-// asked learns from a request before it is known what becomes of it: what is refused is as secret as what is granted. A
-// PIN that is taken on one lock opens another, and a password with a typing error tells most of the right one.
+// learnRequest learns from a request regardless of its result, because rejected values are secret, too. A PIN that is
+// used on one lock opens another, and a mistyped password reveals most of the right one.
 func (l *Ledger) asked(r *http.Request, body []byte) {
 	l.address(r.URL.Path)
 	l.form(r.URL.RawQuery)
@@ -126,7 +128,7 @@ func (l *Ledger) asked(r *http.Request, body []byte) {
 	l.read(body)
 }
 
-// read learns from a JSON document, or from what was meant to be one.
+// learnJSON learns from a JSON document, even if it is malformed.
 func (l *Ledger) read(document []byte) {
 	var value any
 	numbers := json.NewDecoder(bytes.NewReader(document))
@@ -140,7 +142,7 @@ func (l *Ledger) read(document []byte) {
 	}
 }
 
-// pairs are the members of JSON that is cut off, or malformed otherwise.
+// pairs matches members of truncated or malformed JSON.
 var pairs = regexp.MustCompile(`"([\w-]+)"\s*:\s*"?([^"\s,}]+)`)
 
 func (l *Ledger) walk(name string, value any) {
@@ -153,7 +155,8 @@ func (l *Ledger) walk(name string, value any) {
 		for _, of := range v {
 			l.walk(name, of)
 		}
-	case json.Number: // a PIN that is no string is refused
+	// a PIN as a number, which is rejected
+	case json.Number:
 		l.walk(name, v.String())
 	case string:
 		if isSecret(name) && !strings.HasPrefix(v, publishable) {
@@ -163,7 +166,8 @@ func (l *Ledger) walk(name string, value any) {
 	}
 }
 
-// address learns from an URL, or its path, that lets in whoever knows it: that of a connect page, and that which a vendor sends to.
+// learnURL learns from a URL or path that grants access to anyone who knows it: of a connect page, or for a vendor's
+// events.
 func (l *Ledger) address(url string) {
 	if m := connectPage.FindStringSubmatch(url); m != nil {
 		l.Learn("connect page", m[1])
@@ -196,11 +200,13 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(data []byte) (int, error) {
 	r.body.Write(data)
 	return r.ResponseWriter.Write(data)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestPausesGrowFromTheFirstToTheLongestAndEndWithSuccess(t *testing.T) {
+func TestBackoff_GrowsToMaximumAndEndsWithSuccess(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	p := newPauses(2*time.Second, func() time.Time { return now })
@@ -16,24 +16,24 @@ func TestPausesGrowFromTheFirstToTheLongestAndEndWithSuccess(t *testing.T) {
 		mean := time.Duration(seconds) * time.Second
 		d := p.failed(w)
 		if d < mean/2 || d > mean*3/2 {
-			t.Errorf("pause %d is %v, want about %v", i, d, mean)
+			t.Errorf("backoff %d is %v, want about %v", i, d, mean)
 		}
 		if now = now.Add(d - 1); !p.rests(w) {
-			t.Errorf("pause %d ends early", i)
+			t.Errorf("backoff %d ends early", i)
 		}
 		if now = now.Add(1); p.rests(w) {
-			t.Errorf("pause %d does not end", i)
+			t.Errorf("backoff %d does not end", i)
 		}
 	}
 	if p.count("lane") != 1 || p.count("other") != 0 {
-		t.Error("the failing keys are counted wrongly")
+		t.Error("wrong count of failing keys")
 	}
 	p.done(w)
 	if d := p.failed(w); d > 3*time.Second {
-		t.Errorf("after a success the first pause is %v", d)
+		t.Errorf("the first backoff after a success is %v", d)
 	}
 	p.end("lane")
 	if p.rests(w) || p.count("lane") != 0 {
-		t.Error("the pauses of the lane are not ended")
+		t.Error("the backoffs of the lane have not ended")
 	}
 }

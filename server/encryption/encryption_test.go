@@ -25,7 +25,7 @@ func keys(t *testing.T, masters ...[]byte) *encryption.Keys {
 	return k
 }
 
-func TestSealedOpensOnlyWhereItBelongs(t *testing.T) {
+func TestOpen_OnlyForItsPlaceAndKey(t *testing.T) {
 	t.Parallel()
 	master := encryption.NewMaster()
 	k := keys(t, master)
@@ -51,7 +51,7 @@ func TestSealedOpensOnlyWhereItBelongs(t *testing.T) {
 	}
 }
 
-func TestAnEarlierMasterKeyStillOpens(t *testing.T) {
+func TestEarlierMasterKeyStillOpens(t *testing.T) {
 	t.Parallel()
 	old, recent := bytes.Repeat([]byte{1}, encryption.KeySize), bytes.Repeat([]byte{2}, encryption.KeySize)
 	both := keys(t, recent, old)
@@ -64,7 +64,7 @@ func TestAnEarlierMasterKeyStillOpens(t *testing.T) {
 	}
 }
 
-func TestMACTellsEqualFromUnequal(t *testing.T) {
+func TestMAC_EqualAndUnequal(t *testing.T) {
 	t.Parallel()
 	k := keys(t, encryption.NewMaster())
 	a := k.MAC("device/1", []byte("1234"))
@@ -87,7 +87,7 @@ func TestMACTellsEqualFromUnequal(t *testing.T) {
 	}
 }
 
-func TestKeyFileIsMadeOnceAndPrivate(t *testing.T) {
+func TestKeyFile_CreatedOnceAndPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "master.key")
 	got := make([][]byte, 8)
@@ -143,10 +143,11 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	}
 	sealed := one.Seal("p", []byte("y"))
 	if encryption.SealedBy(sealed) != fresh.ID || encryption.SealedBy(old) == fresh.ID {
-		t.Errorf("sealed by %d, before by %d", encryption.SealedBy(sealed), encryption.SealedBy(old))
+		t.Errorf("sealed by %d, earlier by %d", encryption.SealedBy(sealed), encryption.SealedBy(old))
 	}
 	before := reads
-	for text, s := range map[string][]byte{"x": old, "y": sealed} { // the other has not heard of the key yet
+	// the other instance has not loaded the key yet
+	for text, s := range map[string][]byte{"x": old, "y": sealed} {
 		if plain, err := other.Open("p", s); err != nil || string(plain) != text {
 			t.Errorf("%q, %v", plain, err)
 		}
@@ -155,19 +156,26 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 		t.Errorf("the keys were read %d times", reads-before)
 	}
 	if _, err := other.Open("elsewhere", sealed); !errors.Is(err, encryption.ErrOpen) {
-		t.Errorf("at another place: %v", err)
+		t.Errorf("for another place: %v", err)
 	}
-	if err := keys(t, encryption.NewMaster()).Follow(t.Context(), source); err == nil || !strings.Contains(err.Error(), "is the master key the one") {
+	if err := keys(
+		t,
+		encryption.NewMaster(),
+	).Follow(t.Context(), source); err == nil ||
+		!strings.Contains(err.Error(), "is the master key the one") {
 		t.Errorf("with another master key: %v", err)
 	}
 }
 
-func TestWhileTheKeysCannotBeReadWhatIsKnownGoesOn(t *testing.T) {
+func TestKeys_UsableWhileSourceFails(t *testing.T) {
 	t.Parallel()
 	k := keys(t, encryption.NewMaster())
 	broken := errors.New("broken")
 	var fail error
-	if err := k.Follow(t.Context(), func(context.Context) ([]encryption.DataKey, error) { return nil, fail }); err != nil {
+	if err := k.Follow(
+		t.Context(),
+		func(context.Context) ([]encryption.DataKey, error) { return nil, fail },
+	); err != nil {
 		t.Fatal(err)
 	}
 	sealed := k.Seal("p", []byte("x"))
@@ -180,8 +188,8 @@ func TestWhileTheKeysCannotBeReadWhatIsKnownGoesOn(t *testing.T) {
 	}
 }
 
-// Who seals may hold what it takes to read the keys.
-func TestKeysAreReadAnewByThemselvesAndNobodyWhoSealsWaits(t *testing.T) {
+// The caller of Seal may hold locks that a load needs.
+func TestRefreshLoop_SealDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var kept atomic.Pointer[[]encryption.DataKey]
@@ -209,7 +217,7 @@ func TestKeysAreReadAnewByThemselvesAndNobodyWhoSealsWaits(t *testing.T) {
 			time.Sleep(encryption.Refresh / 50)
 		}
 		if took := time.Since(begun); took != 12*encryption.Refresh {
-			t.Errorf("sealing took %s", took-12*encryption.Refresh)
+			t.Errorf("sealing was delayed by %s", took-12*encryption.Refresh)
 		}
 		fresh, err := k.NewDataKey(nil)
 		if err != nil {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Whoever is sent a long answer has no turn while it is read, and one for each part that is made of it: as what costs much.
-func TestMoreOfAnAnswerHasATurnOfItsOwn(t *testing.T) {
+// A long response is sent without a slot, and each part of it is created with one, as a heavy request.
+func TestReacquire_SlotForEachPartOfResponse(t *testing.T) {
 	t.Parallel()
-	c := New(Limits{Turns: 2, Address: func(*http.Request) string { return "somebody" }})
+	c := New(Limits{Turns: 2, Address: func(*http.Request) string { return "client" }})
 	state := func() [2]int {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -20,11 +20,11 @@ func TestMoreOfAnAnswerHasATurnOfItsOwn(t *testing.T) {
 	h := c.Limit(InTurn(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, want := range []error{nil, lost, nil} {
 			if _, err := w.Write(make([]byte, 2*large)); err != nil || state() != [2]int{2, 0} {
-				t.Errorf("it is sent in a turn: %v, %v", state(), err)
+				t.Errorf("sent with a slot: %v, %v", state(), err)
 			}
 			got := Again(r.Context(), func() error {
 				if state() != [2]int{1, 1} {
-					t.Errorf("more is made without a turn, or as if it cost little: %v", state())
+					t.Errorf("created without a slot, or as a light request: %v", state())
 				}
 				return want
 			})
@@ -36,9 +36,9 @@ func TestMoreOfAnAnswerHasATurnOfItsOwn(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	if state() != [2]int{2, 0} {
-		t.Errorf("a turn is lost: %v", state())
+		t.Errorf("a slot is lost: %v", state())
 	}
-	if err := Again(t.Context(), func() error { return nil }); err != nil { // a request of nobody's
+	if err := Again(t.Context(), func() error { return nil }); err != nil { // without a request
 		t.Error(err)
 	}
 }

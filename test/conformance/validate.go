@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// judge says where a value is not what a schema allows, each place in the form of a JSON pointer whose indexes and free
-// keys are *. The validator of kin-openapi is not used here: of a value that fits none of the 114 variants of an event
-// it says just that, after it has tried all of them.
+// validate returns where a value violates a schema. Each place is a JSON pointer whose indexes and free keys are *. It
+// replaces the validator of kin-openapi, which reports only that a value fits none of the 114 variants of an event,
+// after it has tried all of them.
 func judge(schema *openapi3.Schema, value any) []string {
 	var j judgement
 	j.visit("", schema, value)
@@ -50,7 +50,10 @@ func (j *judgement) visit(at string, schema *openapi3.Schema, value any) {
 	if schema.Type == nil {
 		return
 	}
-	if kind := kindOf(value); !schema.Type.Includes(kind) && (kind != openapi3.TypeNumber || !schema.Type.Includes(openapi3.TypeInteger)) {
+	if kind := kindOf(
+		value,
+	); !schema.Type.Includes(kind) &&
+		(kind != openapi3.TypeNumber || !schema.Type.Includes(openapi3.TypeInteger)) {
 		j.complain(at, "is %s, and not %s", kind, strings.Join(schema.Type.Slice(), " or "))
 		return
 	}
@@ -106,12 +109,15 @@ func (j *judgement) text(at string, schema *openapi3.Schema, value string) {
 	if err != nil {
 		j.complain(at, "is no %s", schema.Format)
 	}
-	if n := uint64(utf8.RuneCountInString(value)); n < schema.MinLength || schema.MaxLength != nil && n > *schema.MaxLength {
+	if n := uint64(
+		utf8.RuneCountInString(value),
+	); n < schema.MinLength ||
+		schema.MaxLength != nil && n > *schema.MaxLength {
 		j.complain(at, "is too short or too long")
 	}
 }
 
-// variants judges by that variant which the value says it is, by fields that have fixed values.
+// variants validates against the variant that the value's fields with fixed values select.
 func (j *judgement) variants(at string, variants openapi3.SchemaRefs, value any) {
 	var best []string
 	found := false
@@ -134,14 +140,14 @@ func (j *judgement) variants(at string, variants openapi3.SchemaRefs, value any)
 	}
 	object, _ := value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		told, known := false, false
+		fixed, known := false, false
 		for _, v := range variants {
 			if property := v.Value.Properties[name]; property != nil && len(property.Value.Enum) > 0 {
-				told = true
+				fixed = true
 				known = known || contains(property.Value.Enum, object[name])
 			}
 		}
-		if told && !known {
+		if fixed && !known {
 			j.complain(at+"/"+name, "%v is not one of its values", object[name])
 			return
 		}
@@ -149,14 +155,15 @@ func (j *judgement) variants(at string, variants openapi3.SchemaRefs, value any)
 	j.complain(at, "is none of the variants")
 }
 
-// isOf is whether no field of the value contradicts the fixed values that the variant has for it.
+// isOf reports whether no field of the value contradicts the fixed values of the variant.
 func isOf(variant *openapi3.Schema, value any) bool {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return true
 	}
 	for name, property := range variant.Properties {
-		if field, there := object[name]; there && len(property.Value.Enum) > 0 && !contains(property.Value.Enum, field) {
+		if field, there := object[name]; there && len(property.Value.Enum) > 0 &&
+			!contains(property.Value.Enum, field) {
 			return false
 		}
 	}

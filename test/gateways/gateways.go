@@ -1,5 +1,5 @@
-// Package labs runs programs of others for tests: real gateways, with devices that are made up, and clients of the
-// API. What they are written in is installed once, from npm, into the user's cache folder.
+// Package gateways runs third-party programs for tests: real gateways with simulated devices, and clients of the API.
+// It installs them once from npm into the user's cache directory. The package must not know what a test does with them.
 package gateways
 
 import (
@@ -25,19 +25,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// ErrMissing says that something a lab needs is not on this machine; the error tells what.
+// ErrMissing reports that something a lab needs is not on this machine.
 var ErrMissing = errors.New("needed for a lab")
 
-// Lab is an installed one.
+// Lab is an installed set of npm packages with scripts.
 type Lab struct {
-	Cache   string // a folder of its own in the user's cache, for what may be kept between runs
+	// Cache is a directory in the user's cache, for files kept between runs.
+	Cache   string
 	scripts string
 	node    string
 	modules string
 }
 
-// Install installs the npm packages that files (package.json, package-lock.json and the scripts, in the root) lock,
-// if that was not done before, for a Node.js of a major version or newer. It fails with ErrMissing.
+// Install installs the npm packages that files (package.json, package-lock.json, and the scripts, in the root) lock, if
+// necessary. They need Node.js of version major or newer. Install returns ErrMissing if a program is missing.
 func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, error) {
 	node, err := findNode(ctx, major)
 	if err != nil {
@@ -45,7 +46,7 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 	}
 	user, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("find a folder for the lab %s: %w", name, err)
+		return nil, fmt.Errorf("find a directory for the lab %s: %w", name, err)
 	}
 	packages, err := Hash(files, "package.json", "package-lock.json")
 	if err != nil {
@@ -55,7 +56,7 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 	l := &Lab{Cache: filepath.Join(root, name+"-"+packages), node: node}
 	l.modules = filepath.Join(l.Cache, "node_modules")
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("make a folder for the lab %s: %w", name, err)
+		return nil, fmt.Errorf("create a directory for the lab %s: %w", name, err)
 	}
 	err = Once(ctx, l.Cache, func(dir string) error { return npm(ctx, files, dir) })
 	if err != nil {
@@ -69,25 +70,27 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 	return l, Once(ctx, l.scripts, func(dir string) error { return write(files, dir, "*.cjs") })
 }
 
-// Scripts is the folder of the scripts as they are now: what is kept in it is not mistaken for what others have made.
+// Scripts returns the directory of the scripts. It changes with them, so that files kept in it never belong to other
+// scripts.
 func (l *Lab) Scripts() string { return l.scripts }
 
-// Wanted skips the test unless gateways are to be tried: it takes minutes, and much of the machine.
+// Require skips the test unless tests of gateways are enabled: they take minutes and much of the machine.
 func Wanted(t testing.TB) {
 	t.Helper()
 	if os.Getenv("GATEWAYS") != "1" && os.Getenv("REQUIRE_ALL") != "1" {
-		t.Skip("skipped, gateways are tried with GATEWAYS=1: make test-gateways")
+		t.Skip("skipped; set GATEWAYS=1 to run it: make test-gateways")
 	}
 }
 
-// Once has the folder made by one process, if it is not there; it is there only when it is complete.
+// CreateOnce creates the directory place if it does not exist, in one process only. The directory exists only once fill
+// has succeeded.
 func Once(ctx context.Context, place string, fill func(dir string) error) error {
 	if _, err := os.Stat(place); err == nil {
 		return nil
 	}
 	lock, err := pglocal.WaitLock(ctx, place+".lock")
 	if err != nil {
-		return fmt.Errorf("wait for another process to make %s: %w", place, err)
+		return fmt.Errorf("wait for another process to create %s: %w", place, err)
 	}
 	defer lock.Release() //nolint:errcheck // it ends with this process
 	if _, err := os.Stat(place); err == nil {
@@ -95,9 +98,9 @@ func Once(ctx context.Context, place string, fill func(dir string) error) error 
 	}
 	half, err := os.MkdirTemp(filepath.Dir(place), "making-")
 	if err != nil {
-		return fmt.Errorf("make %s: %w", place, err)
+		return fmt.Errorf("create %s: %w", place, err)
 	}
-	defer os.RemoveAll(half) //nolint:errcheck // renamed or of no use
+	defer os.RemoveAll(half) //nolint:errcheck // renamed or useless
 	if err := fill(half); err != nil {
 		return err
 	}
@@ -165,6 +168,7 @@ func write(files fs.FS, dir string, patterns ...string) error {
 	return nil
 }
 
+// Hash returns a short hash of the files that match patterns.
 func Hash(files fs.FS, patterns ...string) (string, error) {
 	names, err := matching(files, patterns)
 	if err != nil {
@@ -181,7 +185,7 @@ func Hash(files fs.FS, patterns ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// Process is a running script. It ends with its standard input, and so with the test's process.
+// Process is a running script. It ends with its standard input, and so with the test process.
 type Process struct {
 	cmd   *exec.Cmd
 	input io.Closer
@@ -190,12 +194,17 @@ type Process struct {
 	complaints tail
 }
 
-// Complaints are the last lines that the process has written to its standard error.
+// Stderr returns the end of the process's standard error.
 func (p *Process) Complaints() string { return p.complaints.String() }
 
-// Run runs a script of the lab, and decodes the first line of JSON that it prints into ready.
+// Run starts a script of the lab, and decodes the first line of JSON that it prints into ready. It fails after the
+// duration within.
 func (l *Lab) Run(script string, ready any, within time.Duration, args ...string) (*Process, error) {
-	cmd := exec.Command(l.node, append([]string{filepath.Join(l.scripts, script)}, args...)...) //nolint:noctx // it outlives the test that starts it
+	cmd := exec.Command(
+		l.node,
+		append(
+			[]string{filepath.Join(l.scripts, script)},
+			args...)...) //nolint:noctx // it outlives the test that starts it
 	cmd.Env = append(os.Environ(), "NODE_PATH="+l.modules)
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -214,15 +223,15 @@ func (l *Lab) Run(script string, ready any, within time.Duration, args ...string
 	go func() {
 		defer close(p.ended)
 		lines := bufio.NewScanner(output)
-		told := false
+		decoded := false
 		for lines.Scan() {
-			if !told && json.Unmarshal(lines.Bytes(), ready) == nil {
-				told = true
+			if !decoded && json.Unmarshal(lines.Bytes(), ready) == nil {
+				decoded = true
 				line <- nil
 			}
 		}
 		err := cmd.Wait()
-		if !told {
+		if !decoded {
 			line <- fmt.Errorf("%s ended before it was ready: %w: %s", script, err, p.Complaints())
 		}
 	}()
@@ -238,9 +247,9 @@ func (l *Lab) Run(script string, ready any, within time.Duration, args ...string
 	return p, nil
 }
 
-// Kill ends the process at once, as a power cut does.
+// Kill ends the process immediately, like a power failure.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // it may have ended already
 	p.Wait()
 }
 
@@ -250,7 +259,7 @@ func (p *Process) Wait() {
 	_ = p.input.Close()
 }
 
-// Paused says whether the process was stopped by SIGSTOP, as Linux shows it.
+// Paused reports whether SIGSTOP has stopped the process, as Linux shows it.
 func (p *Process) Paused() (bool, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -263,7 +272,7 @@ func (p *Process) Paused() (bool, error) {
 // Signal sends the process a signal.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// tail keeps the end of what a process complains of.
+// tail keeps the end of the standard error.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

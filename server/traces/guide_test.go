@@ -16,7 +16,7 @@ import (
 
 const page = "../../server/docs/traces.md"
 
-// documented are the attributes of the guide, and what each is of.
+// documented returns the attributes in the guide, and the kinds of spans that have them.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -32,19 +32,28 @@ func documented(t *testing.T) map[string][]string {
 	return out
 }
 
-// What can be told is what the guide says, no less and no more.
-func TestTheGuideHasEachAttribute(t *testing.T) {
+// The guide lists exactly the attributes that exist.
+func TestGuideListsEachAttribute(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("attributes.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, m := range regexp.MustCompile(`"((?:deviceaccess|http|db|url|server|error)\.[a-z_.]+)"`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(
+		`"((?:deviceaccess|http|db|url|server|error)\.[a-z_.]+)"`,
+	).FindAllStringSubmatch(
+		string(source),
+		-1,
+	) {
 		known[m[1]] = true
 	}
-	if told := documented(t); !slices.Equal(slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(known))) {
-		t.Errorf("the guide has %v, and what can be told is %v", slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(known)))
+	if listed := documented(t); !slices.Equal(slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(known))) {
+		t.Errorf(
+			"the guide has %v, and the code has %v",
+			slices.Sorted(maps.Keys(listed)),
+			slices.Sorted(maps.Keys(known)),
+		)
 	}
 }
 
@@ -63,43 +72,50 @@ func kindOf(s tracestest.Span) string {
 	case s.Name == "deliver":
 		return "delivery"
 	}
-	return "nothing that the guide knows"
+	return "unknown to the guide"
 }
 
-// Each span has what the guide says of its kind, and all kinds are met.
-func TestSpansHaveWhatTheGuideSays(t *testing.T) {
+// Each span has the attributes that the guide lists for its kind, and all kinds occur.
+func TestSpansHaveAttributesOfGuide(t *testing.T) {
 	t.Parallel()
 	s, r := start(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(endpoint.Close)
-	s.Post(t, "/webhooks/create", map[string]any{"url": endpoint.URL, "event_types": []string{"access_code.created"}}, nil)
+	s.Post(
+		t,
+		"/webhooks/create",
+		map[string]any{"url": endpoint.URL, "event_types": []string{"access_code.created"}},
+		nil,
+	)
 	header := apptest.Bearer(s.APIKey)
 	header.Set("Idempotency-Key", "one")
 	for range 2 {
 		s.Send(t, http.MethodPost, "/access_codes/create", header, `{"device_id":"`+s.Device(t, "august")+`"}`, nil)
 	}
 	s.Post(t, "/devices/get", map[string]any{"device_id": "none"}, nil)
-	told := documented(t)
+	guide := documented(t)
 	var missing []string
 	t.Cleanup(func() {
 		if len(missing) > 0 {
-			t.Logf("not told was %v", missing)
+			t.Logf("missing: %v", missing)
 		}
 	})
-	apptest.Until(t, "all that the guide has is told", func() bool {
+	apptest.Until(t, "all attributes of the guide were received", func() bool {
 		seen := map[string]bool{}
 		for _, span := range r.Spans() {
 			for name := range span.Attributes {
 				seen[name+" of "+kindOf(span)] = true
-				if of := told[name]; !slices.Contains(of, kindOf(span)) && !slices.Contains(of, "all") {
-					t.Fatalf("%s has %s, which the guide does not say: %+v", kindOf(span), name, span)
+				if of := guide[name]; !slices.Contains(of, kindOf(span)) && !slices.Contains(of, "all") {
+					t.Fatalf("%s has %s, which the guide does not list: %+v", kindOf(span), name, span)
 				}
 			}
 		}
 		missing = nil
-		for name, of := range told {
+		for name, of := range guide {
 			for _, kind := range of {
-				if rare := kind == "all" || kind == "wait" || name == "deviceaccess.acs_system_id" || name == "deviceaccess.connect_webview_id"; !rare && !seen[name+" of "+kind] {
+				if rare := kind == "all" || kind == "wait" || name == "deviceaccess.acs_system_id" ||
+					name == "deviceaccess.connect_webview_id"; !rare &&
+					!seen[name+" of "+kind] {
 					missing = append(missing, name+" of "+kind)
 				}
 			}

@@ -21,20 +21,20 @@ func open(t *testing.T) *conformance.Referee {
 	return r
 }
 
-func TestContractIsAsPublished(t *testing.T) {
+func TestContractMatchesPublishedOne(t *testing.T) {
 	t.Parallel()
 	unlisted, stale := open(t).Contract()
 	for _, what := range unlisted {
-		t.Errorf("differs, and differences.md does not say why: %s", what)
+		t.Errorf("unlisted difference: %s", what)
 	}
 	for _, what := range stale {
-		t.Errorf("differences.md lists what does not differ any more: %s", what)
+		t.Errorf("differences.md lists a difference that does not exist: %s", what)
 	}
 }
 
-func TestListedAnswersAreStillForbidden(t *testing.T) {
+func TestListedDifferencesAreNotStale(t *testing.T) {
 	t.Parallel()
 	for _, what := range open(t).StaleAnswers() {
-		t.Errorf("differences.md lists what the published description allows: %s", what)
+		t.Errorf("differences.md lists a response that the published description allows: %s", what)
 	}
 }

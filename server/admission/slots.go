@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// ErrBusy says that a request has not had its turn in time.
-var ErrBusy = errors.New("the server is busy with what others of the same address ask")
+// ErrBusy reports that a request got no slot in time.
+var ErrBusy = errors.New("the server is busy with other requests of the same address")
 
-// patience is how long a request waits for its turn.
+// slotTimeout is how long a request waits for a slot.
 const patience = 20 * time.Second
 
-// caller is who makes requests.
+// caller is a client address with its requests.
 type caller struct {
 	visits  int
 	running int
-	unread  int // bytes of answers
+	unread  int // bytes of responses
 	last    uint64
-	queues  [kinds][]*visit // of those who wait
-	lingers bool            // is remembered although there may be no visit
-	long    map[string]bool // what has been answered at length
+	queues  [kinds][]*visit // waiting requests
+	lingers bool            // kept although it may have no request
+	long    map[string]bool // paths with long responses
 
-	rooms    int // for large bodies, that are taken
+	rooms    int // large bodies being received
 	roomless []*visit
 }
 
-// kind of a request, by what it costs. That is told by bytes: those of a body that is there, and those that were answered
-// when the same was asked for before.
+// kind is the cost class of a request. Its size in bytes decides: of the body received so far, or of the earlier
+// response to the same path.
 type kind int
 
 const (
@@ -40,23 +40,23 @@ const (
 	kinds
 )
 
-// visit is one request. A turn is what it needs to be worked on: it has none while its body is on its way, and none
-// once its answer is.
+// request is one request. It needs a slot to be processed. It has none while its body is being received, nor once its
+// response is being sent.
 type visit struct {
 	crowd  *Crowd
-	conn   *conn // nil: not of our listener
+	conn   *conn // nil: not from our listener
 	caller *caller
 	name   string
 	path   string
 	kind   kind
 	turned bool // has a turn
-	over   bool // wants none any more
-	inTurn bool // works in turn at all
-	room   bool // has one for a large body
+	over   bool // needs no slot any more
+	inTurn bool // uses slots at all
+	room   bool // may receive a large body
 	got    int  // bytes of its body
-	sent   int  // bytes of its answer
+	sent   int  // bytes of its response
 	held   int  // bytes
-	unread int  // of these, of an answer
+	unread int  // part of held that is response
 	since  time.Time
 	ready  chan struct{}
 }
@@ -73,9 +73,14 @@ func (c *Crowd) visit(r *http.Request) *visit {
 	return v
 }
 
-// enroll begins a visit, which has to leave.
+// register creates a request, which must end with end.
 func (c *Crowd) enroll(name string, n *conn) *visit {
-	v := &visit{crowd: c, conn: n, name: name, since: time.Now()}
+	v := &visit{
+		crowd: c,
+		conn:  n,
+		name:  name,
+		since: time.Now(),
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v.caller = c.callers[v.name]
@@ -87,7 +92,7 @@ func (c *Crowd) enroll(name string, n *conn) *visit {
 	return v
 }
 
-// leave ends the visit.
+// end ends the request.
 func (v *visit) leave() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
@@ -100,14 +105,14 @@ func (v *visit) leave() {
 	v.crowd.forgo(v.name, v.caller)
 }
 
-// forgo counts a visit less, and forgets who has none; with c.mu held.
+// unref drops a reference to a caller, and forgets a caller without any; with c.mu held.
 func (c *Crowd) forgo(name string, k *caller) {
 	if k.visits--; k.visits == 0 {
 		delete(c.callers, name)
 	}
 }
 
-// learn remembers whether what was asked for has a long answer; with the lock held.
+// learnCost remembers whether the path has a long response; with the lock held.
 func (v *visit) learn() {
 	k := v.caller
 	switch {
@@ -127,7 +132,7 @@ func (v *visit) learn() {
 	}
 }
 
-// sort puts those who wait where they belong by what is known now; with the lock held.
+// requeue moves waiting requests to the queue of their kind as known now; with the lock held.
 func (k *caller) sort() {
 	var rest []*visit
 	for _, v := range k.queues[light] {
@@ -141,7 +146,7 @@ func (k *caller) sort() {
 	k.queues[light] = rest
 }
 
-// later does what is due to the caller of a visit after a while, and remembers him until then; with c.mu held.
+// afterStall runs f after WriteStallTimeout and remembers the caller until then; with c.mu held.
 func (c *Crowd) later(v *visit, f func()) {
 	name, k := v.name, v.caller
 	k.visits++
@@ -154,7 +159,7 @@ func (c *Crowd) later(v *visit, f func()) {
 	})
 }
 
-// take waits for a turn. It fails with ErrBusy, or as ctx does.
+// acquire waits for a slot. It returns ErrBusy, net.ErrClosed, or the error of ctx.
 func (v *visit) take(ctx context.Context) error {
 	c := v.crowd
 	c.mu.Lock()
@@ -170,7 +175,7 @@ func (v *visit) take(ctx context.Context) error {
 	return v.wait(ctx, func() *[]*visit { return &v.caller.queues[v.kind] }, &v.turned)
 }
 
-// wait is until what is queued for has been given. It is called with the lock, which it lets go.
+// waitFor queues the request until *given is true. It is called with the lock and releases it.
 func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) error {
 	c := v.crowd
 	v.ready = make(chan struct{})
@@ -186,7 +191,8 @@ func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) e
 	select {
 	case <-v.ready:
 		return nil
-	case <-gone: // nobody else tells of that before the body has been read
+	// no other code detects this while the body is not read
+	case <-gone:
 		err = net.ErrClosed
 	case <-enough.C:
 		err = ErrBusy
@@ -195,24 +201,24 @@ func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if *given { // just now
+	if *given { // granted meanwhile
 		return nil
 	}
-	if in := queue(); slices.Contains(*in, v) { // which it may have changed
+	if in := queue(); slices.Contains(*in, v) { // the queue may have changed
 		i := slices.Index(*in, v)
 		*in = slices.Delete(*in, i, i+1)
 	}
 	return err
 }
 
-// pass gives the turn back until it is taken again.
+// suspend releases the slot until the next acquire.
 func (v *visit) pass() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
 	v.yield()
 }
 
-// done gives the turn back for good.
+// finish releases the slot finally.
 func (v *visit) done() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
@@ -220,7 +226,7 @@ func (v *visit) done() {
 	v.yield()
 }
 
-// resume lets a turn be taken once more, after done.
+// resume allows another acquire after finish, as a heavy request.
 func (v *visit) resume() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
@@ -228,7 +234,7 @@ func (v *visit) resume() {
 	v.over, v.kind = false, heavy
 }
 
-// yield gives the turn to the next; with the lock held.
+// release passes the slot on; with the lock held.
 func (v *visit) yield() {
 	if !v.turned {
 		return
@@ -240,9 +246,9 @@ func (v *visit) yield() {
 	v.crowd.next()
 }
 
-// may says whether there is a turn for v: one caller never has all of them, and none at all while he leaves what he has
-// asked for unread. What costs much never has all, and leaves others the processors as long as they have use for them.
-// With c.mu held.
+// canGrant reports whether v may have a slot. One caller never has all slots, and gets none while it leaves too much
+// unread. Heavy requests never have all slots, and use few processors while other callers send light ones. With c.mu
+// held.
 func (c *Crowd) may(v *visit) bool {
 	if c.free == 0 || v.caller.running >= max(1, c.limits.Turns*3/4) || v.caller.unread > c.limits.Held/8 {
 		return false
@@ -257,7 +263,7 @@ func (c *Crowd) may(v *visit) bool {
 	return c.working[heavy] < most
 }
 
-// processors are those that this process may use: it may have more threads, or a quota.
+// processors returns the number of processors that this process may use. It may have fewer threads, or a quota.
 func processors() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 func (c *Crowd) give(v *visit) {
@@ -272,8 +278,8 @@ func (c *Crowd) give(v *visit) {
 	}
 }
 
-// next gives the turns that are free to those who wait: what costs little first, as long as something that costs much is
-// being worked on. With c.mu held.
+// grantNext grants the free slots to waiting requests: light ones first while a heavy one is being processed. With c.mu
+// held.
 func (c *Crowd) next() {
 	if c.working[heavy] == 0 {
 		c.nextOf(heavy)
@@ -286,11 +292,13 @@ func (c *Crowd) next() {
 	}
 }
 
-// nextOf gives a turn to whoever has fewest, of these to whoever has waited longest since his last. With c.mu held.
+// grantNextOf grants a slot to the caller with fewest slots, and among equals to the one whose last grant is oldest.
+// With c.mu held.
 func (c *Crowd) nextOf(what kind) bool {
 	var first *caller
 	for _, k := range c.callers {
-		if len(k.queues[what]) > 0 && c.may(k.queues[what][0]) && (first == nil || k.running < first.running || k.running == first.running && k.last < first.last) {
+		if len(k.queues[what]) > 0 && c.may(k.queues[what][0]) &&
+			(first == nil || k.running < first.running || k.running == first.running && k.last < first.last) {
 			first = k
 		}
 	}
@@ -304,8 +312,8 @@ func (c *Crowd) nextOf(what kind) bool {
 	return true
 }
 
-// hold counts bytes that are kept for a request. When there are too many, the request gives way that has been at it
-// longest of those of whoever has most.
+// holdBytes counts bytes that are held for a request. If there are too many, it sheds the oldest request of the callers
+// that hold most.
 func (v *visit) hold(n int, unread bool) {
 	c := v.crowd
 	c.mu.Lock()
@@ -328,8 +336,8 @@ func (v *visit) hold(n int, unread bool) {
 	c.close(out)
 }
 
-// giveWay counts what a visit holds as freed, which it is in a moment. Its caller has that counted against him for as long
-// as he might have kept it: else he would be at it again at once. With the lock held.
+// shed counts the bytes that a request holds as freed, which they are in a moment. They count against its caller for as
+// long as the caller might have held them. Otherwise the caller could fill them again immediately. With the lock held.
 func (v *visit) giveWay() {
 	k, unread, rooms := v.caller, v.unread, 0
 	if v.room {
@@ -348,14 +356,14 @@ func (v *visit) giveWay() {
 	})
 }
 
-// release is the end of hold.
+// unholdBytes ends holdBytes for n bytes.
 func (v *visit) release(n int) {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
 	v.letGo(min(n, v.held))
 }
 
-// letGo counts n bytes less; with the lock held.
+// dropBytes subtracts n bytes; with the lock held.
 func (v *visit) letGo(n int) {
 	v.held -= n
 	v.crowd.held -= n
@@ -370,7 +378,8 @@ func (v *visit) letGo(n int) {
 	}
 }
 
-// heaviest is the request that gives way: the oldest of those whose callers hold most, or nearly as much. With c.mu held.
+// pickVictim returns the request to shed: the oldest of the callers that hold most, or at least half of that. With c.mu
+// held.
 func (c *Crowd) heaviest() (out *visit) {
 	of, most := map[*caller]int{}, 0
 	for v := range c.visits {
@@ -379,7 +388,8 @@ func (c *Crowd) heaviest() (out *visit) {
 		}
 	}
 	for v := range c.visits {
-		if !v.turned && of[v.caller] >= most/2 && (out == nil || v.since.Before(out.since)) { // one with a turn is being worked on
+		// requests with a slot are being processed
+		if !v.turned && of[v.caller] >= most/2 && (out == nil || v.since.Before(out.since)) {
 			out = v
 		}
 	}
