@@ -8,50 +8,51 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetAcsSystem(ctx context.Context, r GetAcsSystemRequestObject) (GetAcsSystemResponseObject, error) {
+func (h *handlers) GetAcsSystem(ctx context.Context, r openapi.GetAcsSystemRequestObject) (openapi.GetAcsSystemResponseObject, error) {
 	s, err := h.acs.GetSystem(ctx, principal(ctx), r.Body.AcsSystemID)
 	if err != nil {
 		return nil, err
 	}
-	return GetAcsSystem200JSONResponse{Ok: true, AcsSystem: toAcsSystem(s)}, nil
+	return openapi.GetAcsSystem200JSONResponse{Ok: true, AcsSystem: toAcsSystem(s)}, nil
 }
 
-func (h *handlers) ListAcsSystems(ctx context.Context, r ListAcsSystemsRequestObject) (ListAcsSystemsResponseObject, error) {
+func (h *handlers) ListAcsSystems(ctx context.Context, r openapi.ListAcsSystemsRequestObject) (openapi.ListAcsSystemsResponseObject, error) {
 	list, err := h.acs.ListSystems(ctx, principal(ctx), acs.SystemFilter{AccountID: r.Body.ConnectedAccountID, CustomerKey: r.Body.CustomerKey, Search: r.Body.Search})
 	if err != nil {
 		return nil, err
 	}
-	return ListAcsSystems200JSONResponse{Ok: true, AcsSystems: each(list, toAcsSystem)}, nil
+	return openapi.ListAcsSystems200JSONResponse{Ok: true, AcsSystems: each(list, toAcsSystem)}, nil
 }
 
-func (h *handlers) GetAcsAccessGroup(ctx context.Context, r GetAcsAccessGroupRequestObject) (GetAcsAccessGroupResponseObject, error) {
+func (h *handlers) GetAcsAccessGroup(ctx context.Context, r openapi.GetAcsAccessGroupRequestObject) (openapi.GetAcsAccessGroupResponseObject, error) {
 	g, err := h.acs.GetGroup(ctx, principal(ctx), r.Body.AcsAccessGroupID)
 	if err != nil {
 		return nil, err
 	}
-	return GetAcsAccessGroup200JSONResponse{Ok: true, AcsAccessGroup: toAcsAccessGroup(g)}, nil
+	return openapi.GetAcsAccessGroup200JSONResponse{Ok: true, AcsAccessGroup: toAcsAccessGroup(g)}, nil
 }
 
-func (h *handlers) ListAcsAccessGroups(ctx context.Context, r ListAcsAccessGroupsRequestObject) (ListAcsAccessGroupsResponseObject, error) {
+func (h *handlers) ListAcsAccessGroups(ctx context.Context, r openapi.ListAcsAccessGroupsRequestObject) (openapi.ListAcsAccessGroupsResponseObject, error) {
 	list, err := h.acs.ListGroups(ctx, principal(ctx), acs.GroupFilter{SystemID: r.Body.AcsSystemID, UserID: r.Body.AcsUserID,
 		IdentityID: r.Body.UserIdentityID, Search: r.Body.Search})
 	if err != nil {
 		return nil, err
 	}
-	return ListAcsAccessGroups200JSONResponse{Ok: true, AcsAccessGroups: each(list, toAcsAccessGroup)}, nil
+	return openapi.ListAcsAccessGroups200JSONResponse{Ok: true, AcsAccessGroups: each(list, toAcsAccessGroup)}, nil
 }
 
-func (h *handlers) GetAcsEntrance(ctx context.Context, r GetAcsEntranceRequestObject) (GetAcsEntranceResponseObject, error) {
+func (h *handlers) GetAcsEntrance(ctx context.Context, r openapi.GetAcsEntranceRequestObject) (openapi.GetAcsEntranceResponseObject, error) {
 	e, err := h.acs.GetEntrance(ctx, principal(ctx), r.Body.AcsEntranceID)
 	if err != nil {
 		return nil, err
 	}
-	return GetAcsEntrance200JSONResponse{Ok: true, AcsEntrance: toAcsEntrance(e)}, nil
+	return openapi.GetAcsEntrance200JSONResponse{Ok: true, AcsEntrance: toAcsEntrance(e)}, nil
 }
 
-func (h *handlers) ListAcsEntrances(ctx context.Context, r ListAcsEntrancesRequestObject) (ListAcsEntrancesResponseObject, error) {
+func (h *handlers) ListAcsEntrances(ctx context.Context, r openapi.ListAcsEntrancesRequestObject) (openapi.ListAcsEntrancesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (h *handlers) ListAcsEntrances(ctx context.Context, r ListAcsEntrancesReque
 		return nil, err
 	}
 	last := lastOf(list, func(e acs.Entrance) (time.Time, uuid.UUID) { return e.CreatedAt, e.ID })
-	return ListAcsEntrances200JSONResponse{Ok: true, AcsEntrances: each(list, toAcsEntrance), Pagination: page.pagination(more, last)}, nil
+	return openapi.ListAcsEntrances200JSONResponse{Ok: true, AcsEntrances: each(list, toAcsEntrance), Pagination: page.pagination(more, last)}, nil
 }
 
 // systemPicture is shown for access systems, of whose makers there are no pictures here.

@@ -9,18 +9,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetActionAttempt(ctx context.Context, r GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error) {
+func (h *handlers) GetActionAttempt(ctx context.Context, r openapi.GetActionAttemptRequestObject) (openapi.GetActionAttemptResponseObject, error) {
 	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
 	}
-	return GetActionAttempt200JSONResponse(answer), nil
+	return openapi.GetActionAttempt200JSONResponse(answer), nil
 }
 
-func (h *handlers) ListActionAttempts(ctx context.Context, r ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error) {
+func (h *handlers) ListActionAttempts(ctx context.Context, r openapi.ListActionAttemptsRequestObject) (openapi.ListActionAttemptsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (h *handlers) ListActionAttempts(ctx context.Context, r ListActionAttemptsR
 		return nil, err
 	}
 	last := lastOf(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
-	return ListActionAttempts200JSONResponse{Ok: true, ActionAttempts: shown, Pagination: page.pagination(more, last)}, nil
+	return openapi.ListActionAttempts200JSONResponse{Ok: true, ActionAttempts: shown, Pagination: page.pagination(more, last)}, nil
 }
 
 // attempted is the answer of the operations that begin an attempt, or the error of the operation.

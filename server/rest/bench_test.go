@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // silent is a ResponseWriter that costs nothing.
@@ -21,7 +23,7 @@ func BenchmarkEdge(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	bare := HandlerWithOptions(NewStrictHandler(a, nil), ChiServerOptions{})
+	bare := openapi.HandlerWithOptions(openapi.NewStrictHandler(a, nil), openapi.ChiServerOptions{})
 	small := `{"url":"https://hooks.example/x","event_types":["device.connected"]}`
 	for _, bench := range []struct {
 		name    string

@@ -8,17 +8,18 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetConnectedAccount(ctx context.Context, r GetConnectedAccountRequestObject) (GetConnectedAccountResponseObject, error) {
+func (h *handlers) GetConnectedAccount(ctx context.Context, r openapi.GetConnectedAccountRequestObject) (openapi.GetConnectedAccountResponseObject, error) {
 	a, err := h.access.GetConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, r.Body.Email)
 	if err != nil {
 		return nil, err
 	}
-	return GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
 }
 
-func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAccountsRequestObject) (ListConnectedAccountsResponseObject, error) {
+func (h *handlers) ListConnectedAccounts(ctx context.Context, r openapi.ListConnectedAccountsRequestObject) (openapi.ListConnectedAccountsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -38,10 +39,10 @@ func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAcc
 		return nil, err
 	}
 	last := lastOf(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
-	return ListConnectedAccounts200JSONResponse{Ok: true, ConnectedAccounts: each(list, toConnectedAccount), Pagination: page.pagination(more, last)}, nil
+	return openapi.ListConnectedAccounts200JSONResponse{Ok: true, ConnectedAccounts: each(list, toConnectedAccount), Pagination: page.pagination(more, last)}, nil
 }
 
-func (h *handlers) UpdateConnectedAccount(ctx context.Context, r UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error) {
+func (h *handlers) UpdateConnectedAccount(ctx context.Context, r openapi.UpdateConnectedAccountRequestObject) (openapi.UpdateConnectedAccountResponseObject, error) {
 	u := access.AccountUpdate{DisplayName: r.Body.DisplayName, CustomerKey: r.Body.CustomerKey,
 		ManageNewDevices: r.Body.AutomaticallyManageNewDevices, Metadata: r.Body.CustomMetadata}
 	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
@@ -51,24 +52,24 @@ func (h *handlers) UpdateConnectedAccount(ctx context.Context, r UpdateConnected
 	if err != nil {
 		return nil, err
 	}
-	return UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
 }
 
-func (h *handlers) DeleteConnectedAccount(ctx context.Context, r DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error) {
+func (h *handlers) DeleteConnectedAccount(ctx context.Context, r openapi.DeleteConnectedAccountRequestObject) (openapi.DeleteConnectedAccountResponseObject, error) {
 	if err := h.access.DeleteConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
-	return DeleteConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.DeleteConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SyncConnectedAccount(ctx context.Context, r SyncConnectedAccountRequestObject) (SyncConnectedAccountResponseObject, error) {
+func (h *handlers) SyncConnectedAccount(ctx context.Context, r openapi.SyncConnectedAccountRequestObject) (openapi.SyncConnectedAccountResponseObject, error) {
 	if err := h.access.SyncConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
-	return SyncConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.SyncConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error) {
+func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r openapi.SimulateDisconnectConnectedAccountRequestObject) (openapi.SimulateDisconnectConnectedAccountResponseObject, error) {
 	err := h.simulated(ctx, func(p access.Principal) error {
 		return h.simulator.DisconnectAccount(ctx, p, r.Body.ConnectedAccountID)
 	}, func(now access.Principal) error {
@@ -78,7 +79,7 @@ func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r Sim
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
 // accountTypes are how the API names accounts, by their adapters.

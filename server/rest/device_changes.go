@@ -5,16 +5,17 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) UpdateDevice(ctx context.Context, r UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error) {
+func (h *handlers) UpdateDevice(ctx context.Context, r openapi.UpdateDeviceRequestObject) (openapi.UpdateDeviceResponseObject, error) {
 	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
 		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged,
 		BackupPool: r.Body.BackupAccessCodePoolEnabled})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateDevice200JSONResponse{Ok: true}, nil
+	return openapi.UpdateDevice200JSONResponse{Ok: true}, nil
 }
 
 // newName is the name asked for, in either form: nil where none was given, empty where it was null.
@@ -35,14 +36,14 @@ func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 	return nil
 }
 
-func (h *handlers) DeleteDevice(ctx context.Context, r DeleteDeviceRequestObject) (DeleteDeviceResponseObject, error) {
+func (h *handlers) DeleteDevice(ctx context.Context, r openapi.DeleteDeviceRequestObject) (openapi.DeleteDeviceResponseObject, error) {
 	if err := h.access.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
 		return nil, err
 	}
-	return DeleteDevice200JSONResponse{Ok: true}, nil
+	return openapi.DeleteDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevicesRequestObject) (ListUnmanagedDevicesResponseObject, error) {
+func (h *handlers) ListUnmanagedDevices(ctx context.Context, r openapi.ListUnmanagedDevicesRequestObject) (openapi.ListUnmanagedDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -60,15 +61,15 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	return longPage{list, page}, err
 }
 
-func (h *handlers) GetUnmanagedDevice(ctx context.Context, r GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error) {
+func (h *handlers) GetUnmanagedDevice(ctx context.Context, r openapi.GetUnmanagedDeviceRequestObject) (openapi.GetUnmanagedDeviceResponseObject, error) {
 	d, err := h.access.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
-	return GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
+	return openapi.GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
 }
 
-func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r UpdateUnmanagedDeviceRequestObject) (UpdateUnmanagedDeviceResponseObject, error) {
+func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r openapi.UpdateUnmanagedDeviceRequestObject) (openapi.UpdateUnmanagedDeviceResponseObject, error) {
 	if managed := r.Body.IsManaged; managed != nil && !*managed {
 		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "The device is unmanaged already; give true to manage it"}})
 	}
@@ -76,7 +77,7 @@ func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r UpdateUnmanagedD
 	if err != nil {
 		return nil, err
 	}
-	return UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
+	return openapi.UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
 }
 
 func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {

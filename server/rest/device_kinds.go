@@ -7,19 +7,20 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // ListLocks lists devices of any type: adapters list nothing but locks.
-func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
+func (h *handlers) ListLocks(ctx context.Context, r openapi.ListLocksRequestObject) (openapi.ListLocksResponseObject, error) {
 	return h.listKind(ctx, *r.Body, "locks")
 }
 
 // ListNoiseSensors lists devices of the types that the contract gives device_types by default, and so does ListThermostats.
-func (h *handlers) ListNoiseSensors(ctx context.Context, r ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error) {
+func (h *handlers) ListNoiseSensors(ctx context.Context, r openapi.ListNoiseSensorsRequestObject) (openapi.ListNoiseSensorsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_sensors")
 }
 
-func (h *handlers) ListThermostats(ctx context.Context, r ListThermostatsRequestObject) (ListThermostatsResponseObject, error) {
+func (h *handlers) ListThermostats(ctx context.Context, r openapi.ListThermostatsRequestObject) (openapi.ListThermostatsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostats")
 }
 

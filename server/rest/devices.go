@@ -10,9 +10,10 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) (ListDevicesResponseObject, error) {
+func (h *handlers) ListDevices(ctx context.Context, r openapi.ListDevicesRequestObject) (openapi.ListDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -47,72 +48,72 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 	}
 }
 
-func (h *handlers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+func (h *handlers) GetDevice(ctx context.Context, r openapi.GetDeviceRequestObject) (openapi.GetDeviceResponseObject, error) {
 	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
-	return GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
+	return openapi.GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
 }
 
-func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error) {
+func (h *handlers) ListDeviceProviders(_ context.Context, r openapi.ListDeviceProvidersRequestObject) (openapi.ListDeviceProvidersResponseObject, error) {
 	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
-	return ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
+	return openapi.ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
 }
 
-func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error) {
+func (h *handlers) SimulateConnectDevice(ctx context.Context, r openapi.SimulateConnectDeviceRequestObject) (openapi.SimulateConnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateConnectDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateConnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error) {
+func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject) (openapi.SimulateDisconnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error) {
+func (h *handlers) SimulateRemoveDevice(ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject) (openapi.SimulateRemoveDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateRemoveDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateRemoveDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error) {
+func (h *handlers) SimulateConnectToHub(ctx context.Context, r openapi.SimulateConnectToHubRequestObject) (openapi.SimulateConnectToHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateConnectToHub200JSONResponse{Ok: true}, nil
+	return openapi.SimulateConnectToHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error) {
+func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject) (openapi.SimulateDisconnectFromHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulatePaidSubscription(ctx context.Context, r SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error) {
+func (h *handlers) SimulatePaidSubscription(ctx context.Context, r openapi.SimulatePaidSubscriptionRequestObject) (openapi.SimulatePaidSubscriptionResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error {
 		return h.simulator.SetSubscription(ctx, p, r.Body.DeviceID, r.Body.IsExpired)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return SimulatePaidSubscription200JSONResponse{Ok: true}, nil
+	return openapi.SimulatePaidSubscription200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ReportProviderMetadata(ctx context.Context, r ReportProviderMetadataRequestObject) (ReportProviderMetadataResponseObject, error) {
+func (h *handlers) ReportProviderMetadata(ctx context.Context, r openapi.ReportProviderMetadataRequestObject) (openapi.ReportProviderMetadataResponseObject, error) {
 	zones := make([]access.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
 		zones[i] = access.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
@@ -121,7 +122,7 @@ func (h *handlers) ReportProviderMetadata(ctx context.Context, r ReportProviderM
 	if err := h.access.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
 		return nil, err
 	}
-	return ReportProviderMetadata200JSONResponse{Ok: true}, nil
+	return openapi.ReportProviderMetadata200JSONResponse{Ok: true}, nil
 }
 
 func toDevice(d access.Device) api.Device {

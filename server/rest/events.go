@@ -5,9 +5,10 @@ import (
 	"net/http"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEventResponseObject, error) {
+func (h *handlers) GetEvent(ctx context.Context, r openapi.GetEventRequestObject) (openapi.GetEventResponseObject, error) {
 	e, err := h.access.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
 	if err != nil {
 		return nil, err
@@ -15,7 +16,7 @@ func (h *handlers) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEv
 	return oneEvent{Ok: true, Event: e}, nil
 }
 
-func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
+func (h *handlers) ListEvents(ctx context.Context, r openapi.ListEventsRequestObject) (openapi.ListEventsResponseObject, error) {
 	list, err := h.access.ListEvents(ctx, principal(ctx), access.EventFilter{
 		Since: r.Body.Since, Between: r.Body.Between, IDs: r.Body.EventIds,
 		DeviceIDs: both(r.Body.DeviceID, r.Body.DeviceIds),

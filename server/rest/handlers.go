@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // handlers map requests to operations of package access and results to answers. Their methods stand in one file per
@@ -26,7 +27,7 @@ type handlers struct {
 	health    func(context.Context) Health // nil: nobody knows
 }
 
-var _ StrictServerInterface = (*handlers)(nil)
+var _ openapi.StrictServerInterface = (*handlers)(nil)
 
 // still fails when whoever makes the request may not be told any more what he might when it began.
 func (h *handlers) still(ctx context.Context) error { return h.access.StillSees(ctx, principal(ctx)) }

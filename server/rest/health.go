@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // Health is how this server is, by part. Nobody needs a credential to ask for it, so there is nothing private in it.
@@ -25,20 +26,20 @@ func (h Health) has(status api.ServiceHealthStatus) bool {
 	return false
 }
 
-func (h *handlers) GetHealth(ctx context.Context, _ GetHealthRequestObject) (GetHealthResponseObject, error) {
+func (h *handlers) GetHealth(ctx context.Context, _ openapi.GetHealthRequestObject) (openapi.GetHealthResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
-		return GetHealth503JSONResponse(health), nil
+		return openapi.GetHealth503JSONResponse(health), nil
 	}
-	return GetHealth200JSONResponse(health), nil
+	return openapi.GetHealth200JSONResponse(health), nil
 }
 
-func (h *handlers) GetHealthByName(ctx context.Context, _ GetHealthByNameRequestObject) (GetHealthByNameResponseObject, error) {
+func (h *handlers) GetHealthByName(ctx context.Context, _ openapi.GetHealthByNameRequestObject) (openapi.GetHealthByNameResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
-		return GetHealthByName503JSONResponse(health), nil
+		return openapi.GetHealthByName503JSONResponse(health), nil
 	}
-	return GetHealthByName200JSONResponse(health), nil
+	return openapi.GetHealthByName200JSONResponse(health), nil
 }
 
 func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {

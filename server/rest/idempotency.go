@@ -10,6 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // The headers of requests that have their effect once (draft-ietf-httpapi-idempotency-key-header).
@@ -44,7 +45,7 @@ func keyOf(o *operation, header http.Header) (string, error) {
 
 // once answers a request with a key that has been answered before as it was then. Answers are kept as they are sent:
 // all that are no failure have the status 200.
-func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
+func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		x := exchangeOf(ctx)
 		if x.key == "" {

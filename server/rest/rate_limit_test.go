@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
@@ -44,7 +46,7 @@ func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
 // A request that is refused or answered as before makes no workspace, and is none of those that count. One that resets a workspace is.
 func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
 	t.Parallel()
-	answered := func(next StrictHandlerFunc, _ string) StrictHandlerFunc {
+	answered := func(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 		return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 			if r.Header.Get(keyHeader) == "answered before" {
 				return echo{"as before"}, nil
@@ -53,7 +55,7 @@ func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
 		}
 	}
 	b := setup(t, func(a *answers) {
-		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []StrictMiddlewareFunc{answered}
+		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []openapi.StrictMiddlewareFunc{answered}
 	})
 	ask := func(path, body, key string) response {
 		return b.send(t, request{method: "POST", path: path, body: body, header: map[string]string{"Authorization": "Bearer " + roamerKey, keyHeader: key}})

@@ -23,6 +23,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -104,7 +105,7 @@ type edge struct {
 }
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
-func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options, around ...StrictMiddlewareFunc) (http.Handler, error) {
+func newEdge(handlers openapi.StrictServerInterface, authenticate authenticate, o Options, around ...openapi.StrictMiddlewareFunc) (http.Handler, error) {
 	c, err := compiled()
 	if err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
 	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
-	around = slices.Concat([]StrictMiddlewareFunc{e.paced}, around) // the first is the innermost
-	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, around, StrictHTTPServerOptions{
+	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.paced}, around) // the first is the innermost
+	return openapi.HandlerWithOptions(openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
-	}), ChiServerOptions{BaseRouter: router}), nil
+	}), openapi.ChiServerOptions{BaseRouter: router}), nil
 }

@@ -6,9 +6,10 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r GetAccessCodeTimelineRequestObject) (GetAccessCodeTimelineResponseObject, error) {
+func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r openapi.GetAccessCodeTimelineRequestObject) (openapi.GetAccessCodeTimelineResponseObject, error) {
 	filter := access.TimelineFilter{CodeID: r.Body.AccessCodeID, Before: r.Body.Before, After: r.Body.After, Limit: r.Body.Limit}
 	if r.Body.EventTypes != nil {
 		filter.Types = each(*r.Body.EventTypes, func(t api.TimelineEventType) string { return string(t) })
@@ -17,7 +18,7 @@ func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r GetAccessCodeTim
 	if err != nil {
 		return nil, err
 	}
-	return GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
+	return openapi.GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
 		Pagination: api.TimelinePagination{HasMore: part.Next != nil, NextCursor: cursorOf(part.Next), PrevCursor: cursorOf(part.Previous)}}, nil
 }
 

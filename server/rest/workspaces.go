@@ -6,25 +6,26 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetWorkspace(ctx context.Context, _ GetWorkspaceRequestObject) (GetWorkspaceResponseObject, error) {
+func (h *handlers) GetWorkspace(ctx context.Context, _ openapi.GetWorkspaceRequestObject) (openapi.GetWorkspaceResponseObject, error) {
 	w, err := h.access.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
-	return GetWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
+	return openapi.GetWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject) (ListWorkspacesResponseObject, error) {
+func (h *handlers) ListWorkspaces(ctx context.Context, _ openapi.ListWorkspacesRequestObject) (openapi.ListWorkspacesResponseObject, error) {
 	list, err := h.access.ListWorkspaces(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
+	return openapi.ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
 }
 
-func (h *handlers) CreateWorkspace(ctx context.Context, r CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error) {
+func (h *handlers) CreateWorkspace(ctx context.Context, r openapi.CreateWorkspaceRequestObject) (openapi.CreateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
@@ -41,10 +42,10 @@ func (h *handlers) CreateWorkspace(ctx context.Context, r CreateWorkspaceRequest
 	if err != nil {
 		return nil, err
 	}
-	return CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
+	return openapi.CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) UpdateWorkspace(ctx context.Context, r UpdateWorkspaceRequestObject) (UpdateWorkspaceResponseObject, error) {
+func (h *handlers) UpdateWorkspace(ctx context.Context, r openapi.UpdateWorkspaceRequestObject) (openapi.UpdateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
@@ -53,14 +54,14 @@ func (h *handlers) UpdateWorkspace(ctx context.Context, r UpdateWorkspaceRequest
 	if err != nil {
 		return nil, err
 	}
-	return UpdateWorkspace200JSONResponse{Ok: true}, nil
+	return openapi.UpdateWorkspace200JSONResponse{Ok: true}, nil
 }
 
 func noOrganizations() error {
 	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; there are no organisations"}})
 }
 
-func (h *handlers) ResetSandbox(ctx context.Context, _ ResetSandboxRequestObject) (ResetSandboxResponseObject, error) {
+func (h *handlers) ResetSandbox(ctx context.Context, _ openapi.ResetSandboxRequestObject) (openapi.ResetSandboxResponseObject, error) {
 	p := principal(ctx)
 	anew, err := h.simulator.NewAccount(p.WorkspaceID)
 	if err != nil {
@@ -74,7 +75,7 @@ func (h *handlers) ResetSandbox(ctx context.Context, _ ResetSandboxRequestObject
 	if err != nil {
 		return nil, err
 	}
-	return ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
+	return openapi.ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
 }
 
 func toWorkspace(w access.Workspace) api.Workspace {
