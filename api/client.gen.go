@@ -90,7 +90,7 @@ type ClientInterface interface {
 
 	// CreateAccessCodeWithBody Create a managed access code on a device.
 	//
-	// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+	// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -99,49 +99,49 @@ type ClientInterface interface {
 
 	// CreateAccessCode Create a managed access code on a device.
 	//
-	// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+	// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/create (the `CreateAccessCode` operationId).
 	CreateAccessCode(ctx context.Context, body CreateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteAccessCodeWithBody Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCodeWithBody Delete a managed access code. It disappears when its device confirms.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/delete (the `DeleteAccessCode` operationId).
 	DeleteAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCode Delete a managed access code. It disappears when its device confirms.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/delete (the `DeleteAccessCode` operationId).
 	DeleteAccessCode(ctx context.Context, body DeleteAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAccessCodeWithBody Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCodeWithBody Get a managed access code by its identifier, or by device and PIN.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCode Get a managed access code by its identifier, or by device and PIN.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCode(ctx context.Context, body GetAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAccessCodesWithBody Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodesWithBody List managed access codes, by device or by their identifiers.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodes List managed access codes, by device or by their identifiers.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -176,204 +176,204 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/unmanaged/delete (the `DeleteUnmanagedAccessCode` operationId).
 	DeleteUnmanagedAccessCode(ctx context.Context, body DeleteUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUnmanagedAccessCodeWithBody Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCodeWithBody Get an unmanaged access code by its identifier, or by device and PIN.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/get (the `GetUnmanagedAccessCode` operationId).
 	GetUnmanagedAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUnmanagedAccessCode Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCode Get an unmanaged access code by its identifier, or by device and PIN.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/get (the `GetUnmanagedAccessCode` operationId).
 	GetUnmanagedAccessCode(ctx context.Context, body GetUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListUnmanagedAccessCodesWithBody The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodesWithBody List the unmanaged codes on a device.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/list (the `ListUnmanagedAccessCodes` operationId).
 	ListUnmanagedAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListUnmanagedAccessCodes The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodes List the unmanaged codes on a device.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/list (the `ListUnmanagedAccessCodes` operationId).
 	ListUnmanagedAccessCodes(ctx context.Context, body ListUnmanagedAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateUnmanagedAccessCodeWithBody Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCodeWithBody Convert an unmanaged access code to managed, with `is_managed: true`.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/update (the `UpdateUnmanagedAccessCode` operationId).
 	UpdateUnmanagedAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, with `is_managed: true`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/unmanaged/update (the `UpdateUnmanagedAccessCode` operationId).
 	UpdateUnmanagedAccessCode(ctx context.Context, body UpdateUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateAccessCodeWithBody Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCodeWithBody Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCode Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAcsUsersWithBody The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsersWithBody List the users of access systems that this workspace manages.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsers List the users of access systems that this workspace manages.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetActionAttemptWithBody Read an action attempt.
+	// GetActionAttemptWithBody Get an action attempt.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /action_attempts/get (the `GetActionAttempt` operationId).
 	GetActionAttemptWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetActionAttempt Read an action attempt.
+	// GetActionAttempt Get an action attempt.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /action_attempts/get (the `GetActionAttempt` operationId).
 	GetActionAttempt(ctx context.Context, body GetActionAttemptJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectWebviewWithBody Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebviewWithBody Create a page on which a person logs in to a vendor account.
 	//
-	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
 	CreateConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebview Create a page on which a person logs in to a vendor account.
 	//
-	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
 	CreateConnectWebview(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteConnectWebviewWithBody Delete a page.
+	// DeleteConnectWebviewWithBody Delete a login page.
 	//
-	// Nobody can log in on it from then on. An account that was logged in to stays.
+	// The page then accepts no login. An account that is already connected stays.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
 	DeleteConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteConnectWebview Delete a page.
+	// DeleteConnectWebview Delete a login page.
 	//
-	// Nobody can log in on it from then on. An account that was logged in to stays.
+	// The page then accepts no login. An account that is already connected stays.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
 	DeleteConnectWebview(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetConnectWebviewWithBody Read one page, and how far the login on it has got.
+	// GetConnectWebviewWithBody Get a page and the progress of its login.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetConnectWebview Read one page, and how far the login on it has got.
+	// GetConnectWebview Get a page and the progress of its login.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebview(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListConnectedAccountsWithBody The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccountsWithBody List the connected accounts of the workspace.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccounts List the connected accounts of the workspace.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccounts(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetDeviceWithBody Read one device, by its identifier or by its name.
+	// GetDeviceWithBody Get a device by its identifier or its name.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /devices/get (the `GetDevice` operationId).
 	GetDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetDevice Read one device, by its identifier or by its name.
+	// GetDevice Get a device by its identifier or its name.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /devices/get (the `GetDevice` operationId).
 	GetDevice(ctx context.Context, body GetDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListDevicesWithBody The devices of the workspace, a page at a time.
+	// ListDevicesWithBody List the devices of the workspace.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /devices/list (the `ListDevices` operationId).
 	ListDevicesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListDevices The devices of the workspace, a page at a time.
+	// ListDevices List the devices of the workspace.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /devices/list (the `ListDevices` operationId).
 	ListDevices(ctx context.Context, body ListDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListDeviceProvidersWithBody The vendors whose devices can be connected.
+	// ListDeviceProvidersWithBody List the vendors whose devices can be connected.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProvidersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListDeviceProviders The vendors whose devices can be connected.
+	// ListDeviceProviders List the vendors whose devices can be connected.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProviders(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateWebhookWithBody Create a webhook, which receives events from then on.
+	// CreateWebhookWithBody Create a webhook.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /webhooks/create (the `CreateWebhook` operationId).
 	CreateWebhookWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateWebhook Create a webhook, which receives events from then on.
+	// CreateWebhook Create a webhook.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -394,14 +394,14 @@ type ClientInterface interface {
 	// Corresponds with POST /webhooks/delete (the `DeleteWebhook` operationId).
 	DeleteWebhook(ctx context.Context, body DeleteWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetWebhookWithBody Read a webhook.
+	// GetWebhookWithBody Get a webhook.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /webhooks/get (the `GetWebhook` operationId).
 	GetWebhookWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetWebhook Read a webhook.
+	// GetWebhook Get a webhook.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -436,14 +436,14 @@ type ClientInterface interface {
 	// Corresponds with POST /webhooks/update (the `UpdateWebhook` operationId).
 	UpdateWebhook(ctx context.Context, body UpdateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetWorkspaceWithBody The workspace of the credential.
+	// GetWorkspaceWithBody Get the workspace of the credential.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /workspaces/get (the `GetWorkspace` operationId).
 	GetWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetWorkspace The workspace of the credential.
+	// GetWorkspace Get the workspace of the credential.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -453,7 +453,7 @@ type ClientInterface interface {
 
 // CreateAccessCodeWithBody Create a managed access code on a device.
 //
-// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 //
 // Takes any type of body and a specified content type.
 //
@@ -472,7 +472,7 @@ func (c *Client) CreateAccessCodeWithBody(ctx context.Context, contentType strin
 
 // CreateAccessCode Create a managed access code on a device.
 //
-// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -489,7 +489,7 @@ func (c *Client) CreateAccessCode(ctx context.Context, body CreateAccessCodeJSON
 	return c.Client.Do(req)
 }
 
-// DeleteAccessCodeWithBody Delete a managed access code. It is gone when its device has confirmed.
+// DeleteAccessCodeWithBody Delete a managed access code. It disappears when its device confirms.
 //
 // Takes any type of body and a specified content type.
 //
@@ -506,7 +506,7 @@ func (c *Client) DeleteAccessCodeWithBody(ctx context.Context, contentType strin
 	return c.Client.Do(req)
 }
 
-// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
+// DeleteAccessCode Delete a managed access code. It disappears when its device confirms.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -523,7 +523,7 @@ func (c *Client) DeleteAccessCode(ctx context.Context, body DeleteAccessCodeJSON
 	return c.Client.Do(req)
 }
 
-// GetAccessCodeWithBody Read a managed access code, by its identifier or by device and PIN.
+// GetAccessCodeWithBody Get a managed access code by its identifier, or by device and PIN.
 //
 // Takes any type of body and a specified content type.
 //
@@ -540,7 +540,7 @@ func (c *Client) GetAccessCodeWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
+// GetAccessCode Get a managed access code by its identifier, or by device and PIN.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -557,7 +557,7 @@ func (c *Client) GetAccessCode(ctx context.Context, body GetAccessCodeJSONReques
 	return c.Client.Do(req)
 }
 
-// ListAccessCodesWithBody Managed access codes of a device, or by their identifiers, a page at a time.
+// ListAccessCodesWithBody List managed access codes, by device or by their identifiers.
 //
 // Takes any type of body and a specified content type.
 //
@@ -574,7 +574,7 @@ func (c *Client) ListAccessCodesWithBody(ctx context.Context, contentType string
 	return c.Client.Do(req)
 }
 
-// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
+// ListAccessCodes List managed access codes, by device or by their identifiers.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -659,7 +659,7 @@ func (c *Client) DeleteUnmanagedAccessCode(ctx context.Context, body DeleteUnman
 	return c.Client.Do(req)
 }
 
-// GetUnmanagedAccessCodeWithBody Read an unmanaged access code, by its identifier or by device and PIN.
+// GetUnmanagedAccessCodeWithBody Get an unmanaged access code by its identifier, or by device and PIN.
 //
 // Takes any type of body and a specified content type.
 //
@@ -676,7 +676,7 @@ func (c *Client) GetUnmanagedAccessCodeWithBody(ctx context.Context, contentType
 	return c.Client.Do(req)
 }
 
-// GetUnmanagedAccessCode Read an unmanaged access code, by its identifier or by device and PIN.
+// GetUnmanagedAccessCode Get an unmanaged access code by its identifier, or by device and PIN.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -693,7 +693,7 @@ func (c *Client) GetUnmanagedAccessCode(ctx context.Context, body GetUnmanagedAc
 	return c.Client.Do(req)
 }
 
-// ListUnmanagedAccessCodesWithBody The codes on a device that this workspace does not manage, a page at a time.
+// ListUnmanagedAccessCodesWithBody List the unmanaged codes on a device.
 //
 // Takes any type of body and a specified content type.
 //
@@ -710,7 +710,7 @@ func (c *Client) ListUnmanagedAccessCodesWithBody(ctx context.Context, contentTy
 	return c.Client.Do(req)
 }
 
-// ListUnmanagedAccessCodes The codes on a device that this workspace does not manage, a page at a time.
+// ListUnmanagedAccessCodes List the unmanaged codes on a device.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -727,7 +727,7 @@ func (c *Client) ListUnmanagedAccessCodes(ctx context.Context, body ListUnmanage
 	return c.Client.Do(req)
 }
 
-// UpdateUnmanagedAccessCodeWithBody Convert an unmanaged access code to managed, by `is_managed: true`.
+// UpdateUnmanagedAccessCodeWithBody Convert an unmanaged access code to managed, with `is_managed: true`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -744,7 +744,7 @@ func (c *Client) UpdateUnmanagedAccessCodeWithBody(ctx context.Context, contentT
 	return c.Client.Do(req)
 }
 
-// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, by `is_managed: true`.
+// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, with `is_managed: true`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -761,7 +761,7 @@ func (c *Client) UpdateUnmanagedAccessCode(ctx context.Context, body UpdateUnman
 	return c.Client.Do(req)
 }
 
-// UpdateAccessCodeWithBody Change the name, the PIN or the time frame of a managed access code, or give up its management.
+// UpdateAccessCodeWithBody Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 //
 // Takes any type of body and a specified content type.
 //
@@ -778,7 +778,7 @@ func (c *Client) UpdateAccessCodeWithBody(ctx context.Context, contentType strin
 	return c.Client.Do(req)
 }
 
-// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
+// UpdateAccessCode Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -795,7 +795,7 @@ func (c *Client) UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSON
 	return c.Client.Do(req)
 }
 
-// ListAcsUsersWithBody The users of access systems that this workspace manages, a page at a time.
+// ListAcsUsersWithBody List the users of access systems that this workspace manages.
 //
 // Takes any type of body and a specified content type.
 //
@@ -812,7 +812,7 @@ func (c *Client) ListAcsUsersWithBody(ctx context.Context, contentType string, b
 	return c.Client.Do(req)
 }
 
-// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+// ListAcsUsers List the users of access systems that this workspace manages.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -829,7 +829,7 @@ func (c *Client) ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestB
 	return c.Client.Do(req)
 }
 
-// GetActionAttemptWithBody Read an action attempt.
+// GetActionAttemptWithBody Get an action attempt.
 //
 // Takes any type of body and a specified content type.
 //
@@ -846,7 +846,7 @@ func (c *Client) GetActionAttemptWithBody(ctx context.Context, contentType strin
 	return c.Client.Do(req)
 }
 
-// GetActionAttempt Read an action attempt.
+// GetActionAttempt Get an action attempt.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -863,9 +863,9 @@ func (c *Client) GetActionAttempt(ctx context.Context, body GetActionAttemptJSON
 	return c.Client.Do(req)
 }
 
-// CreateConnectWebviewWithBody Make a page on which somebody logs in to a vendor account.
+// CreateConnectWebviewWithBody Create a page on which a person logs in to a vendor account.
 //
-// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 //
 // Takes any type of body and a specified content type.
 //
@@ -882,9 +882,9 @@ func (c *Client) CreateConnectWebviewWithBody(ctx context.Context, contentType s
 	return c.Client.Do(req)
 }
 
-// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+// CreateConnectWebview Create a page on which a person logs in to a vendor account.
 //
-// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -901,9 +901,9 @@ func (c *Client) CreateConnectWebview(ctx context.Context, body CreateConnectWeb
 	return c.Client.Do(req)
 }
 
-// DeleteConnectWebviewWithBody Delete a page.
+// DeleteConnectWebviewWithBody Delete a login page.
 //
-// Nobody can log in on it from then on. An account that was logged in to stays.
+// The page then accepts no login. An account that is already connected stays.
 //
 // Takes any type of body and a specified content type.
 //
@@ -920,9 +920,9 @@ func (c *Client) DeleteConnectWebviewWithBody(ctx context.Context, contentType s
 	return c.Client.Do(req)
 }
 
-// DeleteConnectWebview Delete a page.
+// DeleteConnectWebview Delete a login page.
 //
-// Nobody can log in on it from then on. An account that was logged in to stays.
+// The page then accepts no login. An account that is already connected stays.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -939,7 +939,7 @@ func (c *Client) DeleteConnectWebview(ctx context.Context, body DeleteConnectWeb
 	return c.Client.Do(req)
 }
 
-// GetConnectWebviewWithBody Read one page, and how far the login on it has got.
+// GetConnectWebviewWithBody Get a page and the progress of its login.
 //
 // Takes any type of body and a specified content type.
 //
@@ -956,7 +956,7 @@ func (c *Client) GetConnectWebviewWithBody(ctx context.Context, contentType stri
 	return c.Client.Do(req)
 }
 
-// GetConnectWebview Read one page, and how far the login on it has got.
+// GetConnectWebview Get a page and the progress of its login.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -973,7 +973,7 @@ func (c *Client) GetConnectWebview(ctx context.Context, body GetConnectWebviewJS
 	return c.Client.Do(req)
 }
 
-// ListConnectedAccountsWithBody The connected accounts of the workspace, a page at a time.
+// ListConnectedAccountsWithBody List the connected accounts of the workspace.
 //
 // Takes any type of body and a specified content type.
 //
@@ -990,7 +990,7 @@ func (c *Client) ListConnectedAccountsWithBody(ctx context.Context, contentType 
 	return c.Client.Do(req)
 }
 
-// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+// ListConnectedAccounts List the connected accounts of the workspace.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1007,7 +1007,7 @@ func (c *Client) ListConnectedAccounts(ctx context.Context, body ListConnectedAc
 	return c.Client.Do(req)
 }
 
-// GetDeviceWithBody Read one device, by its identifier or by its name.
+// GetDeviceWithBody Get a device by its identifier or its name.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1024,7 +1024,7 @@ func (c *Client) GetDeviceWithBody(ctx context.Context, contentType string, body
 	return c.Client.Do(req)
 }
 
-// GetDevice Read one device, by its identifier or by its name.
+// GetDevice Get a device by its identifier or its name.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1041,7 +1041,7 @@ func (c *Client) GetDevice(ctx context.Context, body GetDeviceJSONRequestBody, r
 	return c.Client.Do(req)
 }
 
-// ListDevicesWithBody The devices of the workspace, a page at a time.
+// ListDevicesWithBody List the devices of the workspace.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1058,7 +1058,7 @@ func (c *Client) ListDevicesWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// ListDevices The devices of the workspace, a page at a time.
+// ListDevices List the devices of the workspace.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1075,7 +1075,7 @@ func (c *Client) ListDevices(ctx context.Context, body ListDevicesJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// ListDeviceProvidersWithBody The vendors whose devices can be connected.
+// ListDeviceProvidersWithBody List the vendors whose devices can be connected.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1092,7 +1092,7 @@ func (c *Client) ListDeviceProvidersWithBody(ctx context.Context, contentType st
 	return c.Client.Do(req)
 }
 
-// ListDeviceProviders The vendors whose devices can be connected.
+// ListDeviceProviders List the vendors whose devices can be connected.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1109,7 +1109,7 @@ func (c *Client) ListDeviceProviders(ctx context.Context, body ListDeviceProvide
 	return c.Client.Do(req)
 }
 
-// CreateWebhookWithBody Create a webhook, which receives events from then on.
+// CreateWebhookWithBody Create a webhook.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1126,7 +1126,7 @@ func (c *Client) CreateWebhookWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// CreateWebhook Create a webhook, which receives events from then on.
+// CreateWebhook Create a webhook.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1177,7 +1177,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, body DeleteWebhookJSONReques
 	return c.Client.Do(req)
 }
 
-// GetWebhookWithBody Read a webhook.
+// GetWebhookWithBody Get a webhook.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1194,7 +1194,7 @@ func (c *Client) GetWebhookWithBody(ctx context.Context, contentType string, bod
 	return c.Client.Do(req)
 }
 
-// GetWebhook Read a webhook.
+// GetWebhook Get a webhook.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1279,7 +1279,7 @@ func (c *Client) UpdateWebhook(ctx context.Context, body UpdateWebhookJSONReques
 	return c.Client.Do(req)
 }
 
-// GetWorkspaceWithBody The workspace of the credential.
+// GetWorkspaceWithBody Get the workspace of the credential.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1296,7 +1296,7 @@ func (c *Client) GetWorkspaceWithBody(ctx context.Context, contentType string, b
 	return c.Client.Do(req)
 }
 
-// GetWorkspace The workspace of the credential.
+// GetWorkspace Get the workspace of the credential.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2359,7 +2359,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAccessCodeWithBodyWithResponse Create a managed access code on a device.
 	//
-	// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+	// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2368,49 +2368,49 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAccessCodeWithResponse Create a managed access code on a device.
 	//
-	// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+	// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/create (the `CreateAccessCode` operationId).
 	CreateAccessCodeWithResponse(ctx context.Context, body CreateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccessCodeResult, error)
 
-	// DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It disappears when its device confirms.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/delete (the `DeleteAccessCode` operationId).
 	DeleteAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAccessCodeResult, error)
 
-	// DeleteAccessCodeWithResponse Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCodeWithResponse Delete a managed access code. It disappears when its device confirms.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/delete (the `DeleteAccessCode` operationId).
 	DeleteAccessCodeWithResponse(ctx context.Context, body DeleteAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAccessCodeResult, error)
 
-	// GetAccessCodeWithBodyWithResponse Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCodeWithBodyWithResponse Get a managed access code by its identifier, or by device and PIN.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAccessCodeResult, error)
 
-	// GetAccessCodeWithResponse Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCodeWithResponse Get a managed access code by its identifier, or by device and PIN.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCodeWithResponse(ctx context.Context, body GetAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAccessCodeResult, error)
 
-	// ListAccessCodesWithBodyWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodesWithBodyWithResponse List managed access codes, by device or by their identifiers.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAccessCodesResult, error)
 
-	// ListAccessCodesWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodesWithResponse List managed access codes, by device or by their identifiers.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2445,204 +2445,204 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/unmanaged/delete (the `DeleteUnmanagedAccessCode` operationId).
 	DeleteUnmanagedAccessCodeWithResponse(ctx context.Context, body DeleteUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteUnmanagedAccessCodeResult, error)
 
-	// GetUnmanagedAccessCodeWithBodyWithResponse Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCodeWithBodyWithResponse Get an unmanaged access code by its identifier, or by device and PIN.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/get (the `GetUnmanagedAccessCode` operationId).
 	GetUnmanagedAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedAccessCodeResult, error)
 
-	// GetUnmanagedAccessCodeWithResponse Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCodeWithResponse Get an unmanaged access code by its identifier, or by device and PIN.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/get (the `GetUnmanagedAccessCode` operationId).
 	GetUnmanagedAccessCodeWithResponse(ctx context.Context, body GetUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedAccessCodeResult, error)
 
-	// ListUnmanagedAccessCodesWithBodyWithResponse The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodesWithBodyWithResponse List the unmanaged codes on a device.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/list (the `ListUnmanagedAccessCodes` operationId).
 	ListUnmanagedAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUnmanagedAccessCodesResult, error)
 
-	// ListUnmanagedAccessCodesWithResponse The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodesWithResponse List the unmanaged codes on a device.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/list (the `ListUnmanagedAccessCodes` operationId).
 	ListUnmanagedAccessCodesWithResponse(ctx context.Context, body ListUnmanagedAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUnmanagedAccessCodesResult, error)
 
-	// UpdateUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed, with `is_managed: true`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/update (the `UpdateUnmanagedAccessCode` operationId).
 	UpdateUnmanagedAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedAccessCodeResult, error)
 
-	// UpdateUnmanagedAccessCodeWithResponse Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCodeWithResponse Convert an unmanaged access code to managed, with `is_managed: true`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/unmanaged/update (the `UpdateUnmanagedAccessCode` operationId).
 	UpdateUnmanagedAccessCodeWithResponse(ctx context.Context, body UpdateUnmanagedAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUnmanagedAccessCodeResult, error)
 
-	// UpdateAccessCodeWithBodyWithResponse Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCodeWithBodyWithResponse Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccessCodeResult, error)
 
-	// UpdateAccessCodeWithResponse Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCodeWithResponse Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithResponse(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccessCodeResult, error)
 
-	// ListAcsUsersWithBodyWithResponse The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsersWithBodyWithResponse List the users of access systems that this workspace manages.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
 
-	// ListAcsUsersWithResponse The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsersWithResponse List the users of access systems that this workspace manages.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsersWithResponse(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
 
-	// GetActionAttemptWithBodyWithResponse Read an action attempt.
+	// GetActionAttemptWithBodyWithResponse Get an action attempt.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /action_attempts/get (the `GetActionAttempt` operationId).
 	GetActionAttemptWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetActionAttemptResult, error)
 
-	// GetActionAttemptWithResponse Read an action attempt.
+	// GetActionAttemptWithResponse Get an action attempt.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /action_attempts/get (the `GetActionAttempt` operationId).
 	GetActionAttemptWithResponse(ctx context.Context, body GetActionAttemptJSONRequestBody, reqEditors ...RequestEditorFn) (*GetActionAttemptResult, error)
 
-	// CreateConnectWebviewWithBodyWithResponse Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebviewWithBodyWithResponse Create a page on which a person logs in to a vendor account.
 	//
-	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
 	CreateConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error)
 
-	// CreateConnectWebviewWithResponse Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebviewWithResponse Create a page on which a person logs in to a vendor account.
 	//
-	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
 	CreateConnectWebviewWithResponse(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error)
 
-	// DeleteConnectWebviewWithBodyWithResponse Delete a page.
+	// DeleteConnectWebviewWithBodyWithResponse Delete a login page.
 	//
-	// Nobody can log in on it from then on. An account that was logged in to stays.
+	// The page then accepts no login. An account that is already connected stays.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
 	DeleteConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error)
 
-	// DeleteConnectWebviewWithResponse Delete a page.
+	// DeleteConnectWebviewWithResponse Delete a login page.
 	//
-	// Nobody can log in on it from then on. An account that was logged in to stays.
+	// The page then accepts no login. An account that is already connected stays.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
 	DeleteConnectWebviewWithResponse(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error)
 
-	// GetConnectWebviewWithBodyWithResponse Read one page, and how far the login on it has got.
+	// GetConnectWebviewWithBodyWithResponse Get a page and the progress of its login.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error)
 
-	// GetConnectWebviewWithResponse Read one page, and how far the login on it has got.
+	// GetConnectWebviewWithResponse Get a page and the progress of its login.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebviewWithResponse(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error)
 
-	// ListConnectedAccountsWithBodyWithResponse The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error)
 
-	// ListConnectedAccountsWithResponse The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccountsWithResponse List the connected accounts of the workspace.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccountsWithResponse(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error)
 
-	// GetDeviceWithBodyWithResponse Read one device, by its identifier or by its name.
+	// GetDeviceWithBodyWithResponse Get a device by its identifier or its name.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/get (the `GetDevice` operationId).
 	GetDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetDeviceResult, error)
 
-	// GetDeviceWithResponse Read one device, by its identifier or by its name.
+	// GetDeviceWithResponse Get a device by its identifier or its name.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/get (the `GetDevice` operationId).
 	GetDeviceWithResponse(ctx context.Context, body GetDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetDeviceResult, error)
 
-	// ListDevicesWithBodyWithResponse The devices of the workspace, a page at a time.
+	// ListDevicesWithBodyWithResponse List the devices of the workspace.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/list (the `ListDevices` operationId).
 	ListDevicesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListDevicesResult, error)
 
-	// ListDevicesWithResponse The devices of the workspace, a page at a time.
+	// ListDevicesWithResponse List the devices of the workspace.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/list (the `ListDevices` operationId).
 	ListDevicesWithResponse(ctx context.Context, body ListDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListDevicesResult, error)
 
-	// ListDeviceProvidersWithBodyWithResponse The vendors whose devices can be connected.
+	// ListDeviceProvidersWithBodyWithResponse List the vendors whose devices can be connected.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProvidersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListDeviceProvidersResult, error)
 
-	// ListDeviceProvidersWithResponse The vendors whose devices can be connected.
+	// ListDeviceProvidersWithResponse List the vendors whose devices can be connected.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProvidersWithResponse(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListDeviceProvidersResult, error)
 
-	// CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
+	// CreateWebhookWithBodyWithResponse Create a webhook.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /webhooks/create (the `CreateWebhook` operationId).
 	CreateWebhookWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWebhookResult, error)
 
-	// CreateWebhookWithResponse Create a webhook, which receives events from then on.
+	// CreateWebhookWithResponse Create a webhook.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2663,14 +2663,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /webhooks/delete (the `DeleteWebhook` operationId).
 	DeleteWebhookWithResponse(ctx context.Context, body DeleteWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteWebhookResult, error)
 
-	// GetWebhookWithBodyWithResponse Read a webhook.
+	// GetWebhookWithBodyWithResponse Get a webhook.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /webhooks/get (the `GetWebhook` operationId).
 	GetWebhookWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetWebhookResult, error)
 
-	// GetWebhookWithResponse Read a webhook.
+	// GetWebhookWithResponse Get a webhook.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2705,14 +2705,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /webhooks/update (the `UpdateWebhook` operationId).
 	UpdateWebhookWithResponse(ctx context.Context, body UpdateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWebhookResult, error)
 
-	// GetWorkspaceWithBodyWithResponse The workspace of the credential.
+	// GetWorkspaceWithBodyWithResponse Get the workspace of the credential.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /workspaces/get (the `GetWorkspace` operationId).
 	GetWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetWorkspaceResult, error)
 
-	// GetWorkspaceWithResponse The workspace of the credential.
+	// GetWorkspaceWithResponse Get the workspace of the credential.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4265,7 +4265,7 @@ func (r GetWorkspaceResult) ContentType() string {
 
 // CreateAccessCodeWithBodyWithResponse Create a managed access code on a device.
 //
-// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4280,7 +4280,7 @@ func (c *ClientWithResponses) CreateAccessCodeWithBodyWithResponse(ctx context.C
 
 // CreateAccessCodeWithResponse Create a managed access code on a device.
 //
-// The answer comes at once with status `setting` or `unset`; the action attempt ends when the device has confirmed.
+// The response comes immediately, with status `setting` or `unset`. The action attempt ends when the device confirms.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4293,7 +4293,7 @@ func (c *ClientWithResponses) CreateAccessCodeWithResponse(ctx context.Context, 
 	return ParseCreateAccessCodeResult(rsp)
 }
 
-// DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It is gone when its device has confirmed.
+// DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It disappears when its device confirms.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4306,7 +4306,7 @@ func (c *ClientWithResponses) DeleteAccessCodeWithBodyWithResponse(ctx context.C
 	return ParseDeleteAccessCodeResult(rsp)
 }
 
-// DeleteAccessCodeWithResponse Delete a managed access code. It is gone when its device has confirmed.
+// DeleteAccessCodeWithResponse Delete a managed access code. It disappears when its device confirms.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4319,7 +4319,7 @@ func (c *ClientWithResponses) DeleteAccessCodeWithResponse(ctx context.Context, 
 	return ParseDeleteAccessCodeResult(rsp)
 }
 
-// GetAccessCodeWithBodyWithResponse Read a managed access code, by its identifier or by device and PIN.
+// GetAccessCodeWithBodyWithResponse Get a managed access code by its identifier, or by device and PIN.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4332,7 +4332,7 @@ func (c *ClientWithResponses) GetAccessCodeWithBodyWithResponse(ctx context.Cont
 	return ParseGetAccessCodeResult(rsp)
 }
 
-// GetAccessCodeWithResponse Read a managed access code, by its identifier or by device and PIN.
+// GetAccessCodeWithResponse Get a managed access code by its identifier, or by device and PIN.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4345,7 +4345,7 @@ func (c *ClientWithResponses) GetAccessCodeWithResponse(ctx context.Context, bod
 	return ParseGetAccessCodeResult(rsp)
 }
 
-// ListAccessCodesWithBodyWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
+// ListAccessCodesWithBodyWithResponse List managed access codes, by device or by their identifiers.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4358,7 +4358,7 @@ func (c *ClientWithResponses) ListAccessCodesWithBodyWithResponse(ctx context.Co
 	return ParseListAccessCodesResult(rsp)
 }
 
-// ListAccessCodesWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
+// ListAccessCodesWithResponse List managed access codes, by device or by their identifiers.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4423,7 +4423,7 @@ func (c *ClientWithResponses) DeleteUnmanagedAccessCodeWithResponse(ctx context.
 	return ParseDeleteUnmanagedAccessCodeResult(rsp)
 }
 
-// GetUnmanagedAccessCodeWithBodyWithResponse Read an unmanaged access code, by its identifier or by device and PIN.
+// GetUnmanagedAccessCodeWithBodyWithResponse Get an unmanaged access code by its identifier, or by device and PIN.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4436,7 +4436,7 @@ func (c *ClientWithResponses) GetUnmanagedAccessCodeWithBodyWithResponse(ctx con
 	return ParseGetUnmanagedAccessCodeResult(rsp)
 }
 
-// GetUnmanagedAccessCodeWithResponse Read an unmanaged access code, by its identifier or by device and PIN.
+// GetUnmanagedAccessCodeWithResponse Get an unmanaged access code by its identifier, or by device and PIN.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4449,7 +4449,7 @@ func (c *ClientWithResponses) GetUnmanagedAccessCodeWithResponse(ctx context.Con
 	return ParseGetUnmanagedAccessCodeResult(rsp)
 }
 
-// ListUnmanagedAccessCodesWithBodyWithResponse The codes on a device that this workspace does not manage, a page at a time.
+// ListUnmanagedAccessCodesWithBodyWithResponse List the unmanaged codes on a device.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4462,7 +4462,7 @@ func (c *ClientWithResponses) ListUnmanagedAccessCodesWithBodyWithResponse(ctx c
 	return ParseListUnmanagedAccessCodesResult(rsp)
 }
 
-// ListUnmanagedAccessCodesWithResponse The codes on a device that this workspace does not manage, a page at a time.
+// ListUnmanagedAccessCodesWithResponse List the unmanaged codes on a device.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4475,7 +4475,7 @@ func (c *ClientWithResponses) ListUnmanagedAccessCodesWithResponse(ctx context.C
 	return ParseListUnmanagedAccessCodesResult(rsp)
 }
 
-// UpdateUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed, by `is_managed: true`.
+// UpdateUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed, with `is_managed: true`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4488,7 +4488,7 @@ func (c *ClientWithResponses) UpdateUnmanagedAccessCodeWithBodyWithResponse(ctx 
 	return ParseUpdateUnmanagedAccessCodeResult(rsp)
 }
 
-// UpdateUnmanagedAccessCodeWithResponse Convert an unmanaged access code to managed, by `is_managed: true`.
+// UpdateUnmanagedAccessCodeWithResponse Convert an unmanaged access code to managed, with `is_managed: true`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4501,7 +4501,7 @@ func (c *ClientWithResponses) UpdateUnmanagedAccessCodeWithResponse(ctx context.
 	return ParseUpdateUnmanagedAccessCodeResult(rsp)
 }
 
-// UpdateAccessCodeWithBodyWithResponse Change the name, the PIN or the time frame of a managed access code, or give up its management.
+// UpdateAccessCodeWithBodyWithResponse Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4514,7 +4514,7 @@ func (c *ClientWithResponses) UpdateAccessCodeWithBodyWithResponse(ctx context.C
 	return ParseUpdateAccessCodeResult(rsp)
 }
 
-// UpdateAccessCodeWithResponse Change the name, the PIN or the time frame of a managed access code, or give up its management.
+// UpdateAccessCodeWithResponse Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4527,7 +4527,7 @@ func (c *ClientWithResponses) UpdateAccessCodeWithResponse(ctx context.Context, 
 	return ParseUpdateAccessCodeResult(rsp)
 }
 
-// ListAcsUsersWithBodyWithResponse The users of access systems that this workspace manages, a page at a time.
+// ListAcsUsersWithBodyWithResponse List the users of access systems that this workspace manages.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4540,7 +4540,7 @@ func (c *ClientWithResponses) ListAcsUsersWithBodyWithResponse(ctx context.Conte
 	return ParseListAcsUsersResult(rsp)
 }
 
-// ListAcsUsersWithResponse The users of access systems that this workspace manages, a page at a time.
+// ListAcsUsersWithResponse List the users of access systems that this workspace manages.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4553,7 +4553,7 @@ func (c *ClientWithResponses) ListAcsUsersWithResponse(ctx context.Context, body
 	return ParseListAcsUsersResult(rsp)
 }
 
-// GetActionAttemptWithBodyWithResponse Read an action attempt.
+// GetActionAttemptWithBodyWithResponse Get an action attempt.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4566,7 +4566,7 @@ func (c *ClientWithResponses) GetActionAttemptWithBodyWithResponse(ctx context.C
 	return ParseGetActionAttemptResult(rsp)
 }
 
-// GetActionAttemptWithResponse Read an action attempt.
+// GetActionAttemptWithResponse Get an action attempt.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4579,9 +4579,9 @@ func (c *ClientWithResponses) GetActionAttemptWithResponse(ctx context.Context, 
 	return ParseGetActionAttemptResult(rsp)
 }
 
-// CreateConnectWebviewWithBodyWithResponse Make a page on which somebody logs in to a vendor account.
+// CreateConnectWebviewWithBodyWithResponse Create a page on which a person logs in to a vendor account.
 //
-// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4594,9 +4594,9 @@ func (c *ClientWithResponses) CreateConnectWebviewWithBodyWithResponse(ctx conte
 	return ParseCreateConnectWebviewResult(rsp)
 }
 
-// CreateConnectWebviewWithResponse Make a page on which somebody logs in to a vendor account.
+// CreateConnectWebviewWithResponse Create a page on which a person logs in to a vendor account.
 //
-// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+// Send the `url` only to that person. Any person who has it can log in on the page, once, within seven days.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4609,9 +4609,9 @@ func (c *ClientWithResponses) CreateConnectWebviewWithResponse(ctx context.Conte
 	return ParseCreateConnectWebviewResult(rsp)
 }
 
-// DeleteConnectWebviewWithBodyWithResponse Delete a page.
+// DeleteConnectWebviewWithBodyWithResponse Delete a login page.
 //
-// Nobody can log in on it from then on. An account that was logged in to stays.
+// The page then accepts no login. An account that is already connected stays.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4624,9 +4624,9 @@ func (c *ClientWithResponses) DeleteConnectWebviewWithBodyWithResponse(ctx conte
 	return ParseDeleteConnectWebviewResult(rsp)
 }
 
-// DeleteConnectWebviewWithResponse Delete a page.
+// DeleteConnectWebviewWithResponse Delete a login page.
 //
-// Nobody can log in on it from then on. An account that was logged in to stays.
+// The page then accepts no login. An account that is already connected stays.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4639,7 +4639,7 @@ func (c *ClientWithResponses) DeleteConnectWebviewWithResponse(ctx context.Conte
 	return ParseDeleteConnectWebviewResult(rsp)
 }
 
-// GetConnectWebviewWithBodyWithResponse Read one page, and how far the login on it has got.
+// GetConnectWebviewWithBodyWithResponse Get a page and the progress of its login.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4652,7 +4652,7 @@ func (c *ClientWithResponses) GetConnectWebviewWithBodyWithResponse(ctx context.
 	return ParseGetConnectWebviewResult(rsp)
 }
 
-// GetConnectWebviewWithResponse Read one page, and how far the login on it has got.
+// GetConnectWebviewWithResponse Get a page and the progress of its login.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4665,7 +4665,7 @@ func (c *ClientWithResponses) GetConnectWebviewWithResponse(ctx context.Context,
 	return ParseGetConnectWebviewResult(rsp)
 }
 
-// ListConnectedAccountsWithBodyWithResponse The connected accounts of the workspace, a page at a time.
+// ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4678,7 +4678,7 @@ func (c *ClientWithResponses) ListConnectedAccountsWithBodyWithResponse(ctx cont
 	return ParseListConnectedAccountsResult(rsp)
 }
 
-// ListConnectedAccountsWithResponse The connected accounts of the workspace, a page at a time.
+// ListConnectedAccountsWithResponse List the connected accounts of the workspace.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4691,7 +4691,7 @@ func (c *ClientWithResponses) ListConnectedAccountsWithResponse(ctx context.Cont
 	return ParseListConnectedAccountsResult(rsp)
 }
 
-// GetDeviceWithBodyWithResponse Read one device, by its identifier or by its name.
+// GetDeviceWithBodyWithResponse Get a device by its identifier or its name.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4704,7 +4704,7 @@ func (c *ClientWithResponses) GetDeviceWithBodyWithResponse(ctx context.Context,
 	return ParseGetDeviceResult(rsp)
 }
 
-// GetDeviceWithResponse Read one device, by its identifier or by its name.
+// GetDeviceWithResponse Get a device by its identifier or its name.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4717,7 +4717,7 @@ func (c *ClientWithResponses) GetDeviceWithResponse(ctx context.Context, body Ge
 	return ParseGetDeviceResult(rsp)
 }
 
-// ListDevicesWithBodyWithResponse The devices of the workspace, a page at a time.
+// ListDevicesWithBodyWithResponse List the devices of the workspace.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4730,7 +4730,7 @@ func (c *ClientWithResponses) ListDevicesWithBodyWithResponse(ctx context.Contex
 	return ParseListDevicesResult(rsp)
 }
 
-// ListDevicesWithResponse The devices of the workspace, a page at a time.
+// ListDevicesWithResponse List the devices of the workspace.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4743,7 +4743,7 @@ func (c *ClientWithResponses) ListDevicesWithResponse(ctx context.Context, body 
 	return ParseListDevicesResult(rsp)
 }
 
-// ListDeviceProvidersWithBodyWithResponse The vendors whose devices can be connected.
+// ListDeviceProvidersWithBodyWithResponse List the vendors whose devices can be connected.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4756,7 +4756,7 @@ func (c *ClientWithResponses) ListDeviceProvidersWithBodyWithResponse(ctx contex
 	return ParseListDeviceProvidersResult(rsp)
 }
 
-// ListDeviceProvidersWithResponse The vendors whose devices can be connected.
+// ListDeviceProvidersWithResponse List the vendors whose devices can be connected.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4769,7 +4769,7 @@ func (c *ClientWithResponses) ListDeviceProvidersWithResponse(ctx context.Contex
 	return ParseListDeviceProvidersResult(rsp)
 }
 
-// CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
+// CreateWebhookWithBodyWithResponse Create a webhook.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4782,7 +4782,7 @@ func (c *ClientWithResponses) CreateWebhookWithBodyWithResponse(ctx context.Cont
 	return ParseCreateWebhookResult(rsp)
 }
 
-// CreateWebhookWithResponse Create a webhook, which receives events from then on.
+// CreateWebhookWithResponse Create a webhook.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4821,7 +4821,7 @@ func (c *ClientWithResponses) DeleteWebhookWithResponse(ctx context.Context, bod
 	return ParseDeleteWebhookResult(rsp)
 }
 
-// GetWebhookWithBodyWithResponse Read a webhook.
+// GetWebhookWithBodyWithResponse Get a webhook.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4834,7 +4834,7 @@ func (c *ClientWithResponses) GetWebhookWithBodyWithResponse(ctx context.Context
 	return ParseGetWebhookResult(rsp)
 }
 
-// GetWebhookWithResponse Read a webhook.
+// GetWebhookWithResponse Get a webhook.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4899,7 +4899,7 @@ func (c *ClientWithResponses) UpdateWebhookWithResponse(ctx context.Context, bod
 	return ParseUpdateWebhookResult(rsp)
 }
 
-// GetWorkspaceWithBodyWithResponse The workspace of the credential.
+// GetWorkspaceWithBodyWithResponse Get the workspace of the credential.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4912,7 +4912,7 @@ func (c *ClientWithResponses) GetWorkspaceWithBodyWithResponse(ctx context.Conte
 	return ParseGetWorkspaceResult(rsp)
 }
 
-// GetWorkspaceWithResponse The workspace of the credential.
+// GetWorkspaceWithResponse Get the workspace of the credential.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

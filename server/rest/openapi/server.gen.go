@@ -22,31 +22,31 @@ type ServerInterface interface {
 	// CreateAccessCode Create a managed access code on a device.
 	// (POST /access_codes/create)
 	CreateAccessCode(w http.ResponseWriter, r *http.Request)
-	// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+	// CreateMultipleAccessCodes Create one code on many devices, or on none of them.
 	// (POST /access_codes/create_multiple)
 	CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
-	// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCode Delete a managed access code. It disappears when its device confirms.
 	// (POST /access_codes/delete)
 	DeleteAccessCode(w http.ResponseWriter, r *http.Request)
-	// GenerateAccessCode A PIN that the device would take now. Nothing is created.
+	// GenerateAccessCode Generate a PIN that the device accepts, without creating a code.
 	// (POST /access_codes/generate_code)
 	GenerateAccessCode(w http.ResponseWriter, r *http.Request)
-	// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCode Get a managed access code by its identifier, or by device and PIN.
 	// (POST /access_codes/get)
 	GetAccessCode(w http.ResponseWriter, r *http.Request)
-	// GetAccessCodeTimeline What has happened to a code, oldest first.
+	// GetAccessCodeTimeline Get the history of a code, oldest event first.
 	// (POST /access_codes/get_timeline)
 	GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request)
-	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodes List managed access codes, by device or by their identifiers.
 	// (POST /access_codes/list)
 	ListAccessCodes(w http.ResponseWriter, r *http.Request)
-	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+	// PullBackupAccessCode Replace a code that does not work by a backup code that is already on the device.
 	// (POST /access_codes/pull_backup_access_code)
 	PullBackupAccessCode(w http.ResponseWriter, r *http.Request)
-	// ReportDeviceConstraints Say how many digits the codes of a device have.
+	// ReportDeviceConstraints Report how many digits the codes of a device have.
 	// (POST /access_codes/report_device_constraints)
 	ReportDeviceConstraints(w http.ResponseWriter, r *http.Request)
-	// SimulateCreateUnmanagedAccessCode Type a code in at the keypad of a simulated device.
+	// SimulateCreateUnmanagedAccessCode Enter a code at the keypad of a simulated device.
 	// (POST /access_codes/simulate/create_unmanaged_access_code)
 	SimulateCreateUnmanagedAccessCode(w http.ResponseWriter, r *http.Request)
 	// ConvertUnmanagedAccessCode Convert an unmanaged access code to managed.
@@ -55,150 +55,150 @@ type ServerInterface interface {
 	// DeleteUnmanagedAccessCode Delete an unmanaged access code from its device.
 	// (POST /access_codes/unmanaged/delete)
 	DeleteUnmanagedAccessCode(w http.ResponseWriter, r *http.Request)
-	// GetUnmanagedAccessCode Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCode Get an unmanaged access code by its identifier, or by device and PIN.
 	// (POST /access_codes/unmanaged/get)
 	GetUnmanagedAccessCode(w http.ResponseWriter, r *http.Request)
-	// ListUnmanagedAccessCodes The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodes List the unmanaged codes on a device.
 	// (POST /access_codes/unmanaged/list)
 	ListUnmanagedAccessCodes(w http.ResponseWriter, r *http.Request)
-	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, with `is_managed: true`.
 	// (POST /access_codes/unmanaged/update)
 	UpdateUnmanagedAccessCode(w http.ResponseWriter, r *http.Request)
-	// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCode Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	// (POST /access_codes/update)
 	UpdateAccessCode(w http.ResponseWriter, r *http.Request)
-	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+	// UpdateMultipleAccessCodes Update all codes of a `common_code_key`, or none of them.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
-	// GetAcsAccessGroup Read one access group.
+	// GetAcsAccessGroup Get an access group.
 	// (POST /acs/access_groups/get)
 	GetAcsAccessGroup(w http.ResponseWriter, r *http.Request)
-	// ListAcsAccessGroups The access groups of the workspace.
+	// ListAcsAccessGroups List the access groups of the workspace.
 	// (POST /acs/access_groups/list)
 	ListAcsAccessGroups(w http.ResponseWriter, r *http.Request)
-	// GetAcsEntrance Read one entrance.
+	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(w http.ResponseWriter, r *http.Request)
-	// ListAcsEntrances The entrances of access systems, a page at a time.
+	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(w http.ResponseWriter, r *http.Request)
-	// GetAcsSystem Read one access system.
+	// GetAcsSystem Get an access system.
 	// (POST /acs/systems/get)
 	GetAcsSystem(w http.ResponseWriter, r *http.Request)
-	// ListAcsSystems The access systems of the workspace.
+	// ListAcsSystems List the access systems of the workspace.
 	// (POST /acs/systems/list)
 	ListAcsSystems(w http.ResponseWriter, r *http.Request)
-	// AddAcsUserToAccessGroup Put a user into an access group.
+	// AddAcsUserToAccessGroup Add a user to an access group.
 	// (POST /acs/users/add_to_access_group)
 	AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request)
-	// CreateAcsUser Have a user be made on an access system.
+	// CreateAcsUser Create a user on an access system.
 	// (POST /acs/users/create)
 	CreateAcsUser(w http.ResponseWriter, r *http.Request)
-	// DeleteAcsUser Have a user be taken from its access system.
+	// DeleteAcsUser Delete a user from its access system.
 	// (POST /acs/users/delete)
 	DeleteAcsUser(w http.ResponseWriter, r *http.Request)
-	// GetAcsUser Read one user.
+	// GetAcsUser Get a user.
 	// (POST /acs/users/get)
 	GetAcsUser(w http.ResponseWriter, r *http.Request)
-	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsers List the users of access systems that this workspace manages.
 	// (POST /acs/users/list)
 	ListAcsUsers(w http.ResponseWriter, r *http.Request)
-	// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+	// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
 	// (POST /acs/users/list_accessible_entrances)
 	ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request)
-	// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
 	// (POST /acs/users/remove_from_access_group)
 	RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request)
-	// RevokeAccessOfAcsUser Take a user out of all access groups.
+	// RevokeAccessOfAcsUser Remove a user from all access groups.
 	// (POST /acs/users/revoke_access_to_all_entrances)
 	RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request)
-	// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+	// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
 	// (POST /acs/users/suspend)
 	SuspendAcsUser(w http.ResponseWriter, r *http.Request)
-	// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+	// GetUnmanagedAcsUser Get a user that was created at the access system.
 	// (POST /acs/users/unmanaged/get)
 	GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request)
-	// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+	// ListUnmanagedAcsUsers List the users that were created at the access systems.
 	// (POST /acs/users/unmanaged/list)
 	ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request)
-	// UnsuspendAcsUser End the suspension of a user.
+	// UnsuspendAcsUser Unsuspend a user.
 	// (POST /acs/users/unsuspend)
 	UnsuspendAcsUser(w http.ResponseWriter, r *http.Request)
-	// UpdateAcsUser Change a user.
+	// UpdateAcsUser Update a user.
 	// (POST /acs/users/update)
 	UpdateAcsUser(w http.ResponseWriter, r *http.Request)
-	// GetActionAttempt Read an action attempt.
+	// GetActionAttempt Get an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(w http.ResponseWriter, r *http.Request)
-	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
+	// ListActionAttempts List action attempts, by their identifiers or by device.
 	// (POST /action_attempts/list)
 	ListActionAttempts(w http.ResponseWriter, r *http.Request)
-	// CreateClientSession Create a client session, with which an app of an end user calls the API.
+	// CreateClientSession Create a client session, with which an end user's app calls the API.
 	// (POST /client_sessions/create)
 	CreateClientSession(w http.ResponseWriter, r *http.Request)
-	// DeleteClientSession Delete a client session. It ends at once.
+	// DeleteClientSession Delete a client session, which ends it immediately.
 	// (POST /client_sessions/delete)
 	DeleteClientSession(w http.ResponseWriter, r *http.Request)
-	// GetClientSession Read one client session. Asked with a session, it answers that one.
+	// GetClientSession Get a client session. A client session without parameters gets itself.
 	// (POST /client_sessions/get)
 	GetClientSession(w http.ResponseWriter, r *http.Request)
-	// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+	// GetOrCreateClientSession Get the client session of a `user_identifier_key`, or create one.
 	// (POST /client_sessions/get_or_create)
 	GetOrCreateClientSession(w http.ResponseWriter, r *http.Request)
-	// GrantAccessToClientSession Give a client session further accounts, from now on.
+	// GrantAccessToClientSession Give a client session access to more accounts.
 	// (POST /client_sessions/grant_access)
 	GrantAccessToClientSession(w http.ResponseWriter, r *http.Request)
-	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
+	// ListClientSessions List the active client sessions of the workspace.
 	// (POST /client_sessions/list)
 	ListClientSessions(w http.ResponseWriter, r *http.Request)
-	// RevokeClientSession End a client session at once. What it was given stays to be seen.
+	// RevokeClientSession Revoke a client session immediately. What it could access remains visible.
 	// (POST /client_sessions/revoke)
 	RevokeClientSession(w http.ResponseWriter, r *http.Request)
-	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebview Create a page on which a person logs in to a vendor account.
 	// (POST /connect_webviews/create)
 	CreateConnectWebview(w http.ResponseWriter, r *http.Request)
-	// DeleteConnectWebview Delete a page.
+	// DeleteConnectWebview Delete a login page.
 	// (POST /connect_webviews/delete)
 	DeleteConnectWebview(w http.ResponseWriter, r *http.Request)
-	// GetConnectWebview Read one page, and how far the login on it has got.
+	// GetConnectWebview Get a page and the progress of its login.
 	// (POST /connect_webviews/get)
 	GetConnectWebview(w http.ResponseWriter, r *http.Request)
-	// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+	// ListConnectWebviews List the login pages of the workspace.
 	// (POST /connect_webviews/list)
 	ListConnectWebviews(w http.ResponseWriter, r *http.Request)
-	// DeleteConnectedAccount End an account.
+	// DeleteConnectedAccount Delete a connected account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(w http.ResponseWriter, r *http.Request)
-	// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+	// GetConnectedAccount Get a connected account by its identifier or its email address.
 	// (POST /connected_accounts/get)
 	GetConnectedAccount(w http.ResponseWriter, r *http.Request)
-	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccounts List the connected accounts of the workspace.
 	// (POST /connected_accounts/list)
 	ListConnectedAccounts(w http.ResponseWriter, r *http.Request)
-	// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+	// SimulateDisconnectConnectedAccount Simulate a vendor that rejects the credentials of an account.
 	// (POST /connected_accounts/simulate/disconnect)
 	SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request)
-	// SyncConnectedAccount Have an account and all its devices looked at anew.
+	// SyncConnectedAccount Synchronize a connected account and all its devices.
 	// (POST /connected_accounts/sync)
 	SyncConnectedAccount(w http.ResponseWriter, r *http.Request)
-	// UpdateConnectedAccount Change what the workspace keeps about an account.
+	// UpdateConnectedAccount Update a connected account.
 	// (POST /connected_accounts/update)
 	UpdateConnectedAccount(w http.ResponseWriter, r *http.Request)
-	// DeleteDevice Forget a device.
+	// DeleteDevice Remove a device from the workspace.
 	// (POST /devices/delete)
 	//
 	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	DeleteDevice(w http.ResponseWriter, r *http.Request)
-	// GetDevice Read one device, by its identifier or by its name.
+	// GetDevice Get a device by its identifier or its name.
 	// (POST /devices/get)
 	GetDevice(w http.ResponseWriter, r *http.Request)
-	// ListDevices The devices of the workspace, a page at a time.
+	// ListDevices List the devices of the workspace.
 	// (POST /devices/list)
 	ListDevices(w http.ResponseWriter, r *http.Request)
-	// ListDeviceProviders The vendors whose devices can be connected.
+	// ListDeviceProviders List the vendors whose devices can be connected.
 	// (POST /devices/list_device_providers)
 	ListDeviceProviders(w http.ResponseWriter, r *http.Request)
-	// ReportProviderMetadata Say where devices are whose vendor does not tell.
+	// ReportProviderMetadata Report data of devices that their vendors do not provide.
 	// (POST /devices/report_provider_metadata)
 	ReportProviderMetadata(w http.ResponseWriter, r *http.Request)
 	// SimulateConnectDevice Bring a simulated device online.
@@ -213,70 +213,70 @@ type ServerInterface interface {
 	// SimulateDisconnectFromHub Take the hub of a simulated device offline.
 	// (POST /devices/simulate/disconnect_from_hub)
 	SimulateDisconnectFromHub(w http.ResponseWriter, r *http.Request)
-	// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+	// SimulatePaidSubscription End or renew the subscription that a simulated vendor requires for access codes.
 	// (POST /devices/simulate/paid_subscription)
 	SimulatePaidSubscription(w http.ResponseWriter, r *http.Request)
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(w http.ResponseWriter, r *http.Request)
-	// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+	// GetUnmanagedDevice Get an unmanaged device by its identifier or its name.
 	// (POST /devices/unmanaged/get)
 	GetUnmanagedDevice(w http.ResponseWriter, r *http.Request)
-	// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+	// ListUnmanagedDevices List the unmanaged devices of the workspace.
 	// (POST /devices/unmanaged/list)
 	ListUnmanagedDevices(w http.ResponseWriter, r *http.Request)
-	// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+	// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
 	// (POST /devices/unmanaged/update)
 	UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request)
-	// UpdateDevice Change what the workspace keeps about a device.
+	// UpdateDevice Update a device.
 	// (POST /devices/update)
 	UpdateDevice(w http.ResponseWriter, r *http.Request)
-	// GetEvent Read an event, or the latest of a type on a device.
+	// GetEvent Get an event, or the latest event of a type on a device.
 	// (POST /events/get)
 	GetEvent(w http.ResponseWriter, r *http.Request)
-	// ListEvents Events since a time, or between two, oldest first.
+	// ListEvents List events since a time or between two times, oldest first.
 	// (POST /events/list)
 	ListEvents(w http.ResponseWriter, r *http.Request)
-	// GetHealth Whether the service and what it depends on work.
+	// GetHealth Get the health of the service and its dependencies.
 	// (POST /health)
 	GetHealth(w http.ResponseWriter, r *http.Request)
-	// GetHealthByName Whether the service and what it depends on work.
+	// GetHealthByName Get the health of the service and its dependencies.
 	// (POST /health/get_health)
 	GetHealthByName(w http.ResponseWriter, r *http.Request)
-	// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+	// ConfigureAutoLock Enable or disable automatic locking of a lock after a delay.
 	// (POST /locks/configure_auto_lock)
 	ConfigureAutoLock(w http.ResponseWriter, r *http.Request)
-	// GetLock Read one lock, by its identifier or by its name.
+	// GetLock Get a lock by its identifier or its name.
 	// (POST /locks/get)
 	GetLock(w http.ResponseWriter, r *http.Request)
-	// ListLocks The locks of the workspace.
+	// ListLocks List the locks of the workspace.
 	// (POST /locks/list)
 	ListLocks(w http.ResponseWriter, r *http.Request)
 	// LockDoor Lock a door.
 	// (POST /locks/lock_door)
 	LockDoor(w http.ResponseWriter, r *http.Request)
-	// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+	// SimulateKeypadCodeEntry Enter a code at the keypad of a simulated device.
 	// (POST /locks/simulate/keypad_code_entry)
 	SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request)
-	// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+	// SimulateManualLockViaKeypad Lock a simulated device with the button on its keypad.
 	// (POST /locks/simulate/manual_lock_via_keypad)
 	SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request)
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(w http.ResponseWriter, r *http.Request)
-	// ListNoiseSensors The noise sensors of the workspace.
+	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(w http.ResponseWriter, r *http.Request)
-	// GetPhone Read one phone.
+	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(w http.ResponseWriter, r *http.Request)
-	// ListPhones The phones of the workspace.
+	// ListPhones List the phones of the workspace.
 	// (POST /phones/list)
 	ListPhones(w http.ResponseWriter, r *http.Request)
-	// ListThermostats The thermostats of the workspace.
+	// ListThermostats List the thermostats of the workspace.
 	// (POST /thermostats/list)
 	ListThermostats(w http.ResponseWriter, r *http.Request)
-	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+	// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request)
 	// CreateUserIdentity Create a user identity.
@@ -285,31 +285,31 @@ type ServerInterface interface {
 	// DeleteUserIdentity Delete a user identity.
 	// (POST /user_identities/delete)
 	DeleteUserIdentity(w http.ResponseWriter, r *http.Request)
-	// GetUserIdentity Read one user identity, by its identifier or by its key.
+	// GetUserIdentity Get a user identity by its identifier or its key.
 	// (POST /user_identities/get)
 	GetUserIdentity(w http.ResponseWriter, r *http.Request)
-	// ListUserIdentities The user identities of the workspace, a page at a time.
+	// ListUserIdentities List the user identities of the workspace.
 	// (POST /user_identities/list)
 	ListUserIdentities(w http.ResponseWriter, r *http.Request)
-	// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+	// ListAcsSystemsOfUserIdentity List the access systems on which a person has a user.
 	// (POST /user_identities/list_acs_systems)
 	ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request)
-	// ListAcsUsersOfUserIdentity The users of a person on access systems.
+	// ListAcsUsersOfUserIdentity List the users of a person on access systems.
 	// (POST /user_identities/list_acs_users)
 	ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request)
-	// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+	// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 	// (POST /user_identities/remove_acs_user)
 	RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request)
-	// UpdateUserIdentity Change a user identity.
+	// UpdateUserIdentity Update a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(w http.ResponseWriter, r *http.Request)
-	// CreateWebhook Create a webhook, which receives events from then on.
+	// CreateWebhook Create a webhook.
 	// (POST /webhooks/create)
 	CreateWebhook(w http.ResponseWriter, r *http.Request)
 	// DeleteWebhook Delete a webhook.
 	// (POST /webhooks/delete)
 	DeleteWebhook(w http.ResponseWriter, r *http.Request)
-	// GetWebhook Read a webhook.
+	// GetWebhook Get a webhook.
 	// (POST /webhooks/get)
 	GetWebhook(w http.ResponseWriter, r *http.Request)
 	// ListWebhooks All webhooks of the workspace.
@@ -318,19 +318,19 @@ type ServerInterface interface {
 	// UpdateWebhook Change the event types that a webhook receives.
 	// (POST /webhooks/update)
 	UpdateWebhook(w http.ResponseWriter, r *http.Request)
-	// CreateWorkspace Create a workspace that the credential may enter from then on.
+	// CreateWorkspace Create a workspace, which the credential can then access.
 	// (POST /workspaces/create)
 	CreateWorkspace(w http.ResponseWriter, r *http.Request)
-	// GetWorkspace The workspace of the credential.
+	// GetWorkspace Get the workspace of the credential.
 	// (POST /workspaces/get)
 	GetWorkspace(w http.ResponseWriter, r *http.Request)
-	// ListWorkspaces The workspaces that the credential may enter.
+	// ListWorkspaces List the workspaces that the credential can access.
 	// (POST /workspaces/list)
 	ListWorkspaces(w http.ResponseWriter, r *http.Request)
-	// ResetSandbox Begin anew in a sandbox workspace.
+	// ResetSandbox Reset a sandbox workspace.
 	// (POST /workspaces/reset_sandbox)
 	ResetSandbox(w http.ResponseWriter, r *http.Request)
-	// UpdateWorkspace Change the workspace.
+	// UpdateWorkspace Update the workspace.
 	// (POST /workspaces/update)
 	UpdateWorkspace(w http.ResponseWriter, r *http.Request)
 }
@@ -345,55 +345,55 @@ func (_ Unimplemented) CreateAccessCode(w http.ResponseWriter, r *http.Request) 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+// CreateMultipleAccessCodes Create one code on many devices, or on none of them.
 // (POST /access_codes/create_multiple)
 func (_ Unimplemented) CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
+// DeleteAccessCode Delete a managed access code. It disappears when its device confirms.
 // (POST /access_codes/delete)
 func (_ Unimplemented) DeleteAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GenerateAccessCode A PIN that the device would take now. Nothing is created.
+// GenerateAccessCode Generate a PIN that the device accepts, without creating a code.
 // (POST /access_codes/generate_code)
 func (_ Unimplemented) GenerateAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
+// GetAccessCode Get a managed access code by its identifier, or by device and PIN.
 // (POST /access_codes/get)
 func (_ Unimplemented) GetAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAccessCodeTimeline What has happened to a code, oldest first.
+// GetAccessCodeTimeline Get the history of a code, oldest event first.
 // (POST /access_codes/get_timeline)
 func (_ Unimplemented) GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
+// ListAccessCodes List managed access codes, by device or by their identifiers.
 // (POST /access_codes/list)
 func (_ Unimplemented) ListAccessCodes(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+// PullBackupAccessCode Replace a code that does not work by a backup code that is already on the device.
 // (POST /access_codes/pull_backup_access_code)
 func (_ Unimplemented) PullBackupAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ReportDeviceConstraints Say how many digits the codes of a device have.
+// ReportDeviceConstraints Report how many digits the codes of a device have.
 // (POST /access_codes/report_device_constraints)
 func (_ Unimplemented) ReportDeviceConstraints(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SimulateCreateUnmanagedAccessCode Type a code in at the keypad of a simulated device.
+// SimulateCreateUnmanagedAccessCode Enter a code at the keypad of a simulated device.
 // (POST /access_codes/simulate/create_unmanaged_access_code)
 func (_ Unimplemented) SimulateCreateUnmanagedAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -411,265 +411,265 @@ func (_ Unimplemented) DeleteUnmanagedAccessCode(w http.ResponseWriter, r *http.
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetUnmanagedAccessCode Read an unmanaged access code, by its identifier or by device and PIN.
+// GetUnmanagedAccessCode Get an unmanaged access code by its identifier, or by device and PIN.
 // (POST /access_codes/unmanaged/get)
 func (_ Unimplemented) GetUnmanagedAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListUnmanagedAccessCodes The codes on a device that this workspace does not manage, a page at a time.
+// ListUnmanagedAccessCodes List the unmanaged codes on a device.
 // (POST /access_codes/unmanaged/list)
 func (_ Unimplemented) ListUnmanagedAccessCodes(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, by `is_managed: true`.
+// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, with `is_managed: true`.
 // (POST /access_codes/unmanaged/update)
 func (_ Unimplemented) UpdateUnmanagedAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
+// UpdateAccessCode Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 // (POST /access_codes/update)
 func (_ Unimplemented) UpdateAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+// UpdateMultipleAccessCodes Update all codes of a `common_code_key`, or none of them.
 // (POST /access_codes/update_multiple)
 func (_ Unimplemented) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAcsAccessGroup Read one access group.
+// GetAcsAccessGroup Get an access group.
 // (POST /acs/access_groups/get)
 func (_ Unimplemented) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsAccessGroups The access groups of the workspace.
+// ListAcsAccessGroups List the access groups of the workspace.
 // (POST /acs/access_groups/list)
 func (_ Unimplemented) ListAcsAccessGroups(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAcsEntrance Read one entrance.
+// GetAcsEntrance Get an entrance.
 // (POST /acs/entrances/get)
 func (_ Unimplemented) GetAcsEntrance(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsEntrances The entrances of access systems, a page at a time.
+// ListAcsEntrances List the entrances of access systems.
 // (POST /acs/entrances/list)
 func (_ Unimplemented) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAcsSystem Read one access system.
+// GetAcsSystem Get an access system.
 // (POST /acs/systems/get)
 func (_ Unimplemented) GetAcsSystem(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsSystems The access systems of the workspace.
+// ListAcsSystems List the access systems of the workspace.
 // (POST /acs/systems/list)
 func (_ Unimplemented) ListAcsSystems(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// AddAcsUserToAccessGroup Put a user into an access group.
+// AddAcsUserToAccessGroup Add a user to an access group.
 // (POST /acs/users/add_to_access_group)
 func (_ Unimplemented) AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateAcsUser Have a user be made on an access system.
+// CreateAcsUser Create a user on an access system.
 // (POST /acs/users/create)
 func (_ Unimplemented) CreateAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteAcsUser Have a user be taken from its access system.
+// DeleteAcsUser Delete a user from its access system.
 // (POST /acs/users/delete)
 func (_ Unimplemented) DeleteAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetAcsUser Read one user.
+// GetAcsUser Get a user.
 // (POST /acs/users/get)
 func (_ Unimplemented) GetAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+// ListAcsUsers List the users of access systems that this workspace manages.
 // (POST /acs/users/list)
 func (_ Unimplemented) ListAcsUsers(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
 // (POST /acs/users/list_accessible_entrances)
 func (_ Unimplemented) ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+// RemoveAcsUserFromAccessGroup Remove a user from an access group.
 // (POST /acs/users/remove_from_access_group)
 func (_ Unimplemented) RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// RevokeAccessOfAcsUser Take a user out of all access groups.
+// RevokeAccessOfAcsUser Remove a user from all access groups.
 // (POST /acs/users/revoke_access_to_all_entrances)
 func (_ Unimplemented) RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
 // (POST /acs/users/suspend)
 func (_ Unimplemented) SuspendAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+// GetUnmanagedAcsUser Get a user that was created at the access system.
 // (POST /acs/users/unmanaged/get)
 func (_ Unimplemented) GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+// ListUnmanagedAcsUsers List the users that were created at the access systems.
 // (POST /acs/users/unmanaged/list)
 func (_ Unimplemented) ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UnsuspendAcsUser End the suspension of a user.
+// UnsuspendAcsUser Unsuspend a user.
 // (POST /acs/users/unsuspend)
 func (_ Unimplemented) UnsuspendAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateAcsUser Change a user.
+// UpdateAcsUser Update a user.
 // (POST /acs/users/update)
 func (_ Unimplemented) UpdateAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetActionAttempt Read an action attempt.
+// GetActionAttempt Get an action attempt.
 // (POST /action_attempts/get)
 func (_ Unimplemented) GetActionAttempt(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
+// ListActionAttempts List action attempts, by their identifiers or by device.
 // (POST /action_attempts/list)
 func (_ Unimplemented) ListActionAttempts(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateClientSession Create a client session, with which an app of an end user calls the API.
+// CreateClientSession Create a client session, with which an end user's app calls the API.
 // (POST /client_sessions/create)
 func (_ Unimplemented) CreateClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteClientSession Delete a client session. It ends at once.
+// DeleteClientSession Delete a client session, which ends it immediately.
 // (POST /client_sessions/delete)
 func (_ Unimplemented) DeleteClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetClientSession Read one client session. Asked with a session, it answers that one.
+// GetClientSession Get a client session. A client session without parameters gets itself.
 // (POST /client_sessions/get)
 func (_ Unimplemented) GetClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+// GetOrCreateClientSession Get the client session of a `user_identifier_key`, or create one.
 // (POST /client_sessions/get_or_create)
 func (_ Unimplemented) GetOrCreateClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GrantAccessToClientSession Give a client session further accounts, from now on.
+// GrantAccessToClientSession Give a client session access to more accounts.
 // (POST /client_sessions/grant_access)
 func (_ Unimplemented) GrantAccessToClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
+// ListClientSessions List the active client sessions of the workspace.
 // (POST /client_sessions/list)
 func (_ Unimplemented) ListClientSessions(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// RevokeClientSession End a client session at once. What it was given stays to be seen.
+// RevokeClientSession Revoke a client session immediately. What it could access remains visible.
 // (POST /client_sessions/revoke)
 func (_ Unimplemented) RevokeClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+// CreateConnectWebview Create a page on which a person logs in to a vendor account.
 // (POST /connect_webviews/create)
 func (_ Unimplemented) CreateConnectWebview(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteConnectWebview Delete a page.
+// DeleteConnectWebview Delete a login page.
 // (POST /connect_webviews/delete)
 func (_ Unimplemented) DeleteConnectWebview(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetConnectWebview Read one page, and how far the login on it has got.
+// GetConnectWebview Get a page and the progress of its login.
 // (POST /connect_webviews/get)
 func (_ Unimplemented) GetConnectWebview(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+// ListConnectWebviews List the login pages of the workspace.
 // (POST /connect_webviews/list)
 func (_ Unimplemented) ListConnectWebviews(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteConnectedAccount End an account.
+// DeleteConnectedAccount Delete a connected account.
 // (POST /connected_accounts/delete)
 func (_ Unimplemented) DeleteConnectedAccount(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+// GetConnectedAccount Get a connected account by its identifier or its email address.
 // (POST /connected_accounts/get)
 func (_ Unimplemented) GetConnectedAccount(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+// ListConnectedAccounts List the connected accounts of the workspace.
 // (POST /connected_accounts/list)
 func (_ Unimplemented) ListConnectedAccounts(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+// SimulateDisconnectConnectedAccount Simulate a vendor that rejects the credentials of an account.
 // (POST /connected_accounts/simulate/disconnect)
 func (_ Unimplemented) SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SyncConnectedAccount Have an account and all its devices looked at anew.
+// SyncConnectedAccount Synchronize a connected account and all its devices.
 // (POST /connected_accounts/sync)
 func (_ Unimplemented) SyncConnectedAccount(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateConnectedAccount Change what the workspace keeps about an account.
+// UpdateConnectedAccount Update a connected account.
 // (POST /connected_accounts/update)
 func (_ Unimplemented) UpdateConnectedAccount(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DeleteDevice Forget a device.
+// DeleteDevice Remove a device from the workspace.
 // (POST /devices/delete)
 //
 // Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
@@ -677,25 +677,25 @@ func (_ Unimplemented) DeleteDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetDevice Read one device, by its identifier or by its name.
+// GetDevice Get a device by its identifier or its name.
 // (POST /devices/get)
 func (_ Unimplemented) GetDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListDevices The devices of the workspace, a page at a time.
+// ListDevices List the devices of the workspace.
 // (POST /devices/list)
 func (_ Unimplemented) ListDevices(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListDeviceProviders The vendors whose devices can be connected.
+// ListDeviceProviders List the vendors whose devices can be connected.
 // (POST /devices/list_device_providers)
 func (_ Unimplemented) ListDeviceProviders(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ReportProviderMetadata Say where devices are whose vendor does not tell.
+// ReportProviderMetadata Report data of devices that their vendors do not provide.
 // (POST /devices/report_provider_metadata)
 func (_ Unimplemented) ReportProviderMetadata(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -725,7 +725,7 @@ func (_ Unimplemented) SimulateDisconnectFromHub(w http.ResponseWriter, r *http.
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+// SimulatePaidSubscription End or renew the subscription that a simulated vendor requires for access codes.
 // (POST /devices/simulate/paid_subscription)
 func (_ Unimplemented) SimulatePaidSubscription(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -737,67 +737,67 @@ func (_ Unimplemented) SimulateRemoveDevice(w http.ResponseWriter, r *http.Reque
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+// GetUnmanagedDevice Get an unmanaged device by its identifier or its name.
 // (POST /devices/unmanaged/get)
 func (_ Unimplemented) GetUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+// ListUnmanagedDevices List the unmanaged devices of the workspace.
 // (POST /devices/unmanaged/list)
 func (_ Unimplemented) ListUnmanagedDevices(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
 // (POST /devices/unmanaged/update)
 func (_ Unimplemented) UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateDevice Change what the workspace keeps about a device.
+// UpdateDevice Update a device.
 // (POST /devices/update)
 func (_ Unimplemented) UpdateDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetEvent Read an event, or the latest of a type on a device.
+// GetEvent Get an event, or the latest event of a type on a device.
 // (POST /events/get)
 func (_ Unimplemented) GetEvent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListEvents Events since a time, or between two, oldest first.
+// ListEvents List events since a time or between two times, oldest first.
 // (POST /events/list)
 func (_ Unimplemented) ListEvents(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetHealth Whether the service and what it depends on work.
+// GetHealth Get the health of the service and its dependencies.
 // (POST /health)
 func (_ Unimplemented) GetHealth(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetHealthByName Whether the service and what it depends on work.
+// GetHealthByName Get the health of the service and its dependencies.
 // (POST /health/get_health)
 func (_ Unimplemented) GetHealthByName(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+// ConfigureAutoLock Enable or disable automatic locking of a lock after a delay.
 // (POST /locks/configure_auto_lock)
 func (_ Unimplemented) ConfigureAutoLock(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetLock Read one lock, by its identifier or by its name.
+// GetLock Get a lock by its identifier or its name.
 // (POST /locks/get)
 func (_ Unimplemented) GetLock(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListLocks The locks of the workspace.
+// ListLocks List the locks of the workspace.
 // (POST /locks/list)
 func (_ Unimplemented) ListLocks(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -809,13 +809,13 @@ func (_ Unimplemented) LockDoor(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+// SimulateKeypadCodeEntry Enter a code at the keypad of a simulated device.
 // (POST /locks/simulate/keypad_code_entry)
 func (_ Unimplemented) SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+// SimulateManualLockViaKeypad Lock a simulated device with the button on its keypad.
 // (POST /locks/simulate/manual_lock_via_keypad)
 func (_ Unimplemented) SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -827,31 +827,31 @@ func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListNoiseSensors The noise sensors of the workspace.
+// ListNoiseSensors List the noise sensors of the workspace.
 // (POST /noise_sensors/list)
 func (_ Unimplemented) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetPhone Read one phone.
+// GetPhone Get a phone.
 // (POST /phones/get)
 func (_ Unimplemented) GetPhone(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListPhones The phones of the workspace.
+// ListPhones List the phones of the workspace.
 // (POST /phones/list)
 func (_ Unimplemented) ListPhones(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListThermostats The thermostats of the workspace.
+// ListThermostats List the thermostats of the workspace.
 // (POST /thermostats/list)
 func (_ Unimplemented) ListThermostats(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
 // (POST /user_identities/add_acs_user)
 func (_ Unimplemented) AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -869,43 +869,43 @@ func (_ Unimplemented) DeleteUserIdentity(w http.ResponseWriter, r *http.Request
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetUserIdentity Read one user identity, by its identifier or by its key.
+// GetUserIdentity Get a user identity by its identifier or its key.
 // (POST /user_identities/get)
 func (_ Unimplemented) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListUserIdentities The user identities of the workspace, a page at a time.
+// ListUserIdentities List the user identities of the workspace.
 // (POST /user_identities/list)
 func (_ Unimplemented) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+// ListAcsSystemsOfUserIdentity List the access systems on which a person has a user.
 // (POST /user_identities/list_acs_systems)
 func (_ Unimplemented) ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListAcsUsersOfUserIdentity The users of a person on access systems.
+// ListAcsUsersOfUserIdentity List the users of a person on access systems.
 // (POST /user_identities/list_acs_users)
 func (_ Unimplemented) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 // (POST /user_identities/remove_acs_user)
 func (_ Unimplemented) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateUserIdentity Change a user identity.
+// UpdateUserIdentity Update a user identity.
 // (POST /user_identities/update)
 func (_ Unimplemented) UpdateUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateWebhook Create a webhook, which receives events from then on.
+// CreateWebhook Create a webhook.
 // (POST /webhooks/create)
 func (_ Unimplemented) CreateWebhook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -917,7 +917,7 @@ func (_ Unimplemented) DeleteWebhook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetWebhook Read a webhook.
+// GetWebhook Get a webhook.
 // (POST /webhooks/get)
 func (_ Unimplemented) GetWebhook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -935,31 +935,31 @@ func (_ Unimplemented) UpdateWebhook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateWorkspace Create a workspace that the credential may enter from then on.
+// CreateWorkspace Create a workspace, which the credential can then access.
 // (POST /workspaces/create)
 func (_ Unimplemented) CreateWorkspace(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetWorkspace The workspace of the credential.
+// GetWorkspace Get the workspace of the credential.
 // (POST /workspaces/get)
 func (_ Unimplemented) GetWorkspace(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListWorkspaces The workspaces that the credential may enter.
+// ListWorkspaces List the workspaces that the credential can access.
 // (POST /workspaces/list)
 func (_ Unimplemented) ListWorkspaces(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ResetSandbox Begin anew in a sandbox workspace.
+// ResetSandbox Reset a sandbox workspace.
 // (POST /workspaces/reset_sandbox)
 func (_ Unimplemented) ResetSandbox(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// UpdateWorkspace Change the workspace.
+// UpdateWorkspace Update the workspace.
 // (POST /workspaces/update)
 func (_ Unimplemented) UpdateWorkspace(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -2865,7 +2865,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // webhook http.Handler returned by {Op}WebhookHandler at
 // whatever URL path they advertise to senders.
 type WebhookReceiverInterface interface {
-	// What a webhook receives. Signed as Standard Webhooks describe.
+	// The delivery of an event to a webhook, signed according to Standard Webhooks.
 	// HandleReceiveEventWebhook handles the POST webhook for event.
 	HandleReceiveEventWebhook(w http.ResponseWriter, r *http.Request)
 }
@@ -9459,31 +9459,31 @@ type StrictServerInterface interface {
 	// CreateAccessCode Create a managed access code on a device.
 	// (POST /access_codes/create)
 	CreateAccessCode(ctx context.Context, request CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error)
-	// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+	// CreateMultipleAccessCodes Create one code on many devices, or on none of them.
 	// (POST /access_codes/create_multiple)
 	CreateMultipleAccessCodes(ctx context.Context, request CreateMultipleAccessCodesRequestObject) (CreateMultipleAccessCodesResponseObject, error)
-	// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
+	// DeleteAccessCode Delete a managed access code. It disappears when its device confirms.
 	// (POST /access_codes/delete)
 	DeleteAccessCode(ctx context.Context, request DeleteAccessCodeRequestObject) (DeleteAccessCodeResponseObject, error)
-	// GenerateAccessCode A PIN that the device would take now. Nothing is created.
+	// GenerateAccessCode Generate a PIN that the device accepts, without creating a code.
 	// (POST /access_codes/generate_code)
 	GenerateAccessCode(ctx context.Context, request GenerateAccessCodeRequestObject) (GenerateAccessCodeResponseObject, error)
-	// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
+	// GetAccessCode Get a managed access code by its identifier, or by device and PIN.
 	// (POST /access_codes/get)
 	GetAccessCode(ctx context.Context, request GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error)
-	// GetAccessCodeTimeline What has happened to a code, oldest first.
+	// GetAccessCodeTimeline Get the history of a code, oldest event first.
 	// (POST /access_codes/get_timeline)
 	GetAccessCodeTimeline(ctx context.Context, request GetAccessCodeTimelineRequestObject) (GetAccessCodeTimelineResponseObject, error)
-	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
+	// ListAccessCodes List managed access codes, by device or by their identifiers.
 	// (POST /access_codes/list)
 	ListAccessCodes(ctx context.Context, request ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error)
-	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+	// PullBackupAccessCode Replace a code that does not work by a backup code that is already on the device.
 	// (POST /access_codes/pull_backup_access_code)
 	PullBackupAccessCode(ctx context.Context, request PullBackupAccessCodeRequestObject) (PullBackupAccessCodeResponseObject, error)
-	// ReportDeviceConstraints Say how many digits the codes of a device have.
+	// ReportDeviceConstraints Report how many digits the codes of a device have.
 	// (POST /access_codes/report_device_constraints)
 	ReportDeviceConstraints(ctx context.Context, request ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error)
-	// SimulateCreateUnmanagedAccessCode Type a code in at the keypad of a simulated device.
+	// SimulateCreateUnmanagedAccessCode Enter a code at the keypad of a simulated device.
 	// (POST /access_codes/simulate/create_unmanaged_access_code)
 	SimulateCreateUnmanagedAccessCode(ctx context.Context, request SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error)
 	// ConvertUnmanagedAccessCode Convert an unmanaged access code to managed.
@@ -9492,150 +9492,150 @@ type StrictServerInterface interface {
 	// DeleteUnmanagedAccessCode Delete an unmanaged access code from its device.
 	// (POST /access_codes/unmanaged/delete)
 	DeleteUnmanagedAccessCode(ctx context.Context, request DeleteUnmanagedAccessCodeRequestObject) (DeleteUnmanagedAccessCodeResponseObject, error)
-	// GetUnmanagedAccessCode Read an unmanaged access code, by its identifier or by device and PIN.
+	// GetUnmanagedAccessCode Get an unmanaged access code by its identifier, or by device and PIN.
 	// (POST /access_codes/unmanaged/get)
 	GetUnmanagedAccessCode(ctx context.Context, request GetUnmanagedAccessCodeRequestObject) (GetUnmanagedAccessCodeResponseObject, error)
-	// ListUnmanagedAccessCodes The codes on a device that this workspace does not manage, a page at a time.
+	// ListUnmanagedAccessCodes List the unmanaged codes on a device.
 	// (POST /access_codes/unmanaged/list)
 	ListUnmanagedAccessCodes(ctx context.Context, request ListUnmanagedAccessCodesRequestObject) (ListUnmanagedAccessCodesResponseObject, error)
-	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, by `is_managed: true`.
+	// UpdateUnmanagedAccessCode Convert an unmanaged access code to managed, with `is_managed: true`.
 	// (POST /access_codes/unmanaged/update)
 	UpdateUnmanagedAccessCode(ctx context.Context, request UpdateUnmanagedAccessCodeRequestObject) (UpdateUnmanagedAccessCodeResponseObject, error)
-	// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
+	// UpdateAccessCode Update the name, PIN or time frame of a managed access code, or convert it to unmanaged.
 	// (POST /access_codes/update)
 	UpdateAccessCode(ctx context.Context, request UpdateAccessCodeRequestObject) (UpdateAccessCodeResponseObject, error)
-	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+	// UpdateMultipleAccessCodes Update all codes of a `common_code_key`, or none of them.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(ctx context.Context, request UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error)
-	// GetAcsAccessGroup Read one access group.
+	// GetAcsAccessGroup Get an access group.
 	// (POST /acs/access_groups/get)
 	GetAcsAccessGroup(ctx context.Context, request GetAcsAccessGroupRequestObject) (GetAcsAccessGroupResponseObject, error)
-	// ListAcsAccessGroups The access groups of the workspace.
+	// ListAcsAccessGroups List the access groups of the workspace.
 	// (POST /acs/access_groups/list)
 	ListAcsAccessGroups(ctx context.Context, request ListAcsAccessGroupsRequestObject) (ListAcsAccessGroupsResponseObject, error)
-	// GetAcsEntrance Read one entrance.
+	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(ctx context.Context, request GetAcsEntranceRequestObject) (GetAcsEntranceResponseObject, error)
-	// ListAcsEntrances The entrances of access systems, a page at a time.
+	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(ctx context.Context, request ListAcsEntrancesRequestObject) (ListAcsEntrancesResponseObject, error)
-	// GetAcsSystem Read one access system.
+	// GetAcsSystem Get an access system.
 	// (POST /acs/systems/get)
 	GetAcsSystem(ctx context.Context, request GetAcsSystemRequestObject) (GetAcsSystemResponseObject, error)
-	// ListAcsSystems The access systems of the workspace.
+	// ListAcsSystems List the access systems of the workspace.
 	// (POST /acs/systems/list)
 	ListAcsSystems(ctx context.Context, request ListAcsSystemsRequestObject) (ListAcsSystemsResponseObject, error)
-	// AddAcsUserToAccessGroup Put a user into an access group.
+	// AddAcsUserToAccessGroup Add a user to an access group.
 	// (POST /acs/users/add_to_access_group)
 	AddAcsUserToAccessGroup(ctx context.Context, request AddAcsUserToAccessGroupRequestObject) (AddAcsUserToAccessGroupResponseObject, error)
-	// CreateAcsUser Have a user be made on an access system.
+	// CreateAcsUser Create a user on an access system.
 	// (POST /acs/users/create)
 	CreateAcsUser(ctx context.Context, request CreateAcsUserRequestObject) (CreateAcsUserResponseObject, error)
-	// DeleteAcsUser Have a user be taken from its access system.
+	// DeleteAcsUser Delete a user from its access system.
 	// (POST /acs/users/delete)
 	DeleteAcsUser(ctx context.Context, request DeleteAcsUserRequestObject) (DeleteAcsUserResponseObject, error)
-	// GetAcsUser Read one user.
+	// GetAcsUser Get a user.
 	// (POST /acs/users/get)
 	GetAcsUser(ctx context.Context, request GetAcsUserRequestObject) (GetAcsUserResponseObject, error)
-	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	// ListAcsUsers List the users of access systems that this workspace manages.
 	// (POST /acs/users/list)
 	ListAcsUsers(ctx context.Context, request ListAcsUsersRequestObject) (ListAcsUsersResponseObject, error)
-	// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+	// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
 	// (POST /acs/users/list_accessible_entrances)
 	ListEntrancesOfAcsUser(ctx context.Context, request ListEntrancesOfAcsUserRequestObject) (ListEntrancesOfAcsUserResponseObject, error)
-	// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
 	// (POST /acs/users/remove_from_access_group)
 	RemoveAcsUserFromAccessGroup(ctx context.Context, request RemoveAcsUserFromAccessGroupRequestObject) (RemoveAcsUserFromAccessGroupResponseObject, error)
-	// RevokeAccessOfAcsUser Take a user out of all access groups.
+	// RevokeAccessOfAcsUser Remove a user from all access groups.
 	// (POST /acs/users/revoke_access_to_all_entrances)
 	RevokeAccessOfAcsUser(ctx context.Context, request RevokeAccessOfAcsUserRequestObject) (RevokeAccessOfAcsUserResponseObject, error)
-	// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+	// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
 	// (POST /acs/users/suspend)
 	SuspendAcsUser(ctx context.Context, request SuspendAcsUserRequestObject) (SuspendAcsUserResponseObject, error)
-	// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+	// GetUnmanagedAcsUser Get a user that was created at the access system.
 	// (POST /acs/users/unmanaged/get)
 	GetUnmanagedAcsUser(ctx context.Context, request GetUnmanagedAcsUserRequestObject) (GetUnmanagedAcsUserResponseObject, error)
-	// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+	// ListUnmanagedAcsUsers List the users that were created at the access systems.
 	// (POST /acs/users/unmanaged/list)
 	ListUnmanagedAcsUsers(ctx context.Context, request ListUnmanagedAcsUsersRequestObject) (ListUnmanagedAcsUsersResponseObject, error)
-	// UnsuspendAcsUser End the suspension of a user.
+	// UnsuspendAcsUser Unsuspend a user.
 	// (POST /acs/users/unsuspend)
 	UnsuspendAcsUser(ctx context.Context, request UnsuspendAcsUserRequestObject) (UnsuspendAcsUserResponseObject, error)
-	// UpdateAcsUser Change a user.
+	// UpdateAcsUser Update a user.
 	// (POST /acs/users/update)
 	UpdateAcsUser(ctx context.Context, request UpdateAcsUserRequestObject) (UpdateAcsUserResponseObject, error)
-	// GetActionAttempt Read an action attempt.
+	// GetActionAttempt Get an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(ctx context.Context, request GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error)
-	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
+	// ListActionAttempts List action attempts, by their identifiers or by device.
 	// (POST /action_attempts/list)
 	ListActionAttempts(ctx context.Context, request ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error)
-	// CreateClientSession Create a client session, with which an app of an end user calls the API.
+	// CreateClientSession Create a client session, with which an end user's app calls the API.
 	// (POST /client_sessions/create)
 	CreateClientSession(ctx context.Context, request CreateClientSessionRequestObject) (CreateClientSessionResponseObject, error)
-	// DeleteClientSession Delete a client session. It ends at once.
+	// DeleteClientSession Delete a client session, which ends it immediately.
 	// (POST /client_sessions/delete)
 	DeleteClientSession(ctx context.Context, request DeleteClientSessionRequestObject) (DeleteClientSessionResponseObject, error)
-	// GetClientSession Read one client session. Asked with a session, it answers that one.
+	// GetClientSession Get a client session. A client session without parameters gets itself.
 	// (POST /client_sessions/get)
 	GetClientSession(ctx context.Context, request GetClientSessionRequestObject) (GetClientSessionResponseObject, error)
-	// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+	// GetOrCreateClientSession Get the client session of a `user_identifier_key`, or create one.
 	// (POST /client_sessions/get_or_create)
 	GetOrCreateClientSession(ctx context.Context, request GetOrCreateClientSessionRequestObject) (GetOrCreateClientSessionResponseObject, error)
-	// GrantAccessToClientSession Give a client session further accounts, from now on.
+	// GrantAccessToClientSession Give a client session access to more accounts.
 	// (POST /client_sessions/grant_access)
 	GrantAccessToClientSession(ctx context.Context, request GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error)
-	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
+	// ListClientSessions List the active client sessions of the workspace.
 	// (POST /client_sessions/list)
 	ListClientSessions(ctx context.Context, request ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error)
-	// RevokeClientSession End a client session at once. What it was given stays to be seen.
+	// RevokeClientSession Revoke a client session immediately. What it could access remains visible.
 	// (POST /client_sessions/revoke)
 	RevokeClientSession(ctx context.Context, request RevokeClientSessionRequestObject) (RevokeClientSessionResponseObject, error)
-	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	// CreateConnectWebview Create a page on which a person logs in to a vendor account.
 	// (POST /connect_webviews/create)
 	CreateConnectWebview(ctx context.Context, request CreateConnectWebviewRequestObject) (CreateConnectWebviewResponseObject, error)
-	// DeleteConnectWebview Delete a page.
+	// DeleteConnectWebview Delete a login page.
 	// (POST /connect_webviews/delete)
 	DeleteConnectWebview(ctx context.Context, request DeleteConnectWebviewRequestObject) (DeleteConnectWebviewResponseObject, error)
-	// GetConnectWebview Read one page, and how far the login on it has got.
+	// GetConnectWebview Get a page and the progress of its login.
 	// (POST /connect_webviews/get)
 	GetConnectWebview(ctx context.Context, request GetConnectWebviewRequestObject) (GetConnectWebviewResponseObject, error)
-	// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+	// ListConnectWebviews List the login pages of the workspace.
 	// (POST /connect_webviews/list)
 	ListConnectWebviews(ctx context.Context, request ListConnectWebviewsRequestObject) (ListConnectWebviewsResponseObject, error)
-	// DeleteConnectedAccount End an account.
+	// DeleteConnectedAccount Delete a connected account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(ctx context.Context, request DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error)
-	// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+	// GetConnectedAccount Get a connected account by its identifier or its email address.
 	// (POST /connected_accounts/get)
 	GetConnectedAccount(ctx context.Context, request GetConnectedAccountRequestObject) (GetConnectedAccountResponseObject, error)
-	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	// ListConnectedAccounts List the connected accounts of the workspace.
 	// (POST /connected_accounts/list)
 	ListConnectedAccounts(ctx context.Context, request ListConnectedAccountsRequestObject) (ListConnectedAccountsResponseObject, error)
-	// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+	// SimulateDisconnectConnectedAccount Simulate a vendor that rejects the credentials of an account.
 	// (POST /connected_accounts/simulate/disconnect)
 	SimulateDisconnectConnectedAccount(ctx context.Context, request SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error)
-	// SyncConnectedAccount Have an account and all its devices looked at anew.
+	// SyncConnectedAccount Synchronize a connected account and all its devices.
 	// (POST /connected_accounts/sync)
 	SyncConnectedAccount(ctx context.Context, request SyncConnectedAccountRequestObject) (SyncConnectedAccountResponseObject, error)
-	// UpdateConnectedAccount Change what the workspace keeps about an account.
+	// UpdateConnectedAccount Update a connected account.
 	// (POST /connected_accounts/update)
 	UpdateConnectedAccount(ctx context.Context, request UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error)
-	// DeleteDevice Forget a device.
+	// DeleteDevice Remove a device from the workspace.
 	// (POST /devices/delete)
 	//
 	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	DeleteDevice(ctx context.Context, request DeleteDeviceRequestObject) (DeleteDeviceResponseObject, error)
-	// GetDevice Read one device, by its identifier or by its name.
+	// GetDevice Get a device by its identifier or its name.
 	// (POST /devices/get)
 	GetDevice(ctx context.Context, request GetDeviceRequestObject) (GetDeviceResponseObject, error)
-	// ListDevices The devices of the workspace, a page at a time.
+	// ListDevices List the devices of the workspace.
 	// (POST /devices/list)
 	ListDevices(ctx context.Context, request ListDevicesRequestObject) (ListDevicesResponseObject, error)
-	// ListDeviceProviders The vendors whose devices can be connected.
+	// ListDeviceProviders List the vendors whose devices can be connected.
 	// (POST /devices/list_device_providers)
 	ListDeviceProviders(ctx context.Context, request ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error)
-	// ReportProviderMetadata Say where devices are whose vendor does not tell.
+	// ReportProviderMetadata Report data of devices that their vendors do not provide.
 	// (POST /devices/report_provider_metadata)
 	ReportProviderMetadata(ctx context.Context, request ReportProviderMetadataRequestObject) (ReportProviderMetadataResponseObject, error)
 	// SimulateConnectDevice Bring a simulated device online.
@@ -9650,70 +9650,70 @@ type StrictServerInterface interface {
 	// SimulateDisconnectFromHub Take the hub of a simulated device offline.
 	// (POST /devices/simulate/disconnect_from_hub)
 	SimulateDisconnectFromHub(ctx context.Context, request SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error)
-	// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+	// SimulatePaidSubscription End or renew the subscription that a simulated vendor requires for access codes.
 	// (POST /devices/simulate/paid_subscription)
 	SimulatePaidSubscription(ctx context.Context, request SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error)
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(ctx context.Context, request SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error)
-	// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+	// GetUnmanagedDevice Get an unmanaged device by its identifier or its name.
 	// (POST /devices/unmanaged/get)
 	GetUnmanagedDevice(ctx context.Context, request GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error)
-	// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+	// ListUnmanagedDevices List the unmanaged devices of the workspace.
 	// (POST /devices/unmanaged/list)
 	ListUnmanagedDevices(ctx context.Context, request ListUnmanagedDevicesRequestObject) (ListUnmanagedDevicesResponseObject, error)
-	// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+	// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
 	// (POST /devices/unmanaged/update)
 	UpdateUnmanagedDevice(ctx context.Context, request UpdateUnmanagedDeviceRequestObject) (UpdateUnmanagedDeviceResponseObject, error)
-	// UpdateDevice Change what the workspace keeps about a device.
+	// UpdateDevice Update a device.
 	// (POST /devices/update)
 	UpdateDevice(ctx context.Context, request UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error)
-	// GetEvent Read an event, or the latest of a type on a device.
+	// GetEvent Get an event, or the latest event of a type on a device.
 	// (POST /events/get)
 	GetEvent(ctx context.Context, request GetEventRequestObject) (GetEventResponseObject, error)
-	// ListEvents Events since a time, or between two, oldest first.
+	// ListEvents List events since a time or between two times, oldest first.
 	// (POST /events/list)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
-	// GetHealth Whether the service and what it depends on work.
+	// GetHealth Get the health of the service and its dependencies.
 	// (POST /health)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
-	// GetHealthByName Whether the service and what it depends on work.
+	// GetHealthByName Get the health of the service and its dependencies.
 	// (POST /health/get_health)
 	GetHealthByName(ctx context.Context, request GetHealthByNameRequestObject) (GetHealthByNameResponseObject, error)
-	// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+	// ConfigureAutoLock Enable or disable automatic locking of a lock after a delay.
 	// (POST /locks/configure_auto_lock)
 	ConfigureAutoLock(ctx context.Context, request ConfigureAutoLockRequestObject) (ConfigureAutoLockResponseObject, error)
-	// GetLock Read one lock, by its identifier or by its name.
+	// GetLock Get a lock by its identifier or its name.
 	// (POST /locks/get)
 	GetLock(ctx context.Context, request GetLockRequestObject) (GetLockResponseObject, error)
-	// ListLocks The locks of the workspace.
+	// ListLocks List the locks of the workspace.
 	// (POST /locks/list)
 	ListLocks(ctx context.Context, request ListLocksRequestObject) (ListLocksResponseObject, error)
 	// LockDoor Lock a door.
 	// (POST /locks/lock_door)
 	LockDoor(ctx context.Context, request LockDoorRequestObject) (LockDoorResponseObject, error)
-	// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+	// SimulateKeypadCodeEntry Enter a code at the keypad of a simulated device.
 	// (POST /locks/simulate/keypad_code_entry)
 	SimulateKeypadCodeEntry(ctx context.Context, request SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error)
-	// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+	// SimulateManualLockViaKeypad Lock a simulated device with the button on its keypad.
 	// (POST /locks/simulate/manual_lock_via_keypad)
 	SimulateManualLockViaKeypad(ctx context.Context, request SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error)
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
-	// ListNoiseSensors The noise sensors of the workspace.
+	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(ctx context.Context, request ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error)
-	// GetPhone Read one phone.
+	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(ctx context.Context, request GetPhoneRequestObject) (GetPhoneResponseObject, error)
-	// ListPhones The phones of the workspace.
+	// ListPhones List the phones of the workspace.
 	// (POST /phones/list)
 	ListPhones(ctx context.Context, request ListPhonesRequestObject) (ListPhonesResponseObject, error)
-	// ListThermostats The thermostats of the workspace.
+	// ListThermostats List the thermostats of the workspace.
 	// (POST /thermostats/list)
 	ListThermostats(ctx context.Context, request ListThermostatsRequestObject) (ListThermostatsResponseObject, error)
-	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+	// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(ctx context.Context, request AddAcsUserToUserIdentityRequestObject) (AddAcsUserToUserIdentityResponseObject, error)
 	// CreateUserIdentity Create a user identity.
@@ -9722,31 +9722,31 @@ type StrictServerInterface interface {
 	// DeleteUserIdentity Delete a user identity.
 	// (POST /user_identities/delete)
 	DeleteUserIdentity(ctx context.Context, request DeleteUserIdentityRequestObject) (DeleteUserIdentityResponseObject, error)
-	// GetUserIdentity Read one user identity, by its identifier or by its key.
+	// GetUserIdentity Get a user identity by its identifier or its key.
 	// (POST /user_identities/get)
 	GetUserIdentity(ctx context.Context, request GetUserIdentityRequestObject) (GetUserIdentityResponseObject, error)
-	// ListUserIdentities The user identities of the workspace, a page at a time.
+	// ListUserIdentities List the user identities of the workspace.
 	// (POST /user_identities/list)
 	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
-	// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+	// ListAcsSystemsOfUserIdentity List the access systems on which a person has a user.
 	// (POST /user_identities/list_acs_systems)
 	ListAcsSystemsOfUserIdentity(ctx context.Context, request ListAcsSystemsOfUserIdentityRequestObject) (ListAcsSystemsOfUserIdentityResponseObject, error)
-	// ListAcsUsersOfUserIdentity The users of a person on access systems.
+	// ListAcsUsersOfUserIdentity List the users of a person on access systems.
 	// (POST /user_identities/list_acs_users)
 	ListAcsUsersOfUserIdentity(ctx context.Context, request ListAcsUsersOfUserIdentityRequestObject) (ListAcsUsersOfUserIdentityResponseObject, error)
-	// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+	// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 	// (POST /user_identities/remove_acs_user)
 	RemoveAcsUserFromUserIdentity(ctx context.Context, request RemoveAcsUserFromUserIdentityRequestObject) (RemoveAcsUserFromUserIdentityResponseObject, error)
-	// UpdateUserIdentity Change a user identity.
+	// UpdateUserIdentity Update a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(ctx context.Context, request UpdateUserIdentityRequestObject) (UpdateUserIdentityResponseObject, error)
-	// CreateWebhook Create a webhook, which receives events from then on.
+	// CreateWebhook Create a webhook.
 	// (POST /webhooks/create)
 	CreateWebhook(ctx context.Context, request CreateWebhookRequestObject) (CreateWebhookResponseObject, error)
 	// DeleteWebhook Delete a webhook.
 	// (POST /webhooks/delete)
 	DeleteWebhook(ctx context.Context, request DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error)
-	// GetWebhook Read a webhook.
+	// GetWebhook Get a webhook.
 	// (POST /webhooks/get)
 	GetWebhook(ctx context.Context, request GetWebhookRequestObject) (GetWebhookResponseObject, error)
 	// ListWebhooks All webhooks of the workspace.
@@ -9755,19 +9755,19 @@ type StrictServerInterface interface {
 	// UpdateWebhook Change the event types that a webhook receives.
 	// (POST /webhooks/update)
 	UpdateWebhook(ctx context.Context, request UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error)
-	// CreateWorkspace Create a workspace that the credential may enter from then on.
+	// CreateWorkspace Create a workspace, which the credential can then access.
 	// (POST /workspaces/create)
 	CreateWorkspace(ctx context.Context, request CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error)
-	// GetWorkspace The workspace of the credential.
+	// GetWorkspace Get the workspace of the credential.
 	// (POST /workspaces/get)
 	GetWorkspace(ctx context.Context, request GetWorkspaceRequestObject) (GetWorkspaceResponseObject, error)
-	// ListWorkspaces The workspaces that the credential may enter.
+	// ListWorkspaces List the workspaces that the credential can access.
 	// (POST /workspaces/list)
 	ListWorkspaces(ctx context.Context, request ListWorkspacesRequestObject) (ListWorkspacesResponseObject, error)
-	// ResetSandbox Begin anew in a sandbox workspace.
+	// ResetSandbox Reset a sandbox workspace.
 	// (POST /workspaces/reset_sandbox)
 	ResetSandbox(ctx context.Context, request ResetSandboxRequestObject) (ResetSandboxResponseObject, error)
-	// UpdateWorkspace Change the workspace.
+	// UpdateWorkspace Update the workspace.
 	// (POST /workspaces/update)
 	UpdateWorkspace(ctx context.Context, request UpdateWorkspaceRequestObject) (UpdateWorkspaceResponseObject, error)
 }
