@@ -2,16 +2,19 @@ package api
 
 import "encoding/json"
 
-// Change is what becomes of a value that may be taken away: the zero Change, which is left out of a request, lets it
-// be; one that is Given sets it, or with To nil (null on the wire) takes it away.
+// Change is a change of a value that can be removed. The zero Change is omitted from requests and leaves the value
+// unchanged.
 type Change[T any] struct {
+	// Given reports whether the value changes.
 	Given bool
-	To    *T
+	// To is the new value. Nil, which is null in JSON, removes the value.
+	To *T
 }
 
+// MarshalJSON encodes the new value.
 func (c Change[T]) MarshalJSON() ([]byte, error) { return json.Marshal(c.To) }
 
-// UnmarshalJSON is called for what is there, also for null.
+// UnmarshalJSON decodes a value that is present, including null.
 func (c *Change[T]) UnmarshalJSON(encoded []byte) error {
 	c.Given, c.To = true, nil
 	return json.Unmarshal(encoded, &c.To)

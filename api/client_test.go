@@ -34,7 +34,7 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.seen = append(s.seen, req.URL.Path+" "+string(body))
 	if len(s.answers) == 0 {
-		s.t.Fatalf("nobody expected %s", req.URL.Path)
+		s.t.Fatalf("unexpected request: %s", req.URL.Path)
 	}
 	next := s.answers[0]
 	s.answers = s.answers[1:]

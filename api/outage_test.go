@@ -104,7 +104,7 @@ func TestRestartOfAServerIsSurvivedAlsoAfterOneThatWasNot(t *testing.T) {
 		hiccup.Wait()
 		restarts("short again", 3*time.Second, true)
 		restarts("long again", 20*time.Second, false)
-		time.Sleep(time.Minute) // nobody asks meanwhile, so nobody knows
+		time.Sleep(time.Minute) // no requests, so the outage is unknown
 		restarts("short, and the first that is heard of it", 3*time.Second, true)
 	})
 }

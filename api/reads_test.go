@@ -133,7 +133,7 @@ func TestReadOfWhatIsNotOnTheListHasToAsk(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	_, r := s.reading(t)
-	expect(t, r, "d1", "nobody", false)
+	expect(t, r, "d1", "missing", false)
 	expect(t, r, "d2", "a", false)
 	expect(t, r, "", "a", false)
 	expectCount(t, s, listing+" ", 3)
@@ -298,7 +298,7 @@ func TestListThatHeedsNoDeviceDoesForAll(t *testing.T) {
 	client, r := s.reading(t)
 	expect(t, r, "d1", "a", true)
 	expect(t, r, "d2", "x", true)
-	expect(t, r, "d3", "nobody", false)
+	expect(t, r, "d3", "missing", false)
 	expectCount(t, s, listing, 2)
 	if _, err := Call[OkResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d1"}); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
 		badAnswer    bool
 		ended        bool
 	}{
-		"nobody is reached":     {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
-		"nobody answers":        {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
+		"server unreachable":    {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
+		"server silent":       {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
 		"the context has ended": {way: newTransport(), within: 50 * time.Millisecond, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {
