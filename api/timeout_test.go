@@ -35,7 +35,7 @@ func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
 		ended        bool
 	}{
 		"server unreachable":    {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
-		"server silent":       {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
+		"server silent":         {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
 		"the context has ended": {way: newTransport(), within: 50 * time.Millisecond, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {

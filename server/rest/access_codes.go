@@ -56,7 +56,7 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r openapi.ListAccessCode
 	}
 	filter := access.CodeFilter{
 		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, CustomerKey: r.Body.CustomerKey, Search: r.Body.Search,
-		// There are no grants or methods here, so no code belongs to one.
+		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
 	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {

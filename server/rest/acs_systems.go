@@ -59,7 +59,7 @@ func (h *handlers) ListAcsEntrances(ctx context.Context, r openapi.ListAcsEntran
 	}
 	list, more, err := h.acs.ListEntrances(ctx, principal(ctx), acs.EntranceFilter{SystemID: r.Body.AcsSystemID, AccountID: r.Body.ConnectedAccountID,
 		CustomerKey: r.Body.CustomerKey, Search: r.Body.Search, IDs: r.Body.AcsEntranceIds,
-		// There are no credentials or spaces here, so no entrance belongs to one.
+		// The server has no credentials or spaces, so no entrance matches.
 		Nothing: r.Body.AcsCredentialID+r.Body.SpaceID+r.Body.LocationID != ""}, page.Page)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (h *handlers) ListAcsEntrances(ctx context.Context, r openapi.ListAcsEntran
 	return openapi.ListAcsEntrances200JSONResponse{Ok: true, AcsEntrances: each(list, toAcsEntrance), Pagination: page.pagination(more, last)}, nil
 }
 
-// systemPicture is shown for access systems, of whose makers there are no pictures here.
+// systemPicture is the picture of all access systems. Pictures of manufacturers are not available.
 const systemPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Cpath d='M6 2h12v20H6zM14 12h1.5' fill='none' stroke='%23444'/%3E%3C/svg%3E"
 
 func toAcsSystem(s acs.System) api.AcsSystem {
@@ -77,7 +77,7 @@ func toAcsSystem(s acs.System) api.AcsSystem {
 		AcsUserCount: s.Users, AcsAccessGroupCount: s.Groups, ImageURL: systemPicture, ImageAltText: "A door", Errors: toACSErrors(s.Errors), Warnings: []api.Problem{}}
 }
 
-// groupType is what the access groups of all vendors so far are called.
+// groupType is the type of the access groups of all supported vendors.
 const groupType, groupTypeName = "access_group", "Access group"
 
 func toAcsAccessGroup(g acs.Group) api.AcsAccessGroup {

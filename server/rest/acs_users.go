@@ -25,7 +25,7 @@ func (h *handlers) CreateAcsUser(ctx context.Context, r openapi.CreateAcsUserReq
 	return openapi.CreateAcsUser200JSONResponse{Ok: true, AcsUser: toAcsUser(u)}, nil
 }
 
-// emailOf is the email address that is given under its name or under its older one.
+// emailOf returns the email address from its current or its former parameter.
 func emailOf(address, older string) (string, error) {
 	if address != "" && older != "" && address != older {
 		return "", access.Invalidf("email", "Is an older name of email_address, and differs from that; leave it out")

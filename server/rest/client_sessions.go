@@ -17,7 +17,7 @@ func (h *handlers) CreateClientSession(ctx context.Context, r openapi.CreateClie
 		return nil, invalid([]issue{{path: []string{"customer_id"}, message: "Not available; name customers by customer_key"}})
 	}
 	taken := access.RefuseIfTaken
-	if exchangeOf(ctx).request.Method == http.MethodPut { // which may be repeated
+	if exchangeOf(ctx).request.Method == http.MethodPut { // PUT is idempotent
 		taken = access.AnswerIfTaken
 	}
 	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{

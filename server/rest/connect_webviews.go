@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// ConnectPath is where the pages of webviews are; the token of one follows.
+// ConnectPath is the path of login pages. The token of a page follows it.
 const ConnectPath = "/connect/"
 
 func (h *handlers) CreateConnectWebview(ctx context.Context, r openapi.CreateConnectWebviewRequestObject) (openapi.CreateConnectWebviewResponseObject, error) {

@@ -32,7 +32,7 @@ func (h *handlers) ListConnectedAccounts(ctx context.Context, r openapi.ListConn
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
-		// There are no spaces here, so no account belongs to one.
+		// The server has no spaces, so no account matches.
 		Nothing: r.Body.SpaceID != "",
 	}, page.Page)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r ope
 	return openapi.SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-// accountTypes are how the API names accounts, by their adapters.
+// accountTypes are the account types of the API, by adapter.
 var accountTypes = map[string]struct{ name, display string }{
 	access.SandboxAdapter:       {"sandbox", "Simulated locks"},
 	access.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},

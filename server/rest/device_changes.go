@@ -18,7 +18,7 @@ func (h *handlers) UpdateDevice(ctx context.Context, r openapi.UpdateDeviceReque
 	return openapi.UpdateDevice200JSONResponse{Ok: true}, nil
 }
 
-// newName is the name asked for, in either form: nil where none was given, empty where it was null.
+// newName returns the requested name from either parameter: nil if absent, empty if null.
 func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 	given := exchangeOf(ctx).params
 	older, _ := given["properties"].(map[string]any)
@@ -48,7 +48,7 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r openapi.ListUnman
 	if err != nil {
 		return nil, err
 	}
-	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // the conditions are the same
+	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // same filters
 	filter.Unmanaged = true
 	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {

@@ -43,7 +43,7 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 		Search:        r.Search,
 		CustomerKey:   r.CustomerKey,
 		WebviewID:     r.ConnectWebviewID,
-		// There are no spaces or locations here, so no device belongs to one.
+		// The server has no spaces or locations, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
 }
@@ -152,7 +152,7 @@ func toDevice(d access.Device) api.Device {
 	}
 }
 
-// nickname is the name given to the device here, if one is.
+// nickname returns the name of the device in the workspace, if it has one.
 func nickname(d access.Device) string {
 	if d.Name == d.VendorName {
 		return ""
@@ -160,7 +160,7 @@ func nickname(d access.Device) string {
 	return d.Name
 }
 
-// capabilitiesOf are the broad capabilities of the API.
+// capabilitiesOf returns the capabilities_supported of a device.
 func capabilitiesOf(d access.Device) []string {
 	out := make([]string, 0, 3)
 	if d.Capabilities.OnlineCodes || d.Capabilities.OfflineCodes {
@@ -200,5 +200,5 @@ func toProperties(d access.Device) api.DeviceProperties {
 	return p
 }
 
-// stableName is how the API writes the name of a manufacturer or a provider.
+// stableName converts the name of a manufacturer or a provider to the form of the API.
 func stableName(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "_") }

@@ -27,7 +27,7 @@ func (h *handlers) ListEvents(ctx context.Context, r openapi.ListEventsRequestOb
 		CustomerKey: r.Body.CustomerKey, IdentityID: r.Body.UserIdentityID,
 		SystemIDs:    both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
 		SystemUserID: r.Body.AcsUserID, AccessGroupID: r.Body.AcsAccessGroupID, EntranceID: r.Body.AcsEntranceID,
-		// There are none of these here, so no event is about one.
+		// The server has none of these, so no event matches.
 		Nothing: r.Body.AcsCredentialID+r.Body.AcsEncoderID+r.Body.AccessGrantID+r.Body.AccessMethodID+r.Body.SpaceID != "" ||
 			r.Body.AccessGrantIds != nil || r.Body.AccessMethodIds != nil || r.Body.SpaceIds != nil,
 		Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
@@ -38,7 +38,8 @@ func (h *handlers) ListEvents(ctx context.Context, r openapi.ListEventsRequestOb
 	return someEvents{list}, nil
 }
 
-// oneEvent and someEvents are the answers of which the contract says the same. Those made from it would take each event apart.
+// oneEvent and someEvents are the responses of the event operations. They avoid decoding each event into the
+// generated types.
 type oneEvent struct {
 	Ok    bool         `json:"ok"`
 	Event access.Event `json:"event"`
@@ -48,7 +49,7 @@ func (e oneEvent) VisitGetEventResponse(w http.ResponseWriter) error { return wr
 
 type someEvents struct{ Events []access.Event }
 
-// VisitListEventsResponse writes the events one after another: as parts of one value the encoder would go through each again.
+// VisitListEventsResponse writes the events one by one. As parts of one value, the encoder would validate each again.
 func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	size := 0
 	for _, event := range e.Events {
@@ -68,7 +69,7 @@ func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	return writeBytes(w, append(b, "]}\n"...))
 }
 
-// usualHead is about how many bytes an event has beside its fields.
+// usualHead is the approximate size of an event without its own fields, in bytes.
 const usualHead = 250
 
 func writeJSON(w http.ResponseWriter, answer any) error {

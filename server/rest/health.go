@@ -8,13 +8,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// Health is how this server is, by part. Nobody needs a credential to ask for it, so there is nothing private in it.
+// Health is the health of the server by part. It is public, so it must not contain private data.
 type Health struct {
-	At    time.Time // when that was found; zero: the database has not said
+	// At is when the health was evaluated. It is zero if the database has not responded.
+	At time.Time
+	// Parts has the health of each part.
 	Parts []api.ServiceHealth
 }
 
-// Down says whether nothing is to be asked of this server.
+// Down reports whether clients should send no requests to this server.
 func (h Health) Down() bool { return h.has(api.Down) }
 
 func (h Health) has(status api.ServiceHealthStatus) bool {

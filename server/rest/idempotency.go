@@ -13,19 +13,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// The headers of requests that have their effect once (draft-ietf-httpapi-idempotency-key-header).
+// Headers of idempotent requests (draft-ietf-httpapi-idempotency-key-header).
 const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotency-Replayed"
 
-	// acceptsKeysHeader tells clients that they may send a request with a key again when they do not know what has become
-	// of it. The draft has no way to tell them.
+	// acceptsKeysHeader tells clients that they can repeat a request with a key if its result is unknown. The draft
+	// has no such header.
 	acceptsKeysHeader = "Accept-Idempotency-Key"
 
 	maxKey = 255 // characters
 )
 
-// keyOf reads the key of a request, where its operation takes one. What is naturally idempotent takes none.
+// keyOf returns the key of a request if its operation accepts one. Idempotent operations accept none.
 func keyOf(o *operation, header http.Header) (string, error) {
 	given := header.Values(keyHeader)
 	if !o.keyed || len(given) == 0 {
@@ -43,15 +43,15 @@ func keyOf(o *operation, header http.Header) (string, error) {
 	return key, nil
 }
 
-// once answers a request with a key that has been answered before as it was then. Answers are kept as they are sent:
-// all that are no failure have the status 200.
+// once replays the stored response to a request with a known key. Responses are stored as they are sent; all
+// successful ones have the status 200.
 func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		x := exchangeOf(ctx)
 		if x.key == "" {
 			return next(ctx, w, r, request)
 		}
-		content, err := json.Marshal(x.params) // with the names in order
+		content, err := json.Marshal(x.params) // sorted by name
 		if err != nil {
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
@@ -76,14 +76,14 @@ func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.Strict
 	}
 }
 
-// written is an answer as the generated code writes it.
+// written encodes a response like the generated code.
 func written(answer any) ([]byte, error) {
 	var out bytes.Buffer
 	err := json.NewEncoder(&out).Encode(answer)
 	return out.Bytes(), err
 }
 
-// resumed is the answer to a request that was cut off while it waited for its attempt to end.
+// resumed returns the response to a request that was interrupted while it waited for its attempt to end.
 func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
 	answer, err := h.attempted(ctx, a, nil, true)
 	if err != nil {

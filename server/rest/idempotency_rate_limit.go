@@ -9,33 +9,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// repeats counts how often each Idempotency-Key comes. Who was not answered sends a request again a few times; whoever does
-// so without an end has looked up, and waited for, what is known already.
+// repeats counts the requests per Idempotency-Key. Clients repeat a request a few times. Without a limit, endless
+// repeats would cause lookups and waits for known results.
 type repeats struct {
 	now  func() time.Time
 	seed maphash.Seed
 
-	mu           sync.Mutex
-	turned       time.Time
-	lately, once map[uint64]int // requests of this span and of the one before
+	mu     sync.Mutex
+	turned time.Time
+	// lately counts the requests of the current span, once those of the previous span.
+	lately, once map[uint64]int
 }
 
 const (
-	mostRepeats  = 20 // of one key in two spans
-	repeatsSpan  = 10 * time.Second
-	mostRepeated = 50_000 // keys in a span, which ends early when there are more
+	// mostRepeats bounds the requests of one key in two spans.
+	mostRepeats = 20
+	repeatsSpan = 10 * time.Second
+	// mostRepeated bounds the keys in a span. A span ends early if there are more.
+	mostRepeated = 50_000
 )
 
-// repeated is what tells keys apart, as access.KeyedRequest says: they are each sender's own, in each workspace and for each
-// operation, and of a publishable key, which everybody has, for what is asked for.
+// repeated identifies a key like access.KeyedRequest: by sender, workspace and operation, and for publishable keys by
+// content.
 type repeated struct{ sender, workspaceID, operation, key, content string }
 
 func newRepeats() *repeats {
 	return &repeats{now: time.Now, seed: maphash.MakeSeed()}
 }
 
-// come takes one request with a key, or says how long it has to wait. Those that have to wait do not count, nor those of which
-// unanswered is called.
+// come counts a request with a key, or returns how long it must wait. Requests that must wait do not count, and
+// calling unanswered uncounts one.
 func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	name := maphash.Comparable(c.seed, r)
 	c.mu.Lock()
@@ -44,7 +47,7 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	switch span := now.Sub(c.turned); {
 	case span >= 2*repeatsSpan:
 		c.turned, c.lately, c.once = now, map[uint64]int{}, nil
-	case span >= repeatsSpan: // when it ended, not when somebody came after that
+	case span >= repeatsSpan: // the next span starts where the previous one ended
 		c.turned, c.lately, c.once = c.turned.Add(repeatsSpan), map[uint64]int{}, c.lately
 	case len(c.lately) >= mostRepeated:
 		c.turned, c.lately, c.once = now, map[uint64]int{}, c.lately
@@ -69,13 +72,13 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	}
 }
 
-// repeat takes a request with a key, if it has one.
+// repeat counts a request if it has a key.
 func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
 	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
 		return nil
 	}
-	if id, err := uuid.Parse(workspaceID); err == nil { // it can be written in several ways
+	if id, err := uuid.Parse(workspaceID); err == nil { // normalize the spelling
 		workspaceID = id.String()
 	}
 	after, unanswered := e.repeats.come(repeated{sender, workspaceID, x.operation.path, key, content})

@@ -22,7 +22,7 @@ func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r openapi.GetAcces
 		Pagination: api.TimelinePagination{HasMore: part.Next != nil, NextCursor: cursorOf(part.Next), PrevCursor: cursorOf(part.Previous)}}, nil
 }
 
-// cursorOf is a time as it is given back to ask for what came after or before it.
+// cursorOf formats a time as a cursor for earlier or later events.
 func cursorOf(at *time.Time) *string {
 	if at == nil {
 		return nil

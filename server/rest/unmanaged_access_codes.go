@@ -85,7 +85,8 @@ func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
 	}
 }
 
-// statusOfUnmanaged is set for a code that is being removed, too: it is on its device until that is seen to be done.
+// statusOfUnmanaged returns `set` also for a code that is being removed, because it is on its device until the
+// removal is confirmed.
 func statusOfUnmanaged(c access.Code) string {
 	if c.Status == access.StatusUnset {
 		return string(access.StatusUnset)

@@ -37,7 +37,7 @@ func (h *handlers) ListUserIdentities(ctx context.Context, r openapi.ListUserIde
 		CreatedBefore: r.Body.CreatedBefore,
 		IDs:           r.Body.UserIdentityIds,
 		Search:        r.Body.Search,
-		// There are no credential managers here.
+		// The server has no credential managers.
 		Nothing: r.Body.CredentialManagerAcsSystemID != "",
 	}, page.Page)
 	if err != nil {
