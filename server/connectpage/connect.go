@@ -1,9 +1,9 @@
-// Package connect is the page on which a person logs in to a vendor account: it lets them choose a vendor, takes what
-// they enter, says what was wrong with it, and sends them back to where they came from. Everything on it works without
-// JavaScript; with it, answers replace a part of the page.
+// Package connectpage serves the pages on which people log in to a vendor account. A page lets the person choose a
+// vendor, takes the login, explains errors, and sends the person back. The pages work without JavaScript; with it,
+// responses replace a part of the page.
 //
-// Whoever has a page's URL may use it, so the URL stands in no log and goes to no other site. The package decides nothing
-// about accounts, which package access does, and knows no vendor: Vendors does.
+// Any person with a page's URL can use it, so the URL must not appear in logs or be sent to other sites. The package
+// must not decide about accounts (package access does) or know vendors (Vendors does).
 package connectpage
 
 import (
@@ -24,82 +24,101 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Vendor is how somebody logs in to one vendor.
+// Vendor describes how a person logs in to a vendor.
 type Vendor struct {
-	Name        string // device_provider_name of the API
+	// Name is the device_provider_name of the API.
+	Name string
+	// DisplayName is the name for people.
 	DisplayName string
-	Fields      []Field
-	Samples     []Sample // what to enter where the vendor is simulated
-	// AccessSystems is whether its accounts have those, and no locks.
+	// Fields are the inputs of the login form.
+	Fields []Field
+	// Samples are the values to enter if the vendor is simulated.
+	Samples []Sample
+	// AccessSystems reports whether the accounts of the vendor have access systems instead of locks.
 	AccessSystems bool
 }
 
-// Field is something to enter.
+// Field is an input of a login form.
 type Field struct {
-	Name         string
-	Label        string
-	Kind         string // type of the input: text, email, password or url
-	Value        string // what stands there already
-	Placeholder  string
-	Help         string
+	// Name is the name of the input.
+	Name string
+	// Label is the text above the input.
+	Label string
+	// Kind is the type of the input: text, email, password or url.
+	Kind string
+	// Value is the initial value.
+	Value string
+	// Placeholder is shown while the input is empty.
+	Placeholder string
+	// Help is an explanation of the input.
+	Help string
+	// Autocomplete is the attribute for browsers.
 	Autocomplete string
-	Optional     bool
+	// Optional reports whether the input can be empty.
+	Optional bool
 }
 
-// Sample is what can be entered in a field.
+// Sample is a value that can be entered in a field of a simulated vendor.
 type Sample struct{ Label, Value string }
 
-// Vendors knows how to log in.
+// Vendors logs in to vendors.
 type Vendors interface {
-	// Vendor is the one of that name, which the workspace is offered.
+	// Vendor returns the vendor of that name, or false if it is unknown.
 	Vendor(name string) (Vendor, bool)
-	// LogIn tries what was entered, by the names of the fields, and says how the account is reached. It fails with a
-	// *Refusal where the person has to enter something else, or has to be told to try later.
+	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *Refusal
+	// if the person must enter something else or try later.
 	LogIn(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (access.NewAccount, error)
 }
 
-// Refusal is why a login has come to nothing, in words for the person. It quotes nothing that was entered.
+// Refusal is the reason why a login failed, written for the person. It must not quote the entered values.
 type Refusal struct {
-	Field   string // that is wrong; empty: none in particular
+	// Field is the name of the wrong field. It is empty if no single field is wrong.
+	Field string
+	// Message is shown to the person.
 	Message string
 }
 
+// Error returns the message.
 func (r *Refusal) Error() string { return "the login was refused: " + r.Message }
 
-// Options of New.
+// Options configures New.
 type Options struct {
-	Access  *access.Service
+	// Access runs the operations on webviews and accounts.
+	Access *access.Service
+	// Vendors logs in to vendors.
 	Vendors Vendors
-	Log     *slog.Logger
-	// PublicURL is where people reach the server; empty: where each request says that it was sent.
+	// Log receives the access log and errors. By default, nothing is logged.
+	Log *slog.Logger
+	// PublicURL is the URL at which people reach the server. By default, each request's own URL is used.
 	PublicURL string
-	// TrustForwarded is whether X-Forwarded-Host comes from a proxy of ours.
+	// TrustForwarded reports whether X-Forwarded-Host comes from a trusted proxy.
 	TrustForwarded bool
-	// Guess says how long whoever sends a request has to wait before a login of his is tried, because too many have failed.
-	// 0 is not at all, and told is called then, once: whether it was refused. nil: nobody has to.
+	// Guess returns how long the sender of a request must wait before the server tries a login, because too many have
+	// failed. If after is 0, the caller must call told once with the result. If nil, logins are not limited.
 	Guess func(r *http.Request) (after time.Duration, told func(refused bool))
-	// Page takes one request for a page, or says how long whoever sends it has to wait; nil: nobody has to.
+	// Page counts a request for a page, or returns how long its sender must wait. If nil, requests are not limited.
 	Page func(r *http.Request) (after time.Duration)
-	// Observe is told of each request: "connect", its status and how long it took. nil: nobody.
+	// Observe receives each request: "connect", its status, and its duration. It can be nil.
 	Observe func(operation string, status int, took time.Duration)
-	Traces  *traces.Traces // nil: there are none
+	// Traces receives a span of each request. It can be nil.
+	Traces *traces.Traces
 }
 
-// assetsPath is where what all pages share is found.
+// assetsPath is the path of the files that all pages share.
 const assetsPath = "/connect/assets/"
 
 type handler struct {
 	Options
 }
 
-// New makes the handler of all paths below /connect/.
+// New returns the handler of all paths below /connect/.
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{o}
 	router := chi.NewRouter()
-	router.Use(middleware.GetHead) // those who look whether a link is good are told, as who opens it is
+	router.Use(middleware.GetHead) // link checkers receive the same status as browsers
 	router.Get(assetsPath+"{file}", asset)
 	router.Get("/connect/{token}", h.onWebview(h.choose))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))
@@ -110,10 +129,11 @@ func New(o Options) http.Handler {
 	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }
 	router.NotFound(nothing)
 	router.MethodNotAllowed(nothing)
-	return h.observe(h.paced(admission.InTurn(router, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.busy(w, r, time.Minute) }))))
+	busy := func(w http.ResponseWriter, r *http.Request) { h.busy(w, r, time.Minute) }
+	return h.observe(h.paced(admission.InTurn(router, http.HandlerFunc(busy))))
 }
 
-// paced lets next show pages as often as Page lets it. What all pages share is not counted.
+// paced limits the rate of requests with Page. Shared files do not count.
 func (h *handler) paced(next http.Handler) http.Handler {
 	if h.Page == nil {
 		return next
@@ -129,14 +149,14 @@ func (h *handler) paced(next http.Handler) http.Handler {
 	})
 }
 
-// busy is for whoever has to come again after a while. Browsers do so by themselves where nothing was entered, and keep what was.
+// busy responds to a request that must wait. The browser retries reads automatically and keeps the entered values.
 func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Duration) {
 	again := strconv.Itoa(seconds(after))
 	w.Header().Set("Retry-After", again)
 	looks, scripts := r.Method == http.MethodGet || r.Method == http.MethodHead, r.Header.Get("HX-Request") != ""
 	switch {
 	case looks && scripts:
-		w.Header().Set("HX-Reswap", "none ignoreTitle:true") // the page that waits stays, and asks again
+		w.Header().Set("HX-Reswap", "none ignoreTitle:true") // the waiting page stays and polls again
 	case looks:
 		w.Header().Set("Refresh", again)
 	case scripts:
@@ -146,7 +166,7 @@ func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Durati
 	h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r), looks))
 }
 
-// observe writes the access log: never a path, for it is a secret, and never what was entered.
+// observe writes the access log. It must not contain paths, which are secret, or entered values.
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -157,7 +177,8 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			thrown := recover()
 			if thrown != nil && thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
 				seen.WriteHeader(http.StatusInternalServerError)
-				h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "request_id", seen.request.String(), "panic", thrown, "stack", string(debug.Stack()))
+				h.Log.ErrorContext(r.Context(), "a login page failed",
+					"request_id", seen.request.String(), "panic", thrown, "stack", string(debug.Stack()))
 				thrown = nil
 			}
 			if seen.span.Set(traces.Status(seen.status), traces.RequestID(seen.request.String())); seen.status >= http.StatusInternalServerError {
@@ -168,8 +189,13 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			if h.Observe != nil {
 				h.Observe("connect", seen.status, took)
 			}
-			h.Log.LogAttrs(seen.span.In(r.Context()), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("route", "/connect"), slog.Int("status", seen.status),
-				slog.Duration("duration", took), slog.String("connect_webview_id", seen.webview), slog.String("request_id", seen.request.String()))
+			h.Log.LogAttrs(seen.span.In(r.Context()), slog.LevelInfo, "request",
+				slog.String("method", r.Method),
+				slog.String("route", "/connect"),
+				slog.Int("status", seen.status),
+				slog.Duration("duration", took),
+				slog.String("connect_webview_id", seen.webview),
+				slog.String("request_id", seen.request.String()))
 			if thrown != nil {
 				panic(thrown)
 			}
@@ -183,20 +209,21 @@ func (h *handler) observe(next http.Handler) http.Handler {
 	})
 }
 
-// answer is what the log is told of an answer.
+// answer records what the access log needs about a response.
 type answer struct {
 	http.ResponseWriter
 	status  int
 	webview string
 	begun   time.Time
-	span    traces.Span // none until the page is known
+	span    traces.Span // empty until the page is known
 	request uuid.UUID
 }
 
+// WriteHeader records the status.
 func (a *answer) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach the writer of the server.
+// Unwrap gives http.ResponseController access to the server's writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// htmxConfig keeps htmx from what the policy forbids, and has refusals be shown like any answer.
+// htmxConfig disables the features of htmx that the content security policy forbids, and shows error responses like
+// others.
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
 
-// things are what somebody connects who chooses one of the vendors.
+// things names what the person connects with one of the vendors.
 func things(vendors ...Vendor) string {
 	isSystem := func(v Vendor) bool { return v.AccessSystems }
 	switch {
@@ -21,15 +22,26 @@ func things(vendors ...Vendor) string {
 	return "access systems"
 }
 
-// use is what the inviter will do with them.
+// question asks the person to choose one of the vendors.
+func question(vendors ...Vendor) string {
+	switch things(vendors...) {
+	case "locks":
+		return "Which brand is your lock?"
+	case "access systems":
+		return "Which brand is your access system?"
+	}
+	return "Which brand do you use?"
+}
+
+// use says what the inviter will do with the account.
 func use(vendor Vendor) string {
 	if vendor.AccessSystems {
-		return "will see the access systems of this account and decide who is on them."
+		return "will see the access systems of this account and manage who can use them."
 	}
 	return "will see the locks of this account and manage the codes on them."
 }
 
-// selected is the vendor that was logged in to on the webview.
+// selected returns the vendor that the person logged in to.
 func (v *visit) selected() (one Vendor) {
 	for _, vendor := range v.vendors {
 		if name := v.webview.SelectedProvider; name != nil && *name == vendor.Name {
@@ -41,18 +53,18 @@ func (v *visit) selected() (one Vendor) {
 
 func loginTitle(vendor Vendor, refused *Refusal) string {
 	title := "Log in to " + vendor.DisplayName
-	if refused != nil { // read out first where the page was loaded anew
+	if refused != nil { // screen readers read it first when the page reloads
 		title = "Not logged in: " + title
 	}
 	return title
 }
 
-// shown is what stands in a field: what was entered, unless it is a secret.
+// shown returns the value of a field: the entered value, unless it is secret.
 func shown(f Field, entered string) string {
 	switch {
 	case f.Kind == "password":
 		return ""
-	case f.Kind == "url" && strings.Contains(entered, "@"): // somebody has written a password into it
+	case f.Kind == "url" && strings.Contains(entered, "@"): // it may contain a password
 		scheme, rest, isURL := strings.Cut(entered, "://")
 		if !isURL {
 			return ""
@@ -64,10 +76,10 @@ func shown(f Field, entered string) string {
 	return f.Value
 }
 
-// wrong says whether the refusal is about the field.
+// wrong reports whether the refusal is about the field.
 func wrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
 
-// described names what explains the field.
+// described returns the IDs of the elements that explain the field.
 func described(f Field, refused *Refusal) string {
 	var by []string
 	if f.Help != "" {
@@ -79,7 +91,7 @@ func described(f Field, refused *Refusal) string {
 	return strings.Join(by, " ")
 }
 
-// focused says whether the i-th field is where to go on.
+// focused reports whether the i-th field gets the focus.
 func focused(vendor Vendor, refused *Refusal, i int) bool {
 	if refused != nil && refused.Field != "" {
 		return wrong(vendor.Fields[i], refused)
