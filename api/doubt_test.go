@@ -13,7 +13,7 @@ import (
 )
 
 // What becomes of later tries tells nothing about a first one that was not answered.
-func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
+func TestMayHaveHappened(t *testing.T) {
 	t.Parallel()
 	type answer = func(*http.Request) (*http.Response, error)
 	lost := breaks(&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded})
@@ -56,7 +56,7 @@ func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
 }
 
 // The second try waits for its turn when Terraform is interrupted.
-func TestACreationInDoubtIsNotOneThatWasNotSent(t *testing.T) {
+func TestIsNotSent_InDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,7 @@ func clientOf(t *testing.T, endpoint string, way *http.Transport) *Client {
 }
 
 // net/http resends requests that have an Idempotency-Key automatically.
-func TestCreationsAreSentOnceToAServerThatDoesNotGoByTheirKeys(t *testing.T) {
+func TestCreationsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
 		var created, keyless atomic.Int32
@@ -62,7 +62,7 @@ func TestCreationsAreSentOnceToAServerThatDoesNotGoByTheirKeys(t *testing.T) {
 	}
 }
 
-func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
+func TestIsNotConnected(t *testing.T) {
 	t.Parallel()
 	answering := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }
 	plain := httptest.NewServer(http.HandlerFunc(answering))

@@ -14,7 +14,7 @@ import (
 )
 
 // Go's own limits on how long a connection or an answer may take are told by errors that say they are context.DeadlineExceeded.
-func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
+func TestTransportTimeouts(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	mute := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -17,8 +17,8 @@ type repeats struct {
 
 	mu     sync.Mutex
 	turned time.Time
-	// lately counts the requests of the current span, once those of the previous span.
-	lately, once map[uint64]int
+	// current counts the requests of the current span, previous those of the previous span.
+	current, previous map[uint64]int
 }
 
 const (
@@ -46,24 +46,24 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	now := c.now()
 	switch span := now.Sub(c.turned); {
 	case span >= 2*repeatsSpan:
-		c.turned, c.lately, c.once = now, map[uint64]int{}, nil
+		c.turned, c.current, c.previous = now, map[uint64]int{}, nil
 	case span >= repeatsSpan: // the next span starts where the previous one ended
-		c.turned, c.lately, c.once = c.turned.Add(repeatsSpan), map[uint64]int{}, c.lately
-	case len(c.lately) >= mostRepeated:
-		c.turned, c.lately, c.once = now, map[uint64]int{}, c.lately
+		c.turned, c.current, c.previous = c.turned.Add(repeatsSpan), map[uint64]int{}, c.current
+	case len(c.current) >= mostRepeated:
+		c.turned, c.current, c.previous = now, map[uint64]int{}, c.current
 	}
 	rest := c.turned.Add(repeatsSpan).Sub(now)
 	switch {
-	case c.lately[name] >= mostRepeats:
+	case c.current[name] >= mostRepeats:
 		return rest + repeatsSpan, nil
-	case c.lately[name]+c.once[name] >= mostRepeats:
+	case c.current[name]+c.previous[name] >= mostRepeats:
 		return rest, nil
 	}
-	c.lately[name]++
+	c.current[name]++
 	return 0, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, span := range []map[uint64]int{c.lately, c.once} {
+		for _, span := range []map[uint64]int{c.current, c.previous} {
 			if span[name] > 0 {
 				span[name]--
 				return

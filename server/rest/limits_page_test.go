@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
+func TestLimitsPageMatchesCode(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../server/docs/limits.md")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 	}
 }
 
-func TestFewRequestsWaitAtOnce(t *testing.T) {
+func TestWaitsAreLimited(t *testing.T) {
 	t.Parallel()
 	var w waits
 	for n := range mostWaitsEach + 1 {
@@ -39,10 +39,10 @@ func TestFewRequestsWaitAtOnce(t *testing.T) {
 		}
 	}
 	if !w.enter(workspaceB) {
-		t.Error("another may not wait")
+		t.Error("the limit of one credential affects another")
 	}
 	w.leave(workspaceA)
 	if !w.enter(workspaceA) {
-		t.Error("nobody may wait after one that has ended")
+		t.Error("a wait that ended still counts")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
+func TestWorkspaceCreationIsRateLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{WorkspacesPerMinute: 20})
 	for i := range 20 {
@@ -38,13 +38,13 @@ func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
 	free, _ := clocked(Limits{})
 	for range 100 {
 		if free.workspace("a") != 0 {
-			t.Fatal("there is a pace that nobody has set")
+			t.Fatal("workspaces are limited without a limit")
 		}
 	}
 }
 
-// A request that is refused or answered as before makes no workspace, and is none of those that count. One that resets a workspace is.
-func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
+// Only requests that create or reset a workspace count. Rejected and replayed requests do not.
+func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 	t.Parallel()
 	answered := func(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 		return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {

@@ -58,16 +58,16 @@ func (h *handlers) UpdateWorkspace(ctx context.Context, r openapi.UpdateWorkspac
 }
 
 func noOrganizations() error {
-	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; there are no organisations"}})
+	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; this server has no organizations"}})
 }
 
 func (h *handlers) ResetSandbox(ctx context.Context, _ openapi.ResetSandboxRequestObject) (openapi.ResetSandboxResponseObject, error) {
 	p := principal(ctx)
-	anew, err := h.simulator.NewAccount(p.WorkspaceID)
+	account, err := h.simulator.NewAccount(p.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.access.ResetSandbox(ctx, p, anew, h.simulator.Forget)
+	a, err := h.access.ResetSandbox(ctx, p, account, h.simulator.Forget)
 	if err != nil {
 		return nil, err
 	}
