@@ -60,7 +60,8 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 		return nil
 	}
 	asked := false // the first look uses the attempt as the caller received it
-	// Consecutive 404s without a reason come from a proxy that has lost its server, or from a server without the operation.
+	// Consecutive 404s without a reason come from a proxy that has lost its server, or from a server without the
+	// operation.
 	bare := 0
 	err := Poll(ctx, func() (bool, error) {
 		if !asked {
@@ -86,7 +87,13 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 	if err == nil && attempt.Status == ActionAttemptStatusSuccess {
 		return nil
 	}
-	return &AttemptError{ID: attempt.ActionAttemptID, Type: attempt.ActionType, Status: attempt.Status, Reason: attempt.Error, Err: err}
+	return &AttemptError{
+		ID:     attempt.ActionAttemptID,
+		Type:   attempt.ActionType,
+		Status: attempt.Status,
+		Reason: attempt.Error,
+		Err:    err,
+	}
 }
 
 // ended reports whether the attempt has succeeded or failed.

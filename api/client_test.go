@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// script answers requests one after the other, without a network, so that time in tests can be made up. Questions for the
+// script answers requests one after the other, without a network, so that time in tests can be made up. Questions
+// for the
 // workspace are answered aside, by default as one that does not have it.
 type script struct {
 	t         *testing.T
@@ -188,7 +189,8 @@ func TestRetriesCreationsWithIdempotencyKey(t *testing.T) {
 	}
 }
 
-// The first request of a run may be a creation: what fails of it is not known to be harmless then, and the server is asked.
+// The first request of a run may be a creation: what fails of it is not known to be harmless then, and the server
+// is asked.
 func TestRetriesCreation_FirstRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		first func(*http.Request) (*http.Response, error)

@@ -87,7 +87,12 @@ func isJSON(resp *http.Response) bool {
 }
 
 func responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id"), InDoubt: isInDoubt(resp), CredentialFrom: credentialFrom(resp)}
+	e := &ResponseError{
+		Status:         resp.StatusCode,
+		RequestID:      resp.Header.Get("seam-request-id"),
+		InDoubt:        isInDoubt(resp),
+		CredentialFrom: credentialFrom(resp),
+	}
 	if answer, ok := refusal(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)

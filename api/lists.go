@@ -24,7 +24,9 @@ func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.S
 }
 
 // ConnectedAccounts lists the accounts that match the request, page by page.
-func (c *Client) ConnectedAccounts(ctx context.Context, request ListConnectedAccountsRequest) iter.Seq2[ConnectedAccount, error] {
+func (c *Client) ConnectedAccounts(
+	ctx context.Context, request ListConnectedAccountsRequest,
+) iter.Seq2[ConnectedAccount, error] {
 	request.Limit = pageSize
 	return Pages(func(cursor string) ([]ConnectedAccount, Pagination, error) {
 		request.PageCursor = cursor
@@ -53,7 +55,11 @@ func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter
 // other devices. Unmanaged codes are skipped.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {
 	return Pages(func(cursor string) ([]AccessCode, Pagination, error) {
-		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor})
+		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{
+			DeviceID:   deviceID,
+			Limit:      pageSize,
+			PageCursor: cursor,
+		})
 		if err != nil {
 			return nil, Pagination{}, err
 		}

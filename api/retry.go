@@ -30,9 +30,12 @@ const (
 
 // retrying repeats requests that can succeed later. It obeys Retry-After and the context.
 //
-//   - Reads, updates and deletions are idempotent. They are repeated after each network failure and after 429, 502, 503 and 504.
-//   - Creations are repeated the same way if the server supports Idempotency-Key. If that is unknown, the client asks the server first.
-//   - With other servers, creations are repeated only if they cannot have been carried out: after 429, 503 and a failed connection.
+//   - Reads, updates and deletions are idempotent. They are repeated after each network failure and after 429,
+//     502, 503 and 504.
+//   - Creations are repeated the same way if the server supports Idempotency-Key. If that is unknown, the client
+//     asks the server first.
+//   - With other servers, creations are repeated only if they cannot have been carried out: after 429, 503 and a
+//     failed connection.
 //   - If no request has connected for longer than a restart takes, failed connections are not retried.
 type retrying struct {
 	next http.RoundTripper

@@ -13,7 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// Go's own limits on how long a connection or an answer may take are told by errors that say they are context.DeadlineExceeded.
+// Go's own limits on how long a connection or an answer may take are told by errors that say they are
+// context.DeadlineExceeded.
 func TestTransportTimeouts(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -196,7 +196,8 @@ func now(t *testing.T, s *apptest.Server, w api.ConnectWebview) api.ConnectWebvi
 	return out.ConnectWebview
 }
 
-// A person chooses a vendor, mistypes the password, corrects it, and returns to the application, with and without scripts.
+// A person chooses a vendor, mistypes the password, corrects it, and returns to the application, with and without
+// scripts.
 func TestPersonLogsInAndIsSentBack(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))

@@ -71,7 +71,12 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 			r = r.WithContext(seen.span.In(r.Context()))
 		}
 		allowRedirects(w.Header(), webview)
-		v := &visit{w: w, r: r, webview: webview, workspace: workspace}
+		v := &visit{
+			w:         w,
+			r:         r,
+			webview:   webview,
+			workspace: workspace,
+		}
 		for _, name := range h.Access.Offered(webview, workspace) {
 			if vendor, known := h.Vendors.Vendor(name); known {
 				v.vendors = append(v.vendors, vendor)
@@ -278,7 +283,10 @@ func amiss(vendor Vendor, entered map[string]string) *Refusal {
 		case text == "" && !f.Optional:
 			return &Refusal{Field: f.Name, Message: "Please enter: " + f.Label + "."}
 		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-			return &Refusal{Field: f.Name, Message: "A character could not be read. Please enter again: " + f.Label + "."}
+			return &Refusal{
+				Field:   f.Name,
+				Message: "A character could not be read. Please enter again: " + f.Label + ".",
+			}
 		case utf8.RuneCountInString(text) > longest:
 			return &Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
 		}

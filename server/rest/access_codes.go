@@ -12,15 +12,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateAccessCode(ctx context.Context, r openapi.CreateAccessCodeRequestObject) (openapi.CreateAccessCodeResponseObject, error) {
+func (h *handlers) CreateAccessCode(
+	ctx context.Context, r openapi.CreateAccessCodeRequestObject,
+) (openapi.CreateAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	p := principal(ctx)
 	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
-		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey, BackupPool: r.Body.UseBackupAccessCodePool,
-		Offline: r.Body.IsOfflineAccessCode || r.Body.UseOfflineAccessCode, OneTime: r.Body.IsOneTimeUse, Rounding: string(r.Body.MaxTimeRounding),
+		DeviceID:                    r.Body.DeviceID,
+		Name:                        optional(r.Body.Name),
+		PIN:                         r.Body.Code,
+		PreferredLength:             r.Body.PreferredCodeLength,
+		StartsAt:                    r.Body.StartsAt,
+		EndsAt:                      r.Body.EndsAt,
+		CommonCodeKey:               r.Body.CommonCodeKey,
+		BackupPool:                  r.Body.UseBackupAccessCodePool,
+		Offline:                     r.Body.IsOfflineAccessCode || r.Body.UseOfflineAccessCode,
+		OneTime:                     r.Body.IsOneTimeUse,
+		Rounding:                    string(r.Body.MaxTimeRounding),
 		ExternalModificationAllowed: external != nil && *external,
-		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
+		NativeScheduling:            *r.Body.PreferNativeScheduling,
+		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
 	})
 	if err != nil {
 		return nil, err
@@ -34,10 +45,16 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r openapi.CreateAccessC
 		}
 	}
 	made := toAccessCode(code)
-	return openapi.CreateAccessCode200JSONResponse{Ok: true, AccessCode: made, ActionAttempt: showAttempt(attempt, &made)}, nil
+	return openapi.CreateAccessCode200JSONResponse{
+		Ok:            true,
+		AccessCode:    made,
+		ActionAttempt: showAttempt(attempt, &made),
+	}, nil
 }
 
-func (h *handlers) GetAccessCode(ctx context.Context, r openapi.GetAccessCodeRequestObject) (openapi.GetAccessCodeResponseObject, error) {
+func (h *handlers) GetAccessCode(
+	ctx context.Context, r openapi.GetAccessCodeRequestObject,
+) (openapi.GetAccessCodeResponseObject, error) {
 	c, err := h.access.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
@@ -45,7 +62,9 @@ func (h *handlers) GetAccessCode(ctx context.Context, r openapi.GetAccessCodeReq
 	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
 }
 
-func (h *handlers) ListAccessCodes(ctx context.Context, r openapi.ListAccessCodesRequestObject) (openapi.ListAccessCodesResponseObject, error) {
+func (h *handlers) ListAccessCodes(
+	ctx context.Context, r openapi.ListAccessCodesRequestObject,
+) (openapi.ListAccessCodesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -55,7 +74,11 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r openapi.ListAccessCode
 		return nil, err
 	}
 	filter := access.CodeFilter{
-		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, CustomerKey: r.Body.CustomerKey, Search: r.Body.Search,
+		Managed:     true,
+		DeviceID:    r.Body.DeviceID,
+		IDs:         r.Body.AccessCodeIds,
+		CustomerKey: r.Body.CustomerKey,
+		Search:      r.Body.Search,
 		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
@@ -67,10 +90,18 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r openapi.ListAccessCode
 
 func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }
 
-func (h *handlers) UpdateAccessCode(ctx context.Context, r openapi.UpdateAccessCodeRequestObject) (openapi.UpdateAccessCodeResponseObject, error) {
+func (h *handlers) UpdateAccessCode(
+	ctx context.Context, r openapi.UpdateAccessCodeRequestObject,
+) (openapi.UpdateAccessCodeResponseObject, error) {
 	attempt, err := h.access.UpdateCode(ctx, principal(ctx), access.CodeChange{
-		ID: r.Body.AccessCodeID, DeviceID: r.Body.DeviceID, Name: r.Body.Name, PIN: r.Body.Code, Type: string(r.Body.Type),
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, Managed: r.Body.IsManaged,
+		ID:                          r.Body.AccessCodeID,
+		DeviceID:                    r.Body.DeviceID,
+		Name:                        r.Body.Name,
+		PIN:                         r.Body.Code,
+		Type:                        string(r.Body.Type),
+		StartsAt:                    r.Body.StartsAt,
+		EndsAt:                      r.Body.EndsAt,
+		Managed:                     r.Body.IsManaged,
 		ExternalModificationAllowed: cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification),
 		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
 	})
@@ -81,7 +112,9 @@ func (h *handlers) UpdateAccessCode(ctx context.Context, r openapi.UpdateAccessC
 	return openapi.UpdateAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) DeleteAccessCode(ctx context.Context, r openapi.DeleteAccessCodeRequestObject) (openapi.DeleteAccessCodeResponseObject, error) {
+func (h *handlers) DeleteAccessCode(
+	ctx context.Context, r openapi.DeleteAccessCodeRequestObject,
+) (openapi.DeleteAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
@@ -90,23 +123,44 @@ func (h *handlers) DeleteAccessCode(ctx context.Context, r openapi.DeleteAccessC
 	return openapi.DeleteAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) GenerateAccessCode(ctx context.Context, r openapi.GenerateAccessCodeRequestObject) (openapi.GenerateAccessCodeResponseObject, error) {
+func (h *handlers) GenerateAccessCode(
+	ctx context.Context, r openapi.GenerateAccessCodeRequestObject,
+) (openapi.GenerateAccessCodeResponseObject, error) {
 	d, pin, err := h.access.GenerateCode(ctx, principal(ctx), r.Body.DeviceID)
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GenerateAccessCode200JSONResponse{Ok: true, GeneratedCode: api.GeneratedCode{DeviceID: d.ID.String(), Code: pin}}, nil
+	return openapi.GenerateAccessCode200JSONResponse{
+		Ok:            true,
+		GeneratedCode: api.GeneratedCode{DeviceID: d.ID.String(), Code: pin},
+	}, nil
 }
 
 func toAccessCode(c access.Code) api.AccessCode {
 	return api.AccessCode{
-		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN, CommonCodeKey: c.CommonCodeKey,
-		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
-		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,
-		IsOfflineAccessCode: c.OfflineKind != "", IsOneTimeUse: c.OfflineKind == access.OfflineOneTime,
-		IsBackup: c.Backup, IsBackupAccessCodeAvailable: c.BackupAvailable, PulledBackupAccessCodeID: identifier(c.PulledBackup),
-		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings), PendingMutations: each(c.Mutations, toMutation),
+		AccessCodeID:                  c.ID.String(),
+		DeviceID:                      c.DeviceID.String(),
+		WorkspaceID:                   c.WorkspaceID.String(),
+		Name:                          c.Name,
+		Code:                          c.PIN,
+		CommonCodeKey:                 c.CommonCodeKey,
+		CreatedAt:                     c.CreatedAt,
+		Type:                          typeOfCode(c),
+		Status:                        api.AccessCodeStatus(c.Status),
+		StartsAt:                      c.StartsAt,
+		EndsAt:                        c.EndsAt,
+		IsManaged:                     true,
+		IsExternalModificationAllowed: c.ExternalModificationAllowed,
+		IsScheduledOnDevice:           c.TimeBound() && c.OnDevice,
+		IsWaitingForCodeAssignment:    c.WaitingForPIN,
+		IsOfflineAccessCode:           c.OfflineKind != "",
+		IsOneTimeUse:                  c.OfflineKind == access.OfflineOneTime,
+		IsBackup:                      c.Backup,
+		IsBackupAccessCodeAvailable:   c.BackupAvailable,
+		PulledBackupAccessCodeID:      identifier(c.PulledBackup),
+		Errors:                        toErrors(c.Errors),
+		Warnings:                      toWarnings(c.Warnings),
+		PendingMutations:              each(c.Mutations, toMutation),
 	}
 }
 
@@ -118,10 +172,19 @@ func typeOfCode(c access.Code) api.AccessCodeType {
 }
 
 func toMutation(m access.Mutation) api.PendingMutation {
-	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt, From: m.From, To: m.To}
+	return api.PendingMutation{
+		CreatedAt:    m.At,
+		Message:      m.Message,
+		MutationCode: m.Code,
+		ScheduledAt:  m.ScheduledAt,
+		From:         m.From,
+		To:           m.To,
+	}
 }
 
-func (h *handlers) PullBackupAccessCode(ctx context.Context, r openapi.PullBackupAccessCodeRequestObject) (openapi.PullBackupAccessCodeResponseObject, error) {
+func (h *handlers) PullBackupAccessCode(
+	ctx context.Context, r openapi.PullBackupAccessCodeRequestObject,
+) (openapi.PullBackupAccessCodeResponseObject, error) {
 	c, err := h.access.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	if err != nil {
 		return nil, err
@@ -130,7 +193,9 @@ func (h *handlers) PullBackupAccessCode(ctx context.Context, r openapi.PullBacku
 	return openapi.PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
 }
 
-func (h *handlers) ReportDeviceConstraints(ctx context.Context, r openapi.ReportDeviceConstraintsRequestObject) (openapi.ReportDeviceConstraintsResponseObject, error) {
+func (h *handlers) ReportDeviceConstraints(
+	ctx context.Context, r openapi.ReportDeviceConstraintsRequestObject,
+) (openapi.ReportDeviceConstraintsResponseObject, error) {
 	err := h.access.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetActionAttempt(ctx context.Context, r openapi.GetActionAttemptRequestObject) (openapi.GetActionAttemptResponseObject, error) {
+func (h *handlers) GetActionAttempt(
+	ctx context.Context, r openapi.GetActionAttemptRequestObject,
+) (openapi.GetActionAttemptResponseObject, error) {
 	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
@@ -21,7 +23,9 @@ func (h *handlers) GetActionAttempt(ctx context.Context, r openapi.GetActionAtte
 	return openapi.GetActionAttempt200JSONResponse(answer), nil
 }
 
-func (h *handlers) ListActionAttempts(ctx context.Context, r openapi.ListActionAttemptsRequestObject) (openapi.ListActionAttemptsResponseObject, error) {
+func (h *handlers) ListActionAttempts(
+	ctx context.Context, r openapi.ListActionAttemptsRequestObject,
+) (openapi.ListActionAttemptsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -35,11 +39,17 @@ func (h *handlers) ListActionAttempts(ctx context.Context, r openapi.ListActionA
 		return nil, err
 	}
 	last := lastOf(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
-	return openapi.ListActionAttempts200JSONResponse{Ok: true, ActionAttempts: shown, Pagination: page.pagination(more, last)}, nil
+	return openapi.ListActionAttempts200JSONResponse{
+		Ok:             true,
+		ActionAttempts: shown,
+		Pagination:     page.pagination(more, last),
+	}, nil
 }
 
 // attempted returns the response of an operation that starts an attempt, or its error.
-func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err error, sync bool) (api.ActionAttemptResponse, error) {
+func (h *handlers) attempted(
+	ctx context.Context, attempt access.Attempt, err error, sync bool,
+) (api.ActionAttemptResponse, error) {
 	if err == nil && sync {
 		attempt, err = h.settled(ctx, attempt)
 	}
@@ -90,7 +100,11 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([
 // showAttempt converts an attempt. code is the current state of the code that it created or changed, or nil if the
 // code is deleted.
 func showAttempt(a access.Attempt, code *api.AccessCode) api.ActionAttempt {
-	out := api.ActionAttempt{ActionAttemptID: a.ID.String(), ActionType: a.Type, Status: api.ActionAttemptStatus(a.Status)}
+	out := api.ActionAttempt{
+		ActionAttemptID: a.ID.String(),
+		ActionType:      a.Type,
+		Status:          api.ActionAttemptStatus(a.Status),
+	}
 	switch a.Status {
 	case access.Succeeded:
 		result := map[string]any{}
@@ -122,7 +136,10 @@ func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (ma
 	if ids == nil {
 		return nil, nil
 	}
-	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{Managed: true, IDs: &ids}, access.Page{Limit: len(ids)})
+	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+		Managed: true,
+		IDs:     &ids,
+	}, access.Page{Limit: len(ids)})
 	if err != nil {
 		return nil, err
 	}

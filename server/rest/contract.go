@@ -84,7 +84,10 @@ func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
 	}
 	delete(post.Extensions, "x-idempotency-key")
 	const name = "IdempotencyKey"
-	post.Parameters = append(post.Parameters, &openapi3.ParameterRef{Ref: "#/components/parameters/" + name, Value: doc.Components.Parameters[name].Value})
+	post.Parameters = append(post.Parameters, &openapi3.ParameterRef{
+		Ref:   "#/components/parameters/" + name,
+		Value: doc.Components.Parameters[name].Value,
+	})
 	post.Responses = withAnswers(doc, post.Responses, keyed)
 	return nil
 }
@@ -97,7 +100,10 @@ func withAnswers(doc *openapi3.T, responses *openapi3.Responses, more map[string
 	}
 	for status, name := range more {
 		if all.Value(status) == nil {
-			all.Set(status, &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: doc.Components.Responses[name].Value})
+			all.Set(status, &openapi3.ResponseRef{
+				Ref:   "#/components/responses/" + name,
+				Value: doc.Components.Responses[name].Value,
+			})
 		}
 	}
 	return all
@@ -138,8 +144,11 @@ func queryParameters(body *openapi3.Schema) openapi3.Parameters {
 			description += fmt.Sprintf(" Written `%s.key=value`.", name)
 		}
 		parameters = append(parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
-			Name: name, In: openapi3.ParameterInQuery, Description: description,
-			Required: slices.Contains(body.Required, name), Schema: schema,
+			Name:        name,
+			In:          openapi3.ParameterInQuery,
+			Description: description,
+			Required:    slices.Contains(body.Required, name),
+			Schema:      schema,
 		}})
 	}
 	return parameters

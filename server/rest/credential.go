@@ -104,12 +104,20 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	publishable := strings.TrimSpace(header.Get("Seam-Publishable-Key"))
 	switch {
 	case strings.HasPrefix(token, access.PublishablePrefix):
-		return "", "", &failure{status: http.StatusBadRequest, kind: "publishable_key_header_required", message: "Send a publishable key in the header seam-publishable-key"}
+		return "", "", &failure{
+			status:  http.StatusBadRequest,
+			kind:    "publishable_key_header_required",
+			message: "Send a publishable key in the header seam-publishable-key",
+		}
 	case token != "": // it can do more than a publishable key
 	case publishable == "":
 		return "", "", unauthorized("No authentication methods succeeded")
 	case !strings.HasPrefix(publishable, access.PublishablePrefix):
-		return "", "", &failure{status: http.StatusUnauthorized, kind: "invalid_publishable_key", message: "Publishable keys begin with " + access.PublishablePrefix}
+		return "", "", &failure{
+			status:  http.StatusUnauthorized,
+			kind:    "invalid_publishable_key",
+			message: "Publishable keys begin with " + access.PublishablePrefix,
+		}
 	default:
 		token = publishable
 	}

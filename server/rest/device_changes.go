@@ -8,10 +8,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) UpdateDevice(ctx context.Context, r openapi.UpdateDeviceRequestObject) (openapi.UpdateDeviceResponseObject, error) {
+func (h *handlers) UpdateDevice(
+	ctx context.Context, r openapi.UpdateDeviceRequestObject,
+) (openapi.UpdateDeviceResponseObject, error) {
 	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
-		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged,
-		BackupPool: r.Body.BackupAccessCodePoolEnabled})
+		Name:       newName(ctx, r.Body),
+		Metadata:   r.Body.CustomMetadata,
+		Managed:    r.Body.IsManaged,
+		BackupPool: r.Body.BackupAccessCodePoolEnabled,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +41,18 @@ func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 	return nil
 }
 
-func (h *handlers) DeleteDevice(ctx context.Context, r openapi.DeleteDeviceRequestObject) (openapi.DeleteDeviceResponseObject, error) {
+func (h *handlers) DeleteDevice(
+	ctx context.Context, r openapi.DeleteDeviceRequestObject,
+) (openapi.DeleteDeviceResponseObject, error) {
 	if err := h.access.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ListUnmanagedDevices(ctx context.Context, r openapi.ListUnmanagedDevicesRequestObject) (openapi.ListUnmanagedDevicesResponseObject, error) {
+func (h *handlers) ListUnmanagedDevices(
+	ctx context.Context, r openapi.ListUnmanagedDevicesRequestObject,
+) (openapi.ListUnmanagedDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -61,7 +70,9 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r openapi.ListUnman
 	return longPage{list, page}, err
 }
 
-func (h *handlers) GetUnmanagedDevice(ctx context.Context, r openapi.GetUnmanagedDeviceRequestObject) (openapi.GetUnmanagedDeviceResponseObject, error) {
+func (h *handlers) GetUnmanagedDevice(
+	ctx context.Context, r openapi.GetUnmanagedDeviceRequestObject,
+) (openapi.GetUnmanagedDeviceResponseObject, error) {
 	d, err := h.access.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
@@ -69,11 +80,19 @@ func (h *handlers) GetUnmanagedDevice(ctx context.Context, r openapi.GetUnmanage
 	return openapi.GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
 }
 
-func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r openapi.UpdateUnmanagedDeviceRequestObject) (openapi.UpdateUnmanagedDeviceResponseObject, error) {
+func (h *handlers) UpdateUnmanagedDevice(
+	ctx context.Context, r openapi.UpdateUnmanagedDeviceRequestObject,
+) (openapi.UpdateUnmanagedDeviceResponseObject, error) {
 	if managed := r.Body.IsManaged; managed != nil && !*managed {
-		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "The device is unmanaged already; give true to manage it"}})
+		return nil, invalid([]issue{{
+			path:    []string{"is_managed"},
+			message: "The device is unmanaged already; give true to manage it",
+		}})
 	}
-	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged})
+	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
+		Metadata: r.Body.CustomMetadata,
+		Managed:  r.Body.IsManaged,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +103,36 @@ func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {
 	full := toDevice(d)
 	p := full.Properties
 	return api.UnmanagedDevice{
-		DeviceID: full.DeviceID, WorkspaceID: full.WorkspaceID, ConnectedAccountID: full.ConnectedAccountID, DeviceType: full.DeviceType,
-		CreatedAt: full.CreatedAt, CapabilitiesSupported: full.CapabilitiesSupported, CustomMetadata: full.CustomMetadata,
-		Errors: full.Errors, Warnings: full.Warnings,
-		Properties: api.UnmanagedDeviceProperties{Online: p.Online, Name: d.VendorName, Model: p.Model, Manufacturer: p.Manufacturer,
-			BatteryLevel: p.BatteryLevel, Battery: p.Battery},
+		DeviceID:              full.DeviceID,
+		WorkspaceID:           full.WorkspaceID,
+		ConnectedAccountID:    full.ConnectedAccountID,
+		DeviceType:            full.DeviceType,
+		CreatedAt:             full.CreatedAt,
+		CapabilitiesSupported: full.CapabilitiesSupported,
+		CustomMetadata:        full.CustomMetadata,
+		Errors:                full.Errors,
+		Warnings:              full.Warnings,
+		Properties: api.UnmanagedDeviceProperties{
+			Online:       p.Online,
+			Name:         d.VendorName,
+			Model:        p.Model,
+			Manufacturer: p.Manufacturer,
+			BatteryLevel: p.BatteryLevel,
+			Battery:      p.Battery,
+		},
 		Location: full.Location,
 
-		CanRemotelyLock: full.CanRemotelyLock, CanRemotelyUnlock: full.CanRemotelyUnlock,
-		CanProgramOnlineAccessCodes: full.CanProgramOnlineAccessCodes, CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
-		CanUnlockWithCode: full.CanUnlockWithCode, CanConfigureAutoLock: full.CanConfigureAutoLock,
-		CanSimulateConnection: full.CanSimulateConnection, CanSimulateDisconnection: full.CanSimulateDisconnection, CanSimulateRemoval: full.CanSimulateRemoval,
-		CanSimulateHubConnection: full.CanSimulateHubConnection, CanSimulateHubDisconnection: full.CanSimulateHubDisconnection,
-		CanSimulatePaidSubscription: full.CanSimulatePaidSubscription,
+		CanRemotelyLock:              full.CanRemotelyLock,
+		CanRemotelyUnlock:            full.CanRemotelyUnlock,
+		CanProgramOnlineAccessCodes:  full.CanProgramOnlineAccessCodes,
+		CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
+		CanUnlockWithCode:            full.CanUnlockWithCode,
+		CanConfigureAutoLock:         full.CanConfigureAutoLock,
+		CanSimulateConnection:        full.CanSimulateConnection,
+		CanSimulateDisconnection:     full.CanSimulateDisconnection,
+		CanSimulateRemoval:           full.CanSimulateRemoval,
+		CanSimulateHubConnection:     full.CanSimulateHubConnection,
+		CanSimulateHubDisconnection:  full.CanSimulateHubDisconnection,
+		CanSimulatePaidSubscription:  full.CanSimulatePaidSubscription,
 	}
 }

@@ -11,16 +11,22 @@ import (
 )
 
 // ListLocks lists devices of any type, because adapters only list locks.
-func (h *handlers) ListLocks(ctx context.Context, r openapi.ListLocksRequestObject) (openapi.ListLocksResponseObject, error) {
+func (h *handlers) ListLocks(
+	ctx context.Context, r openapi.ListLocksRequestObject,
+) (openapi.ListLocksResponseObject, error) {
 	return h.listKind(ctx, *r.Body, "locks")
 }
 
 // ListNoiseSensors lists devices of the default device_types of the contract. So does ListThermostats.
-func (h *handlers) ListNoiseSensors(ctx context.Context, r openapi.ListNoiseSensorsRequestObject) (openapi.ListNoiseSensorsResponseObject, error) {
+func (h *handlers) ListNoiseSensors(
+	ctx context.Context, r openapi.ListNoiseSensorsRequestObject,
+) (openapi.ListNoiseSensorsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_sensors")
 }
 
-func (h *handlers) ListThermostats(ctx context.Context, r openapi.ListThermostatsRequestObject) (openapi.ListThermostatsResponseObject, error) {
+func (h *handlers) ListThermostats(
+	ctx context.Context, r openapi.ListThermostatsRequestObject,
+) (openapi.ListThermostatsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostats")
 }
 

@@ -17,15 +17,35 @@ var providerNames = []struct {
 	hub           bool // devices are reached through a hub
 	paid          bool // codes may require a paid subscription
 }{
-	{name: "august", display: "August", autoLock: true, hub: true},
-	{name: "igloohome", display: "igloohome", offlineCodes: true, hub: true},
+	{
+		name:     "august",
+		display:  "August",
+		autoLock: true,
+		hub:      true,
+	},
+	{
+		name:         "igloohome",
+		display:      "igloohome",
+		offlineCodes: true,
+		hub:          true,
+	},
 	{name: "kwikset", display: "Kwikset"},
-	{name: "nuki", display: "Nuki", autoLock: true, paid: true},
+	{
+		name:     "nuki",
+		display:  "Nuki",
+		autoLock: true,
+		paid:     true,
+	},
 	{name: "salto_ks", display: "Salto KS"},
 	{name: "schlage", display: "Schlage", autoLock: true},
 	{name: "smartthings", display: "SmartThings"},
 	{name: "tedee", display: "Tedee", autoLock: true},
-	{name: "ttlock", display: "TTLock", autoLock: true, hub: true},
+	{
+		name:     "ttlock",
+		display:  "TTLock",
+		autoLock: true,
+		hub:      true,
+	},
 	{name: "yale", display: "Yale", autoLock: true},
 	{name: "zigbee2mqtt", display: "Zigbee2MQTT", gateway: true},
 	{name: "zwave_js", display: "Z-Wave JS", gateway: true},
@@ -53,15 +73,29 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	for _, p := range providerNames {
 		simulated := !p.gateway
 		out = append(out, api.DeviceProvider{
-			DeviceProviderName: p.name, DisplayName: p.display, ProviderCategories: []string{"stable", providerCategory},
-			CanProgramOnlineAccessCodes: new(true), CanProgramOfflineAccessCodes: new(p.offlineCodes), CanUnlockWithCode: new(true),
-			CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanConfigureAutoLock: new(p.autoLock),
-			CanSimulateConnection: new(simulated), CanSimulateDisconnection: new(simulated), CanSimulateRemoval: new(simulated),
-			CanSimulateHubConnection: new(p.hub), CanSimulateHubDisconnection: new(p.hub), CanSimulatePaidSubscription: new(p.paid),
+			DeviceProviderName:           p.name,
+			DisplayName:                  p.display,
+			ProviderCategories:           []string{"stable", providerCategory},
+			CanProgramOnlineAccessCodes:  new(true),
+			CanProgramOfflineAccessCodes: new(p.offlineCodes),
+			CanUnlockWithCode:            new(true),
+			CanRemotelyLock:              new(true),
+			CanRemotelyUnlock:            new(true),
+			CanConfigureAutoLock:         new(p.autoLock),
+			CanSimulateConnection:        new(simulated),
+			CanSimulateDisconnection:     new(simulated),
+			CanSimulateRemoval:           new(simulated),
+			CanSimulateHubConnection:     new(p.hub),
+			CanSimulateHubDisconnection:  new(p.hub),
+			CanSimulatePaidSubscription:  new(p.paid),
 		})
 	}
 	systems := accountTypes[access.SandboxAccessAdapter]
-	return append(out, api.DeviceProvider{DeviceProviderName: systems.name, DisplayName: systems.display, ProviderCategories: []string{"stable", "access_control_systems"}})
+	return append(out, api.DeviceProvider{
+		DeviceProviderName: systems.name,
+		DisplayName:        systems.display,
+		ProviderCategories: []string{"stable", "access_control_systems"},
+	})
 })
 
 // toProvider describes the vendor of a device. An unknown vendor is shown by its stable name.

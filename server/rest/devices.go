@@ -13,7 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) ListDevices(ctx context.Context, r openapi.ListDevicesRequestObject) (openapi.ListDevicesResponseObject, error) {
+func (h *handlers) ListDevices(
+	ctx context.Context, r openapi.ListDevicesRequestObject,
+) (openapi.ListDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -48,7 +50,9 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 	}
 }
 
-func (h *handlers) GetDevice(ctx context.Context, r openapi.GetDeviceRequestObject) (openapi.GetDeviceResponseObject, error) {
+func (h *handlers) GetDevice(
+	ctx context.Context, r openapi.GetDeviceRequestObject,
+) (openapi.GetDeviceResponseObject, error) {
 	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
@@ -56,14 +60,18 @@ func (h *handlers) GetDevice(ctx context.Context, r openapi.GetDeviceRequestObje
 	return openapi.GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
 }
 
-func (h *handlers) ListDeviceProviders(_ context.Context, r openapi.ListDeviceProvidersRequestObject) (openapi.ListDeviceProvidersResponseObject, error) {
+func (h *handlers) ListDeviceProviders(
+	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
+) (openapi.ListDeviceProvidersResponseObject, error) {
 	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
 	return openapi.ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
 }
 
-func (h *handlers) SimulateConnectDevice(ctx context.Context, r openapi.SimulateConnectDeviceRequestObject) (openapi.SimulateConnectDeviceResponseObject, error) {
+func (h *handlers) SimulateConnectDevice(
+	ctx context.Context, r openapi.SimulateConnectDeviceRequestObject,
+) (openapi.SimulateConnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
@@ -71,7 +79,9 @@ func (h *handlers) SimulateConnectDevice(ctx context.Context, r openapi.Simulate
 	return openapi.SimulateConnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject) (openapi.SimulateDisconnectDeviceResponseObject, error) {
+func (h *handlers) SimulateDisconnectDevice(
+	ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject,
+) (openapi.SimulateDisconnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
@@ -79,7 +89,9 @@ func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r openapi.Simul
 	return openapi.SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateRemoveDevice(ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject) (openapi.SimulateRemoveDeviceResponseObject, error) {
+func (h *handlers) SimulateRemoveDevice(
+	ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject,
+) (openapi.SimulateRemoveDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
 	if err != nil {
 		return nil, err
@@ -87,7 +99,9 @@ func (h *handlers) SimulateRemoveDevice(ctx context.Context, r openapi.SimulateR
 	return openapi.SimulateRemoveDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateConnectToHub(ctx context.Context, r openapi.SimulateConnectToHubRequestObject) (openapi.SimulateConnectToHubResponseObject, error) {
+func (h *handlers) SimulateConnectToHub(
+	ctx context.Context, r openapi.SimulateConnectToHubRequestObject,
+) (openapi.SimulateConnectToHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
@@ -95,7 +109,9 @@ func (h *handlers) SimulateConnectToHub(ctx context.Context, r openapi.SimulateC
 	return openapi.SimulateConnectToHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject) (openapi.SimulateDisconnectFromHubResponseObject, error) {
+func (h *handlers) SimulateDisconnectFromHub(
+	ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject,
+) (openapi.SimulateDisconnectFromHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
@@ -103,7 +119,9 @@ func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r openapi.Simu
 	return openapi.SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulatePaidSubscription(ctx context.Context, r openapi.SimulatePaidSubscriptionRequestObject) (openapi.SimulatePaidSubscriptionResponseObject, error) {
+func (h *handlers) SimulatePaidSubscription(
+	ctx context.Context, r openapi.SimulatePaidSubscriptionRequestObject,
+) (openapi.SimulatePaidSubscriptionResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error {
 		return h.simulator.SetSubscription(ctx, p, r.Body.DeviceID, r.Body.IsExpired)
 	})
@@ -113,7 +131,9 @@ func (h *handlers) SimulatePaidSubscription(ctx context.Context, r openapi.Simul
 	return openapi.SimulatePaidSubscription200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ReportProviderMetadata(ctx context.Context, r openapi.ReportProviderMetadataRequestObject) (openapi.ReportProviderMetadataResponseObject, error) {
+func (h *handlers) ReportProviderMetadata(
+	ctx context.Context, r openapi.ReportProviderMetadataRequestObject,
+) (openapi.ReportProviderMetadataResponseObject, error) {
 	zones := make([]access.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
 		zones[i] = access.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
@@ -129,13 +149,26 @@ func toDevice(d access.Device) api.Device {
 	flags := d.Capabilities.Flags()
 	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
 	return api.Device{
-		DeviceID: d.ID.String(), WorkspaceID: d.WorkspaceID.String(), ConnectedAccountID: d.AccountID.String(),
-		DeviceType: d.Type, DisplayName: d.Name, Nickname: nickname(d), CreatedAt: d.CreatedAt, IsManaged: true,
-		CapabilitiesSupported: capabilitiesOf(d), CustomMetadata: d.Metadata, SpaceIds: []string{},
-		Errors: toErrors(d.Errors()), Warnings: toWarnings(d.Warnings()), Properties: toProperties(d),
-		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
-		DeviceProvider:     toProvider(d.Provider),
-		Location:           api.DeviceLocation{TimeZone: d.TimeZone},
+		DeviceID:              d.ID.String(),
+		WorkspaceID:           d.WorkspaceID.String(),
+		ConnectedAccountID:    d.AccountID.String(),
+		DeviceType:            d.Type,
+		DisplayName:           d.Name,
+		Nickname:              nickname(d),
+		CreatedAt:             d.CreatedAt,
+		IsManaged:             true,
+		CapabilitiesSupported: capabilitiesOf(d),
+		CustomMetadata:        d.Metadata,
+		SpaceIds:              []string{},
+		Errors:                toErrors(d.Errors()),
+		Warnings:              toWarnings(d.Warnings()),
+		Properties:            toProperties(d),
+		DeviceManufacturer: api.DeviceManufacturer{
+			Manufacturer: stableName(d.Manufacturer),
+			DisplayName:  d.Manufacturer,
+		},
+		DeviceProvider: toProvider(d.Provider),
+		Location:       api.DeviceLocation{TimeZone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
 		CanRemotelyUnlock:            can("can_remotely_unlock"),
@@ -178,12 +211,21 @@ func capabilitiesOf(d access.Device) []string {
 func toProperties(d access.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
-		Online: d.Online, Name: d.VendorName, Appearance: api.DeviceAppearance{Name: d.Name},
-		Model:        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
-		Manufacturer: d.Manufacturer, SerialNumber: d.SerialNumber, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
-		OnlineAccessCodesEnabled: &caps.OnlineCodes, OfflineAccessCodesEnabled: &caps.OfflineCodes,
-		SupportsOfflineAccessCodes: &caps.OfflineCodes, SupportsBackupAccessCodePool: new(caps.HasBackupPool()), BackupAccessCodePoolEnabled: &d.BackupPool.Enabled,
-		SupportedCodeLengths: caps.CodeLengths, MaxActiveCodesSupported: caps.MaxCodes,
+		Online:                       d.Online,
+		Name:                         d.VendorName,
+		Appearance:                   api.DeviceAppearance{Name: d.Name},
+		Model:                        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
+		Manufacturer:                 d.Manufacturer,
+		SerialNumber:                 d.SerialNumber,
+		Locked:                       d.Locked,
+		BatteryLevel:                 d.BatteryLevel,
+		OnlineAccessCodesEnabled:     &caps.OnlineCodes,
+		OfflineAccessCodesEnabled:    &caps.OfflineCodes,
+		SupportsOfflineAccessCodes:   &caps.OfflineCodes,
+		SupportsBackupAccessCodePool: new(caps.HasBackupPool()),
+		BackupAccessCodePoolEnabled:  &d.BackupPool.Enabled,
+		SupportedCodeLengths:         caps.CodeLengths,
+		MaxActiveCodesSupported:      caps.MaxCodes,
 		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
@@ -195,7 +237,10 @@ func toProperties(d access.Device) api.DeviceProperties {
 		}
 	}
 	if d.BatteryLevel != nil {
-		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel))}
+		p.Battery = api.DeviceBattery{
+			Level:  *d.BatteryLevel,
+			Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel)),
+		}
 	}
 	return p
 }

@@ -67,13 +67,26 @@ func failureOf(err error) *failure {
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), access.WaitedTooLong(err):
-		return &failure{status: http.StatusServiceUnavailable, kind: "service_unavailable", message: "The request was not finished in time; try again"}
+		return &failure{
+			status:  http.StatusServiceUnavailable,
+			kind:    "service_unavailable",
+			message: "The request was not finished in time; try again",
+		}
 	}
-	return &failure{status: http.StatusInternalServerError, kind: "internal_server_error", message: "Something went wrong inside the service; the log has the reason under this request_id"}
+	return &failure{
+		status:  http.StatusInternalServerError,
+		kind:    "internal_server_error",
+		message: "Something went wrong inside the service; the log has the reason under this request_id",
+	}
 }
 
 func failureOfDomain(err *access.Error) *failure {
-	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
+	f := &failure{
+		status:  statuses[err.Kind],
+		kind:    err.Type,
+		message: err.Message,
+		data:    err.Data,
+	}
 	if err.Type == access.KeyInUse || err.Kind == access.TooMany {
 		f.retryAfter = 1
 	}
@@ -96,12 +109,9 @@ func failureOfDomain(err *access.Error) *failure {
 // required is zod's message for a missing parameter.
 const required = "Required"
 
-// mostIssues bounds the number of issues in a response.
-const mostIssues = 100
-
 func invalid(issues []issue) *failure {
 	all := len(issues)
-	issues = issues[:min(all, mostIssues)]
+	issues = issues[:min(all, maxIssues)]
 	f := &failure{status: http.StatusBadRequest, kind: invalidInput, issues: issues}
 	sentences := make([]string, len(issues))
 	for i, issue := range issues {
@@ -164,7 +174,11 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 		f.status = clientHungUp
 	}
 	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
-		Type: f.kind, Message: f.message, Data: f.data, ValidationErrors: validationErrors(f.issues), RequestID: x.id,
+		Type:             f.kind,
+		Message:          f.message,
+		Data:             f.data,
+		ValidationErrors: validationErrors(f.issues),
+		RequestID:        x.id,
 	}})
 	if err != nil {
 		e.fail(w, r, fmt.Errorf("write the error %s: %w", f.kind, err))
@@ -187,10 +201,19 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (e *edge) notFound(w http.ResponseWriter, r *http.Request) {
-	e.fail(w, r, &failure{status: http.StatusNotFound, kind: routeNotFound, message: "There is nothing at this path; GET /openapi.json tells what there is"})
+	e.fail(w, r, &failure{
+		status:  http.StatusNotFound,
+		kind:    routeNotFound,
+		message: "There is nothing at this path; GET /openapi.json tells what there is",
+	})
 }
 
 func methodNotAllowed(methods []string) *failure {
 	message := fmt.Sprintf("only %s accepted", strings.Join(methods, ","))
-	return &failure{status: http.StatusMethodNotAllowed, kind: "method_not_allowed", message: message, methods: methods}
+	return &failure{
+		status:  http.StatusMethodNotAllowed,
+		kind:    "method_not_allowed",
+		message: message,
+		methods: methods,
+	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetEvent(ctx context.Context, r openapi.GetEventRequestObject) (openapi.GetEventResponseObject, error) {
+func (h *handlers) GetEvent(
+	ctx context.Context, r openapi.GetEventRequestObject,
+) (openapi.GetEventResponseObject, error) {
 	e, err := h.access.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
 	if err != nil {
 		return nil, err
@@ -16,21 +18,30 @@ func (h *handlers) GetEvent(ctx context.Context, r openapi.GetEventRequestObject
 	return oneEvent{Ok: true, Event: e}, nil
 }
 
-func (h *handlers) ListEvents(ctx context.Context, r openapi.ListEventsRequestObject) (openapi.ListEventsResponseObject, error) {
+func (h *handlers) ListEvents(
+	ctx context.Context, r openapi.ListEventsRequestObject,
+) (openapi.ListEventsResponseObject, error) {
 	list, err := h.access.ListEvents(ctx, principal(ctx), access.EventFilter{
-		Since: r.Body.Since, Between: r.Body.Between, IDs: r.Body.EventIds,
+		Since:     r.Body.Since,
+		Between:   r.Body.Between,
+		IDs:       r.Body.EventIds,
 		DeviceIDs: both(r.Body.DeviceID, r.Body.DeviceIds),
 		CodeIDs:   both(r.Body.AccessCodeID, r.Body.AccessCodeIds),
 		Types:     valuesOf(both(r.Body.EventType, r.Body.EventTypes)),
 
-		ConnectedAccountID: r.Body.ConnectedAccountID, WebviewID: r.Body.ConnectWebviewID,
-		CustomerKey: r.Body.CustomerKey, IdentityID: r.Body.UserIdentityID,
-		SystemIDs:    both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
-		SystemUserID: r.Body.AcsUserID, AccessGroupID: r.Body.AcsAccessGroupID, EntranceID: r.Body.AcsEntranceID,
+		ConnectedAccountID: r.Body.ConnectedAccountID,
+		WebviewID:          r.Body.ConnectWebviewID,
+		CustomerKey:        r.Body.CustomerKey,
+		IdentityID:         r.Body.UserIdentityID,
+		SystemIDs:          both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
+		SystemUserID:       r.Body.AcsUserID,
+		AccessGroupID:      r.Body.AcsAccessGroupID,
+		EntranceID:         r.Body.AcsEntranceID,
 		// The server has none of these, so no event matches.
 		Nothing: r.Body.AcsCredentialID+r.Body.AcsEncoderID+r.Body.AccessGrantID+r.Body.AccessMethodID+r.Body.SpaceID != "" ||
 			r.Body.AccessGrantIds != nil || r.Body.AccessMethodIds != nil || r.Body.SpaceIds != nil,
-		Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
+		Limit:  r.Body.Limit,
+		Offset: r.Body.UnstableOffset,
 	})
 	if err != nil {
 		return nil, err

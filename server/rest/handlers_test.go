@@ -36,7 +36,9 @@ func call(t *testing.T, s *apptest.Server, method, path string, in any) (status 
 }
 
 // callWith is call with an Idempotency-Key, unless key is empty. It reports whether the response was replayed.
-func callWith(t *testing.T, s *apptest.Server, method, path string, in any, key string) (status int, out map[string]any, replayed bool) {
+func callWith(
+	t *testing.T, s *apptest.Server, method, path string, in any, key string,
+) (status int, out map[string]any, replayed bool) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -262,7 +264,9 @@ func TestResponsesMatchContract(t *testing.T) {
 }
 
 // repeated calls an operation twice with one key, if it accepts keys. The responses must be equal.
-func repeated(t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in) (status int, out in) {
+func repeated(
+	t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in,
+) (status int, out in) {
 	t.Helper()
 	if op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
 		return call(t, s, method, path, params)

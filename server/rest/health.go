@@ -28,7 +28,9 @@ func (h Health) has(status api.ServiceHealthStatus) bool {
 	return false
 }
 
-func (h *handlers) GetHealth(ctx context.Context, _ openapi.GetHealthRequestObject) (openapi.GetHealthResponseObject, error) {
+func (h *handlers) GetHealth(
+	ctx context.Context, _ openapi.GetHealthRequestObject,
+) (openapi.GetHealthResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
 		return openapi.GetHealth503JSONResponse(health), nil
@@ -36,7 +38,9 @@ func (h *handlers) GetHealth(ctx context.Context, _ openapi.GetHealthRequestObje
 	return openapi.GetHealth200JSONResponse(health), nil
 }
 
-func (h *handlers) GetHealthByName(ctx context.Context, _ openapi.GetHealthByNameRequestObject) (openapi.GetHealthByNameResponseObject, error) {
+func (h *handlers) GetHealthByName(
+	ctx context.Context, _ openapi.GetHealthByNameRequestObject,
+) (openapi.GetHealthByNameResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
 		return openapi.GetHealthByName503JSONResponse(health), nil
@@ -49,7 +53,12 @@ func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {
 	if h.health != nil {
 		now = h.health(ctx)
 	}
-	out := api.HealthResponse{Ok: !now.Down(), Msg: "All parts work.", LastServiceEvaluationAt: now.At, ServiceHealthStatuses: now.Parts}
+	out := api.HealthResponse{
+		Ok:                      !now.Down(),
+		Msg:                     "All parts work.",
+		LastServiceEvaluationAt: now.At,
+		ServiceHealthStatuses:   now.Parts,
+	}
 	switch {
 	case now.Down():
 		out.Msg = "This server cannot do its work; ask another one."

@@ -55,7 +55,12 @@ func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.Strict
 		if err != nil {
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
-		keyed := access.KeyedRequest{Operation: x.operation.path, Key: x.key, Content: content, Aside: admission.Aside}
+		keyed := access.KeyedRequest{
+			Operation: x.operation.path,
+			Key:       x.key,
+			Content:   content,
+			Aside:     admission.Aside,
+		}
 		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
 			response, err := next(ctx, w, r, request)
 			if err != nil {
@@ -96,5 +101,9 @@ func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) 
 	if err != nil {
 		return nil, err
 	}
-	return written(api.AccessCodeCreatedResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: answer.ActionAttempt})
+	return written(api.AccessCodeCreatedResponse{
+		Ok:            true,
+		AccessCode:    toAccessCode(code),
+		ActionAttempt: answer.ActionAttempt,
+	})
 }

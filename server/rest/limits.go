@@ -71,7 +71,11 @@ func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	}
 	k := c.known[name]
 	if k == nil {
-		k = &caller{bucket: rate.NewLimiter(per, room), good: map[[sha256.Size]byte]time.Time{}, trying: map[[sha256.Size]byte]int{}}
+		k = &caller{
+			bucket: rate.NewLimiter(per, room),
+			good:   map[[sha256.Size]byte]time.Time{},
+			trying: map[[sha256.Size]byte]int{},
+		}
 		c.known[name] = k
 	}
 	k.seen = now
@@ -211,7 +215,12 @@ func wait(tokens float64, per rate.Limit) time.Duration {
 
 // tooMany is the error of a rate-limited request.
 func tooMany(after time.Duration, message string) *failure {
-	return &failure{status: http.StatusTooManyRequests, kind: "too_many_requests", message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+	return &failure{
+		status:     http.StatusTooManyRequests,
+		kind:       "too_many_requests",
+		message:    message,
+		retryAfter: int(math.Ceil(after.Seconds())),
+	}
 }
 
 func tooManyFailures(after time.Duration) *failure {

@@ -58,7 +58,13 @@ type part struct {
 // further part, still checks that the caller has access.
 func inParts[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
 	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
-	r = rows{ctx: ctx, limit: page.Limit, still: still, names: names, begun: bytes.NewBufferString(`{"` + names[0] + `":[`)}
+	r = rows{
+		ctx:   ctx,
+		limit: page.Limit,
+		still: still,
+		names: names,
+		begun: bytes.NewBufferString(`{"` + names[0] + `":[`),
+	}
 	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
 		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, mostAtOnce)})
 		if err != nil {

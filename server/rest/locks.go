@@ -17,7 +17,9 @@ func (h *handlers) GetLock(ctx context.Context, r openapi.GetLockRequestObject) 
 	return openapi.GetLock200JSONResponse{Ok: true, Device: shown, Lock: shown}, nil
 }
 
-func (h *handlers) LockDoor(ctx context.Context, r openapi.LockDoorRequestObject) (openapi.LockDoorResponseObject, error) {
+func (h *handlers) LockDoor(
+	ctx context.Context, r openapi.LockDoorRequestObject,
+) (openapi.LockDoorResponseObject, error) {
 	answer, err := h.moveBolt(ctx, r.Body, true)
 	if err != nil {
 		return nil, err
@@ -25,7 +27,9 @@ func (h *handlers) LockDoor(ctx context.Context, r openapi.LockDoorRequestObject
 	return openapi.LockDoor200JSONResponse(answer), nil
 }
 
-func (h *handlers) UnlockDoor(ctx context.Context, r openapi.UnlockDoorRequestObject) (openapi.UnlockDoorResponseObject, error) {
+func (h *handlers) UnlockDoor(
+	ctx context.Context, r openapi.UnlockDoorRequestObject,
+) (openapi.UnlockDoorResponseObject, error) {
 	answer, err := h.moveBolt(ctx, r.Body, false)
 	if err != nil {
 		return nil, err
@@ -38,7 +42,9 @@ func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock boo
 	return h.attempted(ctx, attempt, err, body.Sync)
 }
 
-func (h *handlers) ConfigureAutoLock(ctx context.Context, r openapi.ConfigureAutoLockRequestObject) (openapi.ConfigureAutoLockResponseObject, error) {
+func (h *handlers) ConfigureAutoLock(
+	ctx context.Context, r openapi.ConfigureAutoLockRequestObject,
+) (openapi.ConfigureAutoLockResponseObject, error) {
 	attempt, err := h.access.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
@@ -47,7 +53,9 @@ func (h *handlers) ConfigureAutoLock(ctx context.Context, r openapi.ConfigureAut
 	return openapi.ConfigureAutoLock200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r openapi.SimulateKeypadCodeEntryRequestObject) (openapi.SimulateKeypadCodeEntryResponseObject, error) {
+func (h *handlers) SimulateKeypadCodeEntry(
+	ctx context.Context, r openapi.SimulateKeypadCodeEntryRequestObject,
+) (openapi.SimulateKeypadCodeEntryResponseObject, error) {
 	var attempt access.Attempt
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		attempt, err = h.simulator.EnterCode(ctx, p, r.Body.DeviceID, r.Body.Code)
@@ -60,7 +68,9 @@ func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r openapi.Simula
 	return openapi.SimulateKeypadCodeEntry200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r openapi.SimulateManualLockViaKeypadRequestObject) (openapi.SimulateManualLockViaKeypadResponseObject, error) {
+func (h *handlers) SimulateManualLockViaKeypad(
+	ctx context.Context, r openapi.SimulateManualLockViaKeypadRequestObject,
+) (openapi.SimulateManualLockViaKeypadResponseObject, error) {
 	var attempt access.Attempt
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		attempt, err = h.simulator.LockByHand(ctx, p, r.Body.DeviceID)

@@ -40,7 +40,11 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	if err != nil {
 		return nil, err
 	}
-	op := &operation{path: path, body: body, keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil}
+	op := &operation{
+		path:  path,
+		body:  body,
+		keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil,
+	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {
 		if item.GetOperation(method) != nil {
 			op.methods = append(op.methods, method)

@@ -41,7 +41,12 @@ type page struct {
 // parameters.
 func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	x := exchangeOf(ctx)
-	opened := page{Page: access.Page{Limit: x.operation.bounded(limit)}, pager: p, exchange: x, query: maps.Clone(x.params)}
+	opened := page{
+		Page:     access.Page{Limit: x.operation.bounded(limit)},
+		pager:    p,
+		exchange: x,
+		query:    maps.Clone(x.params),
+	}
 	delete(opened.query, pageCursor)
 	// Without defaults, cursors stay valid when parameters or defaults change.
 	params, _ := canonical(x.operation.body, opened.query, false)

@@ -9,11 +9,20 @@ import (
 )
 
 // ListPhones returns an empty list, because no adapter has phones.
-func (h *handlers) ListPhones(context.Context, openapi.ListPhonesRequestObject) (openapi.ListPhonesResponseObject, error) {
+func (h *handlers) ListPhones(
+	context.Context, openapi.ListPhonesRequestObject,
+) (openapi.ListPhonesResponseObject, error) {
 	return openapi.ListPhones200JSONResponse{Ok: true, Phones: []api.Phone{}}, nil
 }
 
 // GetPhone returns an error of kind NotFound.
-func (h *handlers) GetPhone(_ context.Context, r openapi.GetPhoneRequestObject) (openapi.GetPhoneResponseObject, error) {
-	return nil, &access.Error{Kind: access.NotFound, Type: "phone_not_found", Message: "Could not find a phone with this device_id.", Data: map[string]any{"device_id": r.Body.DeviceID}}
+func (h *handlers) GetPhone(
+	_ context.Context, r openapi.GetPhoneRequestObject,
+) (openapi.GetPhoneResponseObject, error) {
+	return nil, &access.Error{
+		Kind:    access.NotFound,
+		Type:    "phone_not_found",
+		Message: "Could not find a phone with this device_id.",
+		Data:    map[string]any{"device_id": r.Body.DeviceID},
+	}
 }

@@ -91,7 +91,11 @@ func collect(query string, body *shape) (arguments []*argument, strict bool, err
 func decode(s string) (string, error) {
 	decoded, err := url.QueryUnescape(s)
 	if err != nil || !utf8.ValidString(decoded) {
-		return "", &failure{status: http.StatusBadRequest, kind: invalidQueryParams, message: "Could not parse the query string: it is not percent-encoded UTF-8"}
+		return "", &failure{
+			status:  http.StatusBadRequest,
+			kind:    invalidQueryParams,
+			message: "Could not parse the query string: it is not percent-encoded UTF-8",
+		}
 	}
 	return decoded, nil
 }

@@ -73,9 +73,14 @@ func (x *exchange) acting(ctx context.Context) context.Context {
 		return ctx
 	}
 	id, _ := uuid.Parse(x.id)
-	return access.Acting(ctx, access.Act{Principal: x.principal, RequestID: id, Operation: x.operation.path, Named: func() []access.Subject {
-		return subjects(nil, x.params)
-	}})
+	return access.Acting(ctx, access.Act{
+		Principal: x.principal,
+		RequestID: id,
+		Operation: x.operation.path,
+		Named: func() []access.Subject {
+			return subjects(nil, x.params)
+		},
+	})
 }
 
 // subjects adds the identifiers in parameters to found.
@@ -133,7 +138,12 @@ func (x *exchange) Write(b []byte) (int, error) {
 func (e *edge) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &exchange{ResponseWriter: w, id: uuid.Must(uuid.NewV7()).String(), operation: e.operations[r.URL.Path], begun: start}
+		x := &exchange{
+			ResponseWriter: w,
+			id:             uuid.Must(uuid.NewV7()).String(),
+			operation:      e.operations[r.URL.Path],
+			begun:          start,
+		}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		x.request = r
 		header := w.Header()

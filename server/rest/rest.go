@@ -130,7 +130,9 @@ type edge struct {
 }
 
 // newEdge wraps the handlers. It returns an error if the contract uses keywords that requests are not checked for.
-func newEdge(handlers openapi.StrictServerInterface, authenticate authenticate, o Options, around ...openapi.StrictMiddlewareFunc) (http.Handler, error) {
+func newEdge(
+	handlers openapi.StrictServerInterface, authenticate authenticate, o Options, around ...openapi.StrictMiddlewareFunc,
+) (http.Handler, error) {
 	c, err := compiled()
 	if err != nil {
 		return nil, err
@@ -155,6 +157,7 @@ func newEdge(handlers openapi.StrictServerInterface, authenticate authenticate, 
 	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
 	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.paced}, around) // innermost first
 	return openapi.HandlerWithOptions(openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
-		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
+		RequestErrorHandlerFunc:  e.fail,
+		ResponseErrorHandlerFunc: e.fail,
 	}), openapi.ChiServerOptions{BaseRouter: router}), nil
 }

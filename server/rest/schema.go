@@ -65,9 +65,12 @@ const maxSafeInteger = 1<<53 - 1
 // compileShape returns an error for unsupported keywords, so that the contract cannot promise unchecked constraints.
 func compileShape(schema *openapi3.Schema) (*shape, error) {
 	s := &shape{
-		minLength: int(schema.MinLength), maxLength: math.MaxInt,
-		minItems: int(schema.MinItems), maxItems: math.MaxInt,
-		min: math.Inf(-1), max: math.Inf(1),
+		minLength: int(schema.MinLength),
+		maxLength: math.MaxInt,
+		minItems:  int(schema.MinItems),
+		maxItems:  math.MaxInt,
+		min:       math.Inf(-1),
+		max:       math.Inf(1),
 	}
 	for _, name := range schema.Type.Slice() {
 		known, ok := typeNames[name]

@@ -100,27 +100,39 @@ func (e echoWithPage) VisitListDevicesResponse(w http.ResponseWriter) error {
 	return json.NewEncoder(w).Encode(map[string]any{"ok": true, "request": e.request, "pagination": e.page, "ids": e.ids})
 }
 
-func (answers) CreateWebhook(_ context.Context, r openapi.CreateWebhookRequestObject) (openapi.CreateWebhookResponseObject, error) {
+func (answers) CreateWebhook(
+	_ context.Context, r openapi.CreateWebhookRequestObject,
+) (openapi.CreateWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) CreateAccessCode(_ context.Context, r openapi.CreateAccessCodeRequestObject) (openapi.CreateAccessCodeResponseObject, error) {
+func (answers) CreateAccessCode(
+	_ context.Context, r openapi.CreateAccessCodeRequestObject,
+) (openapi.CreateAccessCodeResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) DeleteWebhook(_ context.Context, r openapi.DeleteWebhookRequestObject) (openapi.DeleteWebhookResponseObject, error) {
+func (answers) DeleteWebhook(
+	_ context.Context, r openapi.DeleteWebhookRequestObject,
+) (openapi.DeleteWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) UpdateWebhook(_ context.Context, r openapi.UpdateWebhookRequestObject) (openapi.UpdateWebhookResponseObject, error) {
+func (answers) UpdateWebhook(
+	_ context.Context, r openapi.UpdateWebhookRequestObject,
+) (openapi.UpdateWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListEvents(_ context.Context, r openapi.ListEventsRequestObject) (openapi.ListEventsResponseObject, error) {
+func (answers) ListEvents(
+	_ context.Context, r openapi.ListEventsRequestObject,
+) (openapi.ListEventsResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListDeviceProviders(_ context.Context, r openapi.ListDeviceProvidersRequestObject) (openapi.ListDeviceProvidersResponseObject, error) {
+func (answers) ListDeviceProviders(
+	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
+) (openapi.ListDeviceProvidersResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
@@ -128,11 +140,15 @@ func (answers) GetHealth(context.Context, openapi.GetHealthRequestObject) (opena
 	return echo{}, nil
 }
 
-func (answers) CreateWorkspace(_ context.Context, r openapi.CreateWorkspaceRequestObject) (openapi.CreateWorkspaceResponseObject, error) {
+func (answers) CreateWorkspace(
+	_ context.Context, r openapi.CreateWorkspaceRequestObject,
+) (openapi.CreateWorkspaceResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListWorkspaces(ctx context.Context, _ openapi.ListWorkspacesRequestObject) (openapi.ListWorkspacesResponseObject, error) {
+func (answers) ListWorkspaces(
+	ctx context.Context, _ openapi.ListWorkspacesRequestObject,
+) (openapi.ListWorkspacesResponseObject, error) {
 	return echo{principal(ctx)}, nil
 }
 
@@ -147,7 +163,9 @@ func (torn) VisitGetDeviceResponse(w http.ResponseWriter) error {
 }
 
 // GetDevice fails in the way that the name asks for.
-func (answers) GetDevice(ctx context.Context, r openapi.GetDeviceRequestObject) (openapi.GetDeviceResponseObject, error) {
+func (answers) GetDevice(
+	ctx context.Context, r openapi.GetDeviceRequestObject,
+) (openapi.GetDeviceResponseObject, error) {
 	if r.Body.Name == "torn" {
 		return torn{}, nil
 	}
@@ -182,7 +200,9 @@ var failures = map[string]error{
 }
 
 // ListDevices walks rows whose identifiers count up from one.
-func (a answers) ListDevices(ctx context.Context, r openapi.ListDevicesRequestObject) (openapi.ListDevicesResponseObject, error) {
+func (a answers) ListDevices(
+	ctx context.Context, r openapi.ListDevicesRequestObject,
+) (openapi.ListDevicesResponseObject, error) {
 	page, err := a.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err

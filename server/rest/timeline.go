@@ -9,8 +9,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r openapi.GetAccessCodeTimelineRequestObject) (openapi.GetAccessCodeTimelineResponseObject, error) {
-	filter := access.TimelineFilter{CodeID: r.Body.AccessCodeID, Before: r.Body.Before, After: r.Body.After, Limit: r.Body.Limit}
+func (h *handlers) GetAccessCodeTimeline(
+	ctx context.Context, r openapi.GetAccessCodeTimelineRequestObject,
+) (openapi.GetAccessCodeTimelineResponseObject, error) {
+	filter := access.TimelineFilter{
+		CodeID: r.Body.AccessCodeID,
+		Before: r.Body.Before,
+		After:  r.Body.After,
+		Limit:  r.Body.Limit,
+	}
 	if r.Body.EventTypes != nil {
 		filter.Types = each(*r.Body.EventTypes, func(t api.TimelineEventType) string { return string(t) })
 	}
@@ -19,7 +26,11 @@ func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r openapi.GetAcces
 		return nil, err
 	}
 	return openapi.GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
-		Pagination: api.TimelinePagination{HasMore: part.Next != nil, NextCursor: cursorOf(part.Next), PrevCursor: cursorOf(part.Previous)}}, nil
+		Pagination: api.TimelinePagination{
+			HasMore:    part.Next != nil,
+			NextCursor: cursorOf(part.Next),
+			PrevCursor: cursorOf(part.Previous),
+		}}, nil
 }
 
 // cursorOf formats a time as a cursor for earlier or later events.
@@ -32,8 +43,16 @@ func cursorOf(at *time.Time) *string {
 
 func toTimelineEvent(e access.TimelineEvent) api.TimelineEvent {
 	return api.TimelineEvent{
-		TimelineEventID: e.ID.String(), EventType: e.Type, OccurredAt: e.At, Description: e.Description,
-		Actor: api.TimelineActor{Type: api.TimelineActorType(e.Actor)}, Details: e.Details,
-		RelatedResourceIds: api.TimelineResources{EventID: e.ID.String(), DeviceID: e.DeviceID, ConnectedAccountID: e.AccountID},
+		TimelineEventID: e.ID.String(),
+		EventType:       e.Type,
+		OccurredAt:      e.At,
+		Description:     e.Description,
+		Actor:           api.TimelineActor{Type: api.TimelineActorType(e.Actor)},
+		Details:         e.Details,
+		RelatedResourceIds: api.TimelineResources{
+			EventID:            e.ID.String(),
+			DeviceID:           e.DeviceID,
+			ConnectedAccountID: e.AccountID,
+		},
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r openapi.ListUnmanagedAccessCodesRequestObject) (openapi.ListUnmanagedAccessCodesResponseObject, error) {
+func (h *handlers) ListUnmanagedAccessCodes(
+	ctx context.Context, r openapi.ListUnmanagedAccessCodesRequestObject,
+) (openapi.ListUnmanagedAccessCodesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -24,7 +26,9 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r openapi.ListU
 	return longPage{list, page}, err
 }
 
-func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) GetUnmanagedAccessCode(
+	ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject,
+) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
 	c, err := h.access.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
@@ -32,9 +36,14 @@ func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r openapi.GetUnma
 	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
-func (h *handlers) UpdateUnmanagedAccessCode(ctx context.Context, r openapi.UpdateUnmanagedAccessCodeRequestObject) (openapi.UpdateUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) UpdateUnmanagedAccessCode(
+	ctx context.Context, r openapi.UpdateUnmanagedAccessCodeRequestObject,
+) (openapi.UpdateUnmanagedAccessCodeResponseObject, error) {
 	if !r.Body.IsManaged {
-		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "Must be true: an unmanaged code can only be converted"}})
+		return nil, invalid([]issue{{
+			path:    []string{"is_managed"},
+			message: "Must be true: an unmanaged code can only be converted",
+		}})
 	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
@@ -45,7 +54,9 @@ func (h *handlers) UpdateUnmanagedAccessCode(ctx context.Context, r openapi.Upda
 	return openapi.UpdateUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) ConvertUnmanagedAccessCode(ctx context.Context, r openapi.ConvertUnmanagedAccessCodeRequestObject) (openapi.ConvertUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) ConvertUnmanagedAccessCode(
+	ctx context.Context, r openapi.ConvertUnmanagedAccessCodeRequestObject,
+) (openapi.ConvertUnmanagedAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
@@ -55,7 +66,9 @@ func (h *handlers) ConvertUnmanagedAccessCode(ctx context.Context, r openapi.Con
 	return openapi.ConvertUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r openapi.DeleteUnmanagedAccessCodeRequestObject) (openapi.DeleteUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) DeleteUnmanagedAccessCode(
+	ctx context.Context, r openapi.DeleteUnmanagedAccessCodeRequestObject,
+) (openapi.DeleteUnmanagedAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
@@ -64,7 +77,9 @@ func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r openapi.Dele
 	return openapi.DeleteUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r openapi.SimulateCreateUnmanagedAccessCodeRequestObject) (openapi.SimulateCreateUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) SimulateCreateUnmanagedAccessCode(
+	ctx context.Context, r openapi.SimulateCreateUnmanagedAccessCodeRequestObject,
+) (openapi.SimulateCreateUnmanagedAccessCodeResponseObject, error) {
 	var c access.Code
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		c, err = h.simulator.AddUnmanagedCode(ctx, p, r.Body.DeviceID, r.Body.Name, r.Body.Code)
@@ -78,10 +93,20 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r open
 
 func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
 	return api.UnmanagedAccessCode{
-		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
-		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: statusOfUnmanaged(c), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-		CannotBeManaged: c.CannotBeManaged, CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
-		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings),
+		AccessCodeID:                    c.ID.String(),
+		DeviceID:                        c.DeviceID.String(),
+		WorkspaceID:                     c.WorkspaceID.String(),
+		Name:                            c.Name,
+		Code:                            c.PIN,
+		CreatedAt:                       c.CreatedAt,
+		Type:                            typeOfCode(c),
+		Status:                          statusOfUnmanaged(c),
+		StartsAt:                        c.StartsAt,
+		EndsAt:                          c.EndsAt,
+		CannotBeManaged:                 c.CannotBeManaged,
+		CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
+		Errors:                          toErrors(c.Errors),
+		Warnings:                        toWarnings(c.Warnings),
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetWorkspace(ctx context.Context, _ openapi.GetWorkspaceRequestObject) (openapi.GetWorkspaceResponseObject, error) {
+func (h *handlers) GetWorkspace(
+	ctx context.Context, _ openapi.GetWorkspaceRequestObject,
+) (openapi.GetWorkspaceResponseObject, error) {
 	w, err := h.access.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
 		return nil, err
@@ -17,7 +19,9 @@ func (h *handlers) GetWorkspace(ctx context.Context, _ openapi.GetWorkspaceReque
 	return openapi.GetWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) ListWorkspaces(ctx context.Context, _ openapi.ListWorkspacesRequestObject) (openapi.ListWorkspacesResponseObject, error) {
+func (h *handlers) ListWorkspaces(
+	ctx context.Context, _ openapi.ListWorkspacesRequestObject,
+) (openapi.ListWorkspacesResponseObject, error) {
 	list, err := h.access.ListWorkspaces(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
@@ -25,16 +29,25 @@ func (h *handlers) ListWorkspaces(ctx context.Context, _ openapi.ListWorkspacesR
 	return openapi.ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
 }
 
-func (h *handlers) CreateWorkspace(ctx context.Context, r openapi.CreateWorkspaceRequestObject) (openapi.CreateWorkspaceResponseObject, error) {
+func (h *handlers) CreateWorkspace(
+	ctx context.Context, r openapi.CreateWorkspaceRequestObject,
+) (openapi.CreateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
 	look := access.WebviewLook(r.Body.ConnectWebviewCustomization)
-	n := access.NewWorkspace{Name: r.Body.Name, CompanyName: r.Body.CompanyName, ConnectPartnerName: r.Body.ConnectPartnerName, Sandbox: r.Body.IsSandbox,
-		Webviews: access.WebviewLook{LogoShape: cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
+	n := access.NewWorkspace{
+		Name:               r.Body.Name,
+		CompanyName:        r.Body.CompanyName,
+		ConnectPartnerName: r.Body.ConnectPartnerName,
+		Sandbox:            r.Body.IsSandbox,
+		Webviews: access.WebviewLook{
+			LogoShape:              cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
 			PrimaryButtonColor:     cmp.Or(look.PrimaryButtonColor, r.Body.WebviewPrimaryButtonColor),
 			PrimaryButtonTextColor: cmp.Or(look.PrimaryButtonTextColor, r.Body.WebviewPrimaryButtonTextColor),
-			SuccessMessage:         cmp.Or(look.SuccessMessage, r.Body.WebviewSuccessMessage)}}
+			SuccessMessage:         cmp.Or(look.SuccessMessage, r.Body.WebviewSuccessMessage),
+		},
+	}
 	if n.Sandbox {
 		n.Account = h.simulator.NewAccount
 	}
@@ -45,12 +58,19 @@ func (h *handlers) CreateWorkspace(ctx context.Context, r openapi.CreateWorkspac
 	return openapi.CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) UpdateWorkspace(ctx context.Context, r openapi.UpdateWorkspaceRequestObject) (openapi.UpdateWorkspaceResponseObject, error) {
+func (h *handlers) UpdateWorkspace(
+	ctx context.Context, r openapi.UpdateWorkspaceRequestObject,
+) (openapi.UpdateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
-	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{Name: r.Body.Name, ConnectPartnerName: r.Body.ConnectPartnerName,
-		Webviews: access.WebviewLook(r.Body.ConnectWebviewCustomization), PublishableKeys: r.Body.IsPublishableKeyAuthEnabled, Suspended: r.Body.IsSuspended})
+	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{
+		Name:               r.Body.Name,
+		ConnectPartnerName: r.Body.ConnectPartnerName,
+		Webviews:           access.WebviewLook(r.Body.ConnectWebviewCustomization),
+		PublishableKeys:    r.Body.IsPublishableKeyAuthEnabled,
+		Suspended:          r.Body.IsSuspended,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +78,15 @@ func (h *handlers) UpdateWorkspace(ctx context.Context, r openapi.UpdateWorkspac
 }
 
 func noOrganizations() error {
-	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; this server has no organizations"}})
+	return invalid([]issue{{
+		path:    []string{"organization_id"},
+		message: "Not available; this server has no organizations",
+	}})
 }
 
-func (h *handlers) ResetSandbox(ctx context.Context, _ openapi.ResetSandboxRequestObject) (openapi.ResetSandboxResponseObject, error) {
+func (h *handlers) ResetSandbox(
+	ctx context.Context, _ openapi.ResetSandboxRequestObject,
+) (openapi.ResetSandboxResponseObject, error) {
 	p := principal(ctx)
 	account, err := h.simulator.NewAccount(p.WorkspaceID)
 	if err != nil {
@@ -80,9 +105,14 @@ func (h *handlers) ResetSandbox(ctx context.Context, _ openapi.ResetSandboxReque
 
 func toWorkspace(w access.Workspace) api.Workspace {
 	return api.Workspace{
-		WorkspaceID: w.ID.String(), Name: w.Name, CompanyName: w.CompanyName,
-		ConnectPartnerName: w.ConnectPartnerName, IsSandbox: w.IsSandbox, IsSuspended: w.IsSuspended,
-		IsPublishableKeyAuthEnabled: w.PublishableKeys, PublishableKey: w.PublishableKey,
+		WorkspaceID:                 w.ID.String(),
+		Name:                        w.Name,
+		CompanyName:                 w.CompanyName,
+		ConnectPartnerName:          w.ConnectPartnerName,
+		IsSandbox:                   w.IsSandbox,
+		IsSuspended:                 w.IsSuspended,
+		IsPublishableKeyAuthEnabled: w.PublishableKeys,
+		PublishableKey:              w.PublishableKey,
 		ConnectWebviewCustomization: api.ConnectWebviewCustomization(w.Webviews),
 	}
 }

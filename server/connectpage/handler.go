@@ -170,7 +170,12 @@ func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Durati
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		seen := &answer{ResponseWriter: w, status: http.StatusOK, request: access.NewID(), begun: start}
+		seen := &answer{
+			ResponseWriter: w,
+			status:         http.StatusOK,
+			request:        access.NewID(),
+			begun:          start,
+		}
 		seen.Header().Set("Seam-Request-Id", seen.request.String())
 		guard(seen.Header())
 		defer func() {

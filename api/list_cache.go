@@ -46,7 +46,13 @@ type load[T any] struct {
 
 // newPages returns an empty cache. names returns the key and the identifier of a record.
 func newPages[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *pages[T] {
-	return &pages[T]{list: list, names: names, limit: maxRecords, loads: map[string]*load[T]{}, singly: map[string]bool{}}
+	return &pages[T]{
+		list:   list,
+		names:  names,
+		limit:  maxRecords,
+		loads:  map[string]*load[T]{},
+		singly: map[string]bool{},
+	}
 }
 
 // find returns the record from the list of the key, or nil if the list cannot be used.
@@ -112,7 +118,12 @@ func (p *pages[T]) join(ctx context.Context, key, id string) *load[T] {
 // startLoad requests a list. The request ends early only if all waiting readers give up.
 func (p *pages[T]) begin(ctx context.Context, key string) *load[T] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &load[T]{key: key, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	l := &load[T]{
+		key:    key,
+		begun:  time.Now(),
+		cancel: cancel,
+		done:   make(chan struct{}),
+	}
 	p.loads[key] = l
 	go func() {
 		defer cancel()

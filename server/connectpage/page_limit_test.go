@@ -71,7 +71,8 @@ func TestPagesAreRateLimitedByAddress(t *testing.T) {
 	}
 }
 
-// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages, too, just before each request
+// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages,
+// too, just before each request
 // of a script; it counts those that it sends away.
 func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentAway *atomic.Int32) {
 	t.Helper()
