@@ -140,7 +140,7 @@ func mayPass(err error) bool {
 	return sent && !IsUntrusted(err) && !errors.Is(err, errTooLong)
 }
 
-// blind is the end of a context while the last look had failed.
+// pollFailure is the end of a context while the last look had failed.
 type blind struct{ ended, trouble error }
 
 func (e *blind) Error() string { return e.ended.Error() + Blindly(e) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// trusting adds a reason to 404s that some servers of this API send without one for missing resources. It does so
+// verifyingNotFound adds a reason to 404s that some servers of this API send without one for missing resources. It does so
 // only if the server proves that it is one by answering /workspaces/get. A 404 of anything else, such as a proxy that
 // has lost its server, must not be mistaken for a deletion.
 type trusting struct {
@@ -18,7 +18,7 @@ type trusting struct {
 	base string
 }
 
-// everywhere lists operations that every server has, so that their 404s are not about the path.
+// universalOperations lists operations that every server has, so that their 404s are not about the path.
 var everywhere = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
 
 func (t trusting) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -56,7 +56,7 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 	return resp, nil
 }
 
-// asksForWorkspace returns a request for the workspace, with the headers of req.
+// workspaceRequest returns a request for the workspace, with the headers of req.
 func asksForWorkspace(req *http.Request, base string) *http.Request {
 	const empty = "{}"
 	question := req.Clone(req.Context())
@@ -66,7 +66,7 @@ func asksForWorkspace(req *http.Request, base string) *http.Request {
 	return question
 }
 
-// names reports whether a response names a workspace.
+// namesWorkspace reports whether a response names a workspace.
 func names(resp *http.Response) bool {
 	var answer struct {
 		Workspace struct {

@@ -144,7 +144,7 @@ var (
 	blanks = regexp.MustCompile(`[\s\pC]+`)
 )
 
-// foreignAnswer describes a response that does not come from this API by the start of its text.
+// describeForeignResponse describes a response that does not come from this API by the start of its text.
 func foreignAnswer(resp *http.Response, body []byte) string {
 	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	if resp.StatusCode/100 == 3 {

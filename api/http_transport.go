@@ -73,14 +73,14 @@ func IsUntrusted(err error) bool {
 	return bad || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// refusals are the TLS alerts with which a server rejects a connection before it reads a request: it requires another
+// tlsRejections are the TLS alerts with which a server rejects a connection before it reads a request: it requires another
 // certificate, version or name. In TLS 1.3 they arrive after the client's part of the handshake.
 var refusals = []tls.AlertError{
 	40 /* handshake failure */, 42 /* bad certificate */, 43, 44, 45, 46, 48 /* unknown authority */, 49, /* access denied */
 	70 /* version */, 71, 112 /* name */, 116 /* certificate required */, 120,
 }
 
-// IsTurnedAway reports whether the request was not sent, because the server rejected the TLS connection, for example
+// IsTLSRejected reports whether the request was not sent, because the server rejected the TLS connection, for example
 // because the client has no certificate.
 func IsTurnedAway(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err)
@@ -112,7 +112,7 @@ func IsAboutProxy(err error) bool {
 	return refused || ok && (away.Op == "proxyconnect" || away.Op == "socks connect")
 }
 
-// IsProxyPasswordWanted reports whether the request was not sent, because the proxy requires authentication.
+// IsProxyAuthRequired reports whether the request was not sent, because the proxy requires authentication.
 func IsProxyPasswordWanted(err error) bool {
 	refused, ok := errors.AsType[refusedByProxy](err)
 	return ok && refused.status == http.StatusProxyAuthRequired

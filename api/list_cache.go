@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// freshFor is how long a list is used, counted from its request.
+	// listTTL is how long a list is used, counted from its request.
 	freshFor = time.Minute
 	// maxRecords bounds the cached records of one kind: about 20 MB of access codes.
 	maxRecords = 20_000
@@ -44,7 +44,7 @@ type load[T any] struct {
 	records map[string]*T
 }
 
-// newPages returns an empty cache. names returns the key and the identifier of a record.
+// newListCache returns an empty cache. names returns the key and the identifier of a record.
 func newPages[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *pages[T] {
 	return &pages[T]{
 		list:   list,

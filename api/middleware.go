@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxAnswer bounds a response, in bytes. A page of 500 records has less than one million.
+	// maxResponseBytes bounds a response, in bytes. A page of 500 records has less than one million.
 	maxAnswer = 16 << 20
-	// maxWait bounds a try, from sending the request to the end of the response.
+	// tryTimeout bounds a try, from sending the request to the end of the response.
 	maxWait = 2 * time.Minute
-	// grace is how long a creation continues after its context ends.
+	// creationGracePeriod is how long a creation continues after its context ends.
 	grace = 30 * time.Second
 )
 
@@ -87,7 +87,7 @@ func (t logged) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// authorised adds the headers that each request needs.
+// authorizing adds the headers that each request needs.
 type authorised struct {
 	next   http.RoundTripper
 	config Config
@@ -104,7 +104,7 @@ func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// whole reads responses completely, so that a truncated, endless or slow response becomes a network error.
+// bodyReading reads responses completely, so that a truncated, endless or slow response becomes a network error.
 //
 // A creation continues for a grace period after its context ends, for example when Terraform is interrupted. Its
 // response names the created resource.
@@ -116,13 +116,13 @@ var (
 	errNotHTTP = errors.New("the answer goes on in another protocol than HTTP")
 )
 
-// badAnswer is the error of a response that could not be read completely.
+// badResponse is the error of a response that could not be read completely.
 type badAnswer struct{ err error }
 
 func (e badAnswer) Error() string { return "read the answer: " + e.err.Error() }
 func (e badAnswer) Unwrap() error { return e.err }
 
-// IsBadAnswer reports whether a response started but could not be read: it was truncated, too slow or too long.
+// IsBadResponse reports whether a response started but could not be read: it was truncated, too slow or too long.
 func IsBadAnswer(err error) bool {
 	_, bad := errors.AsType[badAnswer](err)
 	slow, ok := errors.AsType[net.Error](err)
@@ -169,7 +169,7 @@ func tryContext(req *http.Request) (context.Context, context.CancelCauseFunc) {
 	return ctx, func(cause error) { stop(); timer.Stop(); cancel(cause) }
 }
 
-// why returns the cause of the context's end if that is why err happened, otherwise err.
+// causeOf returns the cause of the context's end if that is why err happened, otherwise err.
 func why(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -181,7 +181,7 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// ownLimit is a timeout of the transport itself, such as for connecting. It does not match context.DeadlineExceeded,
+// transportTimeout is a timeout of the transport itself, such as for connecting. It does not match context.DeadlineExceeded,
 // which means here that the caller's time is up.
 type ownLimit struct{ err error }
 

@@ -69,7 +69,7 @@ func (r *Reads) wrote(names []string) {
 	r.webhooks.wrote(names)
 }
 
-// noticing invalidates the cached lists after each write, whether the write succeeds or fails.
+// invalidating invalidates the cached lists after each write, whether the write succeeds or fails.
 type noticing struct {
 	next  HttpRequestDoer
 	reads *Reads

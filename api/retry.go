@@ -41,7 +41,7 @@ type retrying struct {
 	next http.RoundTripper
 	// base is the path of the endpoint.
 	base string
-	// keyed reports whether the server supports idempotency keys.
+	// supportsKeysFlag reports whether the server supports idempotency keys.
 	keyed  *atomic.Bool
 	outage *outage
 }
@@ -167,7 +167,7 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 	return harmless || IsNotConnected(err)
 }
 
-// pauseAfter returns the pause before the next try, and whether the server sent Retry-After.
+// backoff returns the pause before the next try, and whether the server sent Retry-After.
 func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) {
 	pause = min(firstPause<<(try-1), longPause)
 	pause = pause/2 + mathrand.N(pause/2)

@@ -14,8 +14,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// stamp changes with the embedded files, so that browsers can cache them.
-var stamp = func() string {
+// assetsVersion changes with the embedded files, so that browsers can cache them.
+var assetsVersion = func() string {
 	h := sha256.New()
 	for _, name := range []string{"page.css", "htmx.min.js", "icon.svg"} {
 		b, err := assets.ReadFile("assets/" + name)

@@ -103,7 +103,7 @@ func (b *browser) lost(err error) {
 	b.t.Fatalf("%v; the browser is at %s and shows:\n%s", err, at, shown)
 }
 
-// ask is do for what has a result.
+// showLogin is do for what has a result.
 func ask[T any](b *browser, a chromedp.Action[T]) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, a)

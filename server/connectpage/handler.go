@@ -133,7 +133,7 @@ func New(o Options) http.Handler {
 	return h.observe(h.paced(admission.InTurn(router, http.HandlerFunc(busy))))
 }
 
-// paced limits the rate of requests with Page. Shared files do not count.
+// limitRate limits the rate of requests with Page. Shared files do not count.
 func (h *handler) paced(next http.Handler) http.Handler {
 	if h.Page == nil {
 		return next
@@ -214,7 +214,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 	})
 }
 
-// answer records what the access log needs about a response.
+// recordedResponse records what the access log needs about a response.
 type answer struct {
 	http.ResponseWriter
 	status  int

@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// loginWithin bounds the time for a vendor to respond.
+// loginTimeout bounds the time for a vendor to respond.
 const loginWithin = 30 * time.Second
 
 // visit is a request for a page of a webview.
@@ -45,7 +45,7 @@ func (v *visit) inviter() string {
 // token returns the token of the page, for relative links.
 func (v *visit) token() string { return v.r.PathValue("token") }
 
-// upFrom returns the relative path from a request's path to /connect/. All links are relative, because a proxy may
+// pathToRoot returns the relative path from a request's path to /connect/. All links are relative, because a proxy may
 // add a path prefix.
 func upFrom(r *http.Request) string {
 	return strings.Repeat("../", max(0, strings.Count(r.URL.Path, "/")-2))
@@ -86,7 +86,7 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 	}
 }
 
-// choose shows the vendors, or the state of the login.
+// showChoice shows the vendors, or the state of the login.
 func (h *handler) choose(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
@@ -111,7 +111,7 @@ func (v *visit) vendor() (Vendor, bool) {
 	return v.vendors[i], true
 }
 
-// ask shows the login form.
+// showLogin shows the login form.
 func (h *handler) ask(v *visit) {
 	vendor, known := v.vendor()
 	switch {
@@ -126,7 +126,7 @@ func (h *handler) ask(v *visit) {
 	}
 }
 
-// exhausted responds on a page with too many attempts. If the person has logged in, the page continues to wait for
+// tooManyAttempts responds on a page with too many attempts. If the person has logged in, the page continues to wait for
 // the devices.
 func (h *handler) exhausted(v *visit) {
 	waits, err := h.waits(v)
@@ -135,14 +135,14 @@ func (h *handler) exhausted(v *visit) {
 		h.broken(v.w, v.r, "../", err)
 	case waits:
 		h.send(v, "../"+v.token()+"/waiting")
-	case v.r.Method == http.MethodPost && failed(v.webview) != "":
-		h.send(v, failed(v.webview))
+	case v.r.Method == http.MethodPost && failureURL(v.webview) != "":
+		h.send(v, failureURL(v.webview))
 	default:
 		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
 	}
 }
 
-// waits reports whether the person has logged in to a working account and the server is looking for its devices.
+// isWaiting reports whether the person has logged in to a working account and the server is looking for its devices.
 func (h *handler) waits(v *visit) (bool, error) {
 	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
 		return false, nil
@@ -229,7 +229,7 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 	return v.webview, err
 }
 
-// wait shows the progress page until the devices are available.
+// showWaiting shows the progress page until the devices are available.
 func (h *handler) wait(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
@@ -254,7 +254,7 @@ func (h *handler) giveUp(v *visit) {
 		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
 		return
 	}
-	h.send(v, cmp.Or(failure(v.webview), "../"+v.token()))
+	h.send(v, cmp.Or(giveUpURL(v.webview), "../"+v.token()))
 }
 
 // read returns the values of the vendor's fields. It ignores the query string, because query strings appear in logs.
@@ -272,10 +272,10 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 	return entered, nil
 }
 
-// longest is the maximum length of a field in characters.
+// maxFieldLength is the maximum length of a field in characters.
 const longest = 512
 
-// amiss validates the entered values without the vendor. Invalid values do not count as an attempt.
+// validate validates the entered values without the vendor. Invalid values do not count as an attempt.
 func amiss(vendor Vendor, entered map[string]string) *Refusal {
 	for _, f := range vendor.Fields {
 		text := entered[f.Name]
@@ -294,7 +294,7 @@ func amiss(vendor Vendor, entered map[string]string) *Refusal {
 	return nil
 }
 
-// target returns where the page sends the person after a login, or an empty string.
+// successURL returns where the page sends the person after a login, or an empty string.
 func (h *handler) target(w access.Webview) string {
 	if w.RedirectURL == "" || w.AccountID == nil {
 		return ""
@@ -302,14 +302,14 @@ func (h *handler) target(w access.Webview) string {
 	return withQuery(w.RedirectURL, "connect_webview_id", w.ID.String(), "connected_account_id", w.AccountID.String())
 }
 
-// failure returns where the page sends a person who gives up, or an empty string.
-func failure(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
+// giveUpURL returns where the page sends a person who gives up, or an empty string.
+func giveUpURL(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
 
-// failed returns where the page sends a person whose logins have all failed, or an empty string. It is never the
+// failureURL returns where the page sends a person whose logins have all failed, or an empty string. It is never the
 // target of successful logins.
-func failed(w access.Webview) string { return without(w.FailureURL, w) }
+func failureURL(w access.Webview) string { return without(w.FailureURL, w) }
 
-// without returns a redirect URL without an account.
+// redirectWithoutAccount returns a redirect URL without an account.
 func without(to string, w access.Webview) string {
 	if to == "" {
 		return ""
@@ -330,7 +330,7 @@ func withQuery(text string, pairs ...string) string {
 	return u.String()
 }
 
-// send redirects the browser.
+// redirect redirects the browser.
 func (h *handler) send(v *visit, to string) {
 	if v.r.Header.Get("HX-Request") != "" {
 		v.w.Header().Set("HX-Redirect", to)
@@ -352,7 +352,7 @@ func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, pag
 	}
 }
 
-// broken responds to an internal error.
+// serverError responds to an internal error.
 func (h *handler) broken(w http.ResponseWriter, r *http.Request, up string, err error) {
 	h.Log.ErrorContext(r.Context(), "a login page failed", "error", err)
 	h.render(w, r, http.StatusInternalServerError, brokenPage(up))

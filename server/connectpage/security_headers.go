@@ -11,7 +11,7 @@ import (
 // bodyLimit bounds the size of a form in bytes.
 const bodyLimit = 16 << 10
 
-// guard sets the security headers. Pages contain nothing inline and nothing of other sites, do not leak their URL,
+// setSecurityHeaders sets the security headers. Pages contain nothing inline and nothing of other sites, do not leak their URL,
 // and cannot be framed, so that people see to whom they give a password.
 func guard(header http.Header) {
 	header.Set("Content-Security-Policy", policy(""))

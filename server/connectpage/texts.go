@@ -10,8 +10,8 @@ import (
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
 
-// things names what the person connects with one of the vendors.
-func things(vendors ...Vendor) string {
+// productNames names what the person connects with one of the vendors.
+func productNames(vendors ...Vendor) string {
 	isSystem := func(v Vendor) bool { return v.AccessSystems }
 	switch {
 	case !slices.ContainsFunc(vendors, isSystem):
@@ -24,7 +24,7 @@ func things(vendors ...Vendor) string {
 
 // question asks the person to choose one of the vendors.
 func question(vendors ...Vendor) string {
-	switch things(vendors...) {
+	switch productNames(vendors...) {
 	case "locks":
 		return "Which brand is your lock?"
 	case "access systems":
@@ -33,8 +33,8 @@ func question(vendors ...Vendor) string {
 	return "Which brand do you use?"
 }
 
-// use says what the inviter will do with the account.
-func use(vendor Vendor) string {
+// purpose says what the inviter will do with the account.
+func purpose(vendor Vendor) string {
 	if vendor.AccessSystems {
 		return "will see the access systems of this account and manage who can use them."
 	}
@@ -59,8 +59,8 @@ func loginTitle(vendor Vendor, refused *Refusal) string {
 	return title
 }
 
-// shown returns the value of a field: the entered value, unless it is secret.
-func shown(f Field, entered string) string {
+// fieldValue returns the value of a field: the entered value, unless it is secret.
+func fieldValue(f Field, entered string) string {
 	switch {
 	case f.Kind == "password":
 		return ""
@@ -76,25 +76,25 @@ func shown(f Field, entered string) string {
 	return f.Value
 }
 
-// wrong reports whether the refusal is about the field.
-func wrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
+// isWrong reports whether the refusal is about the field.
+func isWrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
 
-// described returns the IDs of the elements that explain the field.
-func described(f Field, refused *Refusal) string {
+// describedBy returns the IDs of the elements that explain the field.
+func describedBy(f Field, refused *Refusal) string {
 	var by []string
 	if f.Help != "" {
 		by = append(by, f.Name+"-help")
 	}
-	if wrong(f, refused) {
+	if isWrong(f, refused) {
 		by = append(by, "refusal")
 	}
 	return strings.Join(by, " ")
 }
 
-// focused reports whether the i-th field gets the focus.
-func focused(vendor Vendor, refused *Refusal, i int) bool {
+// hasFocus reports whether the i-th field gets the focus.
+func hasFocus(vendor Vendor, refused *Refusal, i int) bool {
 	if refused != nil && refused.Field != "" {
-		return wrong(vendor.Fields[i], refused)
+		return isWrong(vendor.Fields[i], refused)
 	}
 	return i == 0
 }

@@ -6,18 +6,18 @@ import (
 	"regexp"
 )
 
-// colour matches the colors that the contract allows. They go into a stylesheet.
+// colorPattern matches the colors that the contract allows. They go into a stylesheet.
 var colour = regexp.MustCompile(`^([a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8})$`)
 
-// look returns the path of the workspace's stylesheet, or an empty string if it has no colors of its own.
-func (v *visit) look(up string) string {
+// stylesheet returns the path of the workspace's stylesheet, or an empty string if it has no colors of its own.
+func (v *visit) stylesheet(up string) string {
 	if v.css() == "" {
 		return ""
 	}
 	return up + v.token() + "/look.css"
 }
 
-// css returns the stylesheet of the workspace.
+// colors returns the stylesheet of the workspace.
 func (v *visit) css() (out string) {
 	for name, value := range map[string]string{"--button": v.workspace.Webviews.PrimaryButtonColor, "--on-button": v.workspace.Webviews.PrimaryButtonTextColor} {
 		if colour.MatchString(value) {
@@ -27,7 +27,7 @@ func (v *visit) css() (out string) {
 	return out
 }
 
-// style serves the stylesheet of the workspace, because the content security policy forbids inline styles.
+// serveStylesheet serves the stylesheet of the workspace, because the content security policy forbids inline styles.
 func (h *handler) style(v *visit) {
 	v.w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	v.w.WriteHeader(http.StatusOK)

@@ -46,7 +46,7 @@ func (h *handlers) ListActionAttempts(
 	}, nil
 }
 
-// attempted returns the response of an operation that starts an attempt, or its error.
+// attemptResponse returns the response of an operation that starts an attempt, or its error.
 func (h *handlers) attempted(
 	ctx context.Context, attempt access.Attempt, err error, sync bool,
 ) (api.ActionAttemptResponse, error) {
@@ -60,10 +60,10 @@ func (h *handlers) attempted(
 	return api.ActionAttemptResponse{Ok: true, ActionAttempt: shown}, err
 }
 
-// syncWithin is how long a request with sync waits for its attempt to end.
+// syncTimeout is how long a request with sync waits for its attempt to end.
 const syncWithin = 10 * time.Second
 
-// settled waits up to syncWithin until an attempt ends, and returns its latest state. It does not wait if too many
+// awaitAttempt waits up to syncWithin until an attempt ends, and returns its latest state. It does not wait if too many
 // requests wait.
 func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
 	who := principal(ctx).CredentialID

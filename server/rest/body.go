@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// usual is the initial buffer size. Larger announced sizes are not trusted.
+	// initialBufferSize is the initial buffer size. Larger announced sizes are not trusted.
 	usual = 4 << 10
-	// block is the unit in which long bodies are read.
+	// blockSize is the unit in which long bodies are read.
 	block = 64 << 10
 )
 

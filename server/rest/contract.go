@@ -17,7 +17,7 @@ import (
 
 const jsonType = "application/json"
 
-// everywhere has the responses of all operations with a credential, by status.
+// commonResponses has the responses of all operations with a credential, by status.
 var everywhere = map[string]string{"403": "Forbidden", "413": "PayloadTooLarge", "429": "TooManyRequests"}
 
 // Document returns the validated contract. Each method of `x-methods` is a separate operation, and each operation
@@ -70,7 +70,7 @@ func isPublic(op *openapi3.Operation) bool {
 	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
-// keyed has the additional responses of operations with an Idempotency-Key, by status.
+// keyResponses has the additional responses of operations with an Idempotency-Key, by status.
 var keyed = map[string]string{"409": "Conflict", "422": "KeyReused"}
 
 // expandKey replaces `x-idempotency-key` of the POST by its parameter and responses.

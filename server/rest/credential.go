@@ -124,7 +124,7 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	return token, strings.TrimSpace(header.Get("Seam-Workspace")), nil
 }
 
-// identify authenticates the caller as the operation requires, and checks that it may call the operation.
+// authenticateCaller authenticates the caller as the operation requires, and checks that it may call the operation.
 func (e *edge) identify(x *exchange, r *http.Request) error {
 	if x.operation.public {
 		return nil
@@ -164,7 +164,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	return x.operation.admits(p)
 }
 
-// admits returns an error if a valid credential may not call the operation.
+// authorize returns an error if a valid credential may not call the operation.
 func (o *operation) admits(p access.Principal) error {
 	kinds := schemesOf(p)
 	for _, kind := range kinds {

@@ -57,7 +57,7 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 	return kindList{list}, err
 }
 
-// kindList is the response of a list without pages that returns its rows under two names.
+// twoNameList is the response of a list without pages that returns its rows under two names.
 type kindList struct{ rows }
 
 func (l kindList) write(w http.ResponseWriter) error {

@@ -34,7 +34,7 @@ type failure struct {
 	retryAfter int // seconds, for the header Retry-After
 }
 
-// clientHungUp is the status of requests that the client abandoned, in the log and the metrics. It is nginx's number.
+// statusClientClosedRequest is the status of requests that the client abandoned, in the log and the metrics. It is nginx's number.
 const clientHungUp = 499
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }

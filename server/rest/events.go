@@ -80,7 +80,7 @@ func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	return writeBytes(w, append(b, "]}\n"...))
 }
 
-// usualHead is the approximate size of an event without its own fields, in bytes.
+// typicalEventHeadBytes is the approximate size of an event without its own fields, in bytes.
 const usualHead = 250
 
 func writeJSON(w http.ResponseWriter, answer any) error {

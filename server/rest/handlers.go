@@ -29,7 +29,7 @@ type handlers struct {
 
 var _ openapi.StrictServerInterface = (*handlers)(nil)
 
-// still returns an error if the caller has lost access since the request started.
+// recheckAccess returns an error if the caller has lost access since the request started.
 func (h *handlers) still(ctx context.Context) error { return h.access.StillSees(ctx, principal(ctx)) }
 
 // each maps a list. The result is never nil, so that it becomes [] in JSON.
@@ -41,7 +41,7 @@ func each[A, B any](list []A, to func(A) B) []B {
 	return out
 }
 
-// lastOf returns the position of the last row of a page.
+// lastPosition returns the position of the last row of a page.
 func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
 	if len(rows) > 0 {
 		last.At, last.ID = at(rows[len(rows)-1])
@@ -49,7 +49,7 @@ func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Pos
 	return last
 }
 
-// both combines a value and a list of values into one condition; nil is no condition. Identifiers ignore case.
+// intersect combines a value and a list of values into one condition; nil is no condition. Identifiers ignore case.
 func both(one string, many *[]string) *[]string {
 	switch {
 	case one == "":

@@ -263,7 +263,7 @@ func TestResponsesMatchContract(t *testing.T) {
 	isAudited(t, s, doc, made)
 }
 
-// repeated calls an operation twice with one key, if it accepts keys. The responses must be equal.
+// keyRequest calls an operation twice with one key, if it accepts keys. The responses must be equal.
 func repeated(
 	t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in,
 ) (status int, out in) {

@@ -43,7 +43,7 @@ func keyOf(o *operation, header http.Header) (string, error) {
 	return key, nil
 }
 
-// once replays the stored response to a request with a known key. Responses are stored as they are sent; all
+// replay replays the stored response to a request with a known key. Responses are stored as they are sent; all
 // successful ones have the status 200.
 func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
@@ -81,14 +81,14 @@ func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.Strict
 	}
 }
 
-// written encodes a response like the generated code.
+// encodeResponse encodes a response like the generated code.
 func written(answer any) ([]byte, error) {
 	var out bytes.Buffer
 	err := json.NewEncoder(&out).Encode(answer)
 	return out.Bytes(), err
 }
 
-// resumed returns the response to a request that was interrupted while it waited for its attempt to end.
+// resumedResponse returns the response to a request that was interrupted while it waited for its attempt to end.
 func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
 	answer, err := h.attempted(ctx, a, nil, true)
 	if err != nil {

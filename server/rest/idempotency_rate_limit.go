@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// repeats counts the requests per Idempotency-Key. Clients repeat a request a few times. Without a limit, endless
+// keyRepeats counts the requests per Idempotency-Key. Clients repeat a request a few times. Without a limit, endless
 // repeats would cause lookups and waits for known results.
 type repeats struct {
 	now  func() time.Time
@@ -22,14 +22,14 @@ type repeats struct {
 }
 
 const (
-	// mostRepeats bounds the requests of one key in two spans.
+	// maxRepeats bounds the requests of one key in two spans.
 	mostRepeats = 20
 	repeatsSpan = 10 * time.Second
-	// mostRepeated bounds the keys in a span. A span ends early if there are more.
+	// maxRepeatedKeys bounds the keys in a span. A span ends early if there are more.
 	mostRepeated = 50_000
 )
 
-// repeated identifies a key like access.KeyedRequest: by sender, workspace and operation, and for publishable keys by
+// keyRequest identifies a key like access.KeyedRequest: by sender, workspace and operation, and for publishable keys by
 // content.
 type repeated struct{ sender, workspaceID, operation, key, content string }
 
@@ -37,7 +37,7 @@ func newRepeats() *repeats {
 	return &repeats{now: time.Now, seed: maphash.MakeSeed()}
 }
 
-// come counts a request with a key, or returns how long it must wait. Requests that must wait do not count, and
+// admit counts a request with a key, or returns how long it must wait. Requests that must wait do not count, and
 // calling unanswered uncounts one.
 func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	name := maphash.Comparable(c.seed, r)
@@ -72,7 +72,7 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	}
 }
 
-// repeat counts a request if it has a key.
+// countRepeat counts a request if it has a key.
 func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
 	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
@@ -83,7 +83,8 @@ func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
 	}
 	after, unanswered := e.repeats.come(repeated{sender, workspaceID, x.operation.path, key, content})
 	if x.unanswered = unanswered; after > 0 {
-		return tooMany(after, fmt.Sprintf("More than %d requests with this %s have come within a few seconds; send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
+		return tooMany(after, fmt.Sprintf("More than %d requests with this %s within a few seconds; "+
+			"send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ const (
 	maxDepth  = 64
 )
 
-var errExcess = errors.New("more JSON than is read")
+var errExcess = errors.New("the JSON exceeds a limit")
 
-// measured reads JSON until it exceeds a limit, so that a megabyte of brackets is rejected early.
+// limitedJSON reads JSON until it exceeds a limit, so that a megabyte of brackets is rejected early.
 type measured struct {
 	io.Reader
 	problem string // the exceeded limit; empty if none

@@ -143,7 +143,7 @@ const (
 	isGood
 )
 
-// tried records the verdict about a credential of an address.
+// recordVerdict records the verdict about a credential of an address.
 func (c *callers) tried(address, token string, v verdict) {
 	if c.limits.FailuresPerMinute == 0 {
 		return
@@ -167,7 +167,7 @@ func (c *callers) tried(address, token string, v verdict) {
 	}
 }
 
-// forgetOldest makes room for another valid credential.
+// evictOldest makes room for another valid credential.
 func (k *caller) forgetOldest() {
 	var oldest [sha256.Size]byte
 	var since time.Time
@@ -191,7 +191,7 @@ func (c *callers) workspace(credential string) time.Duration {
 	return c.take("workspaces/"+credential, rate.Limit(l)/60, l)
 }
 
-// take takes a token from a caller's bucket, or returns how long the caller must wait. 0 per means no limit.
+// takeToken takes a token from a caller's bucket, or returns how long the caller must wait. 0 per means no limit.
 func (c *callers) take(name string, per rate.Limit, room int) time.Duration {
 	if per == 0 {
 		return 0
@@ -213,7 +213,7 @@ func wait(tokens float64, per rate.Limit) time.Duration {
 	return time.Duration((1 - tokens) / float64(per) * float64(time.Second))
 }
 
-// tooMany is the error of a rate-limited request.
+// rateLimited is the error of a rate-limited request.
 func tooMany(after time.Duration, message string) *failure {
 	return &failure{
 		status:     http.StatusTooManyRequests,
@@ -224,23 +224,26 @@ func tooMany(after time.Duration, message string) *failure {
 }
 
 func tooManyFailures(after time.Duration) *failure {
-	return tooMany(after, fmt.Sprintf("Too many requests with credentials that are not good have come from this address; try again in %d s, with one that is", int(math.Ceil(after.Seconds()))))
+	return tooMany(after, fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
+		int(math.Ceil(after.Seconds()))))
 }
 
 func tooManyRequests(after time.Duration) *failure {
-	return tooMany(after, "Too many requests have come with this credential; try again after the time in the header Retry-After")
+	return tooMany(after, "Too many requests with this credential; try again after the time in the header Retry-After")
 }
 
 func tooManyWorkspaces(after time.Duration) *failure {
-	return tooMany(after, "This credential creates or resets workspaces too fast; use an existing one, or try again after the time in the header Retry-After")
+	return tooMany(after, "This credential creates or resets workspaces too fast; "+
+		"use an existing one, or try again after the time in the header Retry-After")
 }
 
 // tooBusy is the error of a request that got no slot, because the client has too many concurrent requests.
 func tooBusy() *failure {
-	return tooMany(time.Second, "Too many requests of this address are being worked on, or their answers are not read; read them, and send fewer at once")
+	return tooMany(time.Second, "Too many concurrent requests from this address, or unread responses; "+
+		"read the responses, and send fewer requests concurrently")
 }
 
-// inTurn admits requests by fair queueing.
+// queueFairly admits requests by fair queueing.
 func (e *edge) inTurn(next http.Handler) http.Handler {
 	return admission.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
 }

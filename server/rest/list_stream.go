@@ -21,7 +21,7 @@ const (
 	mostRows   = 1000 // rows of a page, unless its default limit is larger
 )
 
-// bounded caps the limit of a page. Further rows are on the next page.
+// capLimit caps the limit of a page. Further rows are on the next page.
 func (o *operation) bounded(limit int) int {
 	if limit <= mostRows {
 		return limit
@@ -54,7 +54,7 @@ type part struct {
 	more bool // more rows follow
 }
 
-// inParts reads the first part of a page, for a response that has its rows under each of the names. Before each
+// streamRows reads the first part of a page, for a response that has its rows under each of the names. Before each
 // further part, still checks that the caller has access.
 func inParts[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
 	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
@@ -86,7 +86,7 @@ func inParts[A, B any](ctx context.Context, page access.Page, still func(context
 	return r, err
 }
 
-// rest streams the other parts, each after the client has read the previous one. So memory does not depend on the
+// streamRest streams the other parts, each after the client has read the previous one. So memory does not depend on the
 // length of the list or the speed of the client. It returns the last part, or an error if the caller has lost access.
 func (r rows) rest(w io.Writer) (last part, err error) {
 	last = r.first

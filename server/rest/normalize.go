@@ -20,7 +20,7 @@ import (
 // maxBody is the maximum size of a request body in bytes.
 const maxBody = 1 << 20
 
-// answerWithin bounds the time for a request, including the database. Clients do not wait longer.
+// requestTimeout bounds the time for a request, including the database. Clients do not wait longer.
 const answerWithin = 50 * time.Second
 
 // canonicalBody is the body that the generated handlers read.

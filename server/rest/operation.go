@@ -69,7 +69,7 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	return op, nil
 }
 
-// takes reports whether the operation accepts the method. HEAD is a GET without a response body.
+// allowsMethod reports whether the operation accepts the method. HEAD is a GET without a response body.
 func (o *operation) takes(method string) bool {
 	return slices.Contains(o.methods, method) || method == http.MethodHead && slices.Contains(o.methods, http.MethodGet)
 }

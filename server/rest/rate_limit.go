@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// paced limits how fast a credential creates and resets workspaces. Each sandbox workspace has an account with new
+// limitWorkspaces limits how fast a credential creates and resets workspaces. Each sandbox workspace has an account with new
 // locks, and workspaces are never deleted. Rejected and replayed requests do not count.
 func (e *edge) paced(next openapi.StrictHandlerFunc, operation string) openapi.StrictHandlerFunc {
 	if operation != "CreateWorkspace" && operation != "ResetSandbox" {

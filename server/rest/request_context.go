@@ -23,7 +23,7 @@ const (
 	jsonUTF8        = jsonType + "; charset=utf-8"
 )
 
-// answered are the headers of every response. All responses share the values.
+// commonHeaders are the headers of every response. All responses share the values.
 var answered = []struct {
 	name   string
 	values []string
@@ -207,7 +207,7 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	e.logger.LogAttrs(x.span.In(x.request.Context()), slog.LevelInfo, "request", attributes...)
 }
 
-// hungUp reports whether an error means that the client has disconnected.
+// clientDisconnected reports whether an error means that the client has disconnected.
 func (x *exchange) hungUp(err error) bool {
 	return errors.Is(err, context.Canceled) && x.request.Context().Err() != nil
 }
@@ -215,7 +215,8 @@ func (x *exchange) hungUp(err error) bool {
 // logCause logs the cause that the caller does not see.
 func (e *edge) logCause(x *exchange, err error) {
 	if x.unread != nil && errors.Is(err, x.unread) {
-		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the answer was not read to its end", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the client did not read the whole response",
+			slog.String("request_id", x.id), slog.String("cause", err.Error()))
 		return
 	}
 	level := slog.LevelError

@@ -152,7 +152,7 @@ func (answers) ListWorkspaces(
 	return echo{principal(ctx)}, nil
 }
 
-// torn is an answer that we cannot go on with.
+// truncated is an answer that we cannot go on with.
 type torn struct{}
 
 func (torn) VisitGetDeviceResponse(w http.ResponseWriter) error {
