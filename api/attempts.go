@@ -10,20 +10,29 @@ import (
 )
 
 const (
+	// initialPollInterval is the pause after the first poll.
 	firstLook = 200 * time.Millisecond
-	rarely    = 3 * time.Second
-	bareLooks = 8 // some ten seconds
+	// maxPollInterval bounds the pause between polls.
+	rarely = 3 * time.Second
+	// maxBare404s is how many 404s in a row without a reason Await tolerates, which takes about ten seconds.
+	bareLooks = 8
 )
 
-// AttemptError says that an action attempt has not succeeded: it failed, or waiting for it ended first.
+// AttemptError reports an action attempt that did not succeed: it failed, or waiting for it ended first.
 type AttemptError struct {
-	ID     string
-	Type   string              // such as CREATE_ACCESS_CODE
-	Status ActionAttemptStatus // the last that was seen
-	Reason *ActionAttemptError // why it failed; nil while it is not known to have failed
-	Err    error               // what ended the waiting; nil when it failed
+	// ID is the action_attempt_id.
+	ID string
+	// Type is the kind of attempt, such as CREATE_ACCESS_CODE.
+	Type string
+	// Status is the last status read.
+	Status ActionAttemptStatus
+	// Reason is why the attempt failed. It is nil if no failure is known.
+	Reason *ActionAttemptError
+	// Err is what ended the waiting. It is nil if the attempt failed.
+	Err error
 }
 
+// Error describes the attempt, its last status, and the reason.
 func (e *AttemptError) Error() string {
 	attempt := fmt.Sprintf("action attempt %s (%s)", e.ID, e.Type)
 	switch {
@@ -38,17 +47,22 @@ func (e *AttemptError) Error() string {
 	}
 }
 
+// Unwrap returns the error that ended the waiting.
 func (e *AttemptError) Unwrap() error { return e.Err }
 
-// Await waits until an action attempt has ended, and fails with an *AttemptError when it did not succeed or
-// the context ended first. An answer without an attempt, as some servers give it, or one that the server does not
-// know any more, is taken for a success: the caller looks at the resource anyway.
+// Await waits until an action attempt ends. It returns an *AttemptError if the attempt fails or the context ends
+// first.
+//
+// Some servers return no attempt, or forget an attempt. Await treats both as success, because callers read the
+// resource afterwards.
 func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 	if attempt.ActionAttemptID == "" {
 		return nil
 	}
-	asked := false // the answer that attempt comes from is fresh
-	bare := 0      // 404s in a row without a reason: a proxy that has lost its server, or a server without the operation
+	asked := false // the first look uses the attempt as the caller received it
+	// Consecutive 404s without a reason come from a proxy that has lost its server, or from a server without the
+	// operation.
+	bare := 0
 	err := Poll(ctx, func() (bool, error) {
 		if !asked {
 			asked = true
@@ -73,17 +87,24 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 	if err == nil && attempt.Status == ActionAttemptStatusSuccess {
 		return nil
 	}
-	return &AttemptError{ID: attempt.ActionAttemptID, Type: attempt.ActionType, Status: attempt.Status, Reason: attempt.Error, Err: err}
+	return &AttemptError{
+		ID:     attempt.ActionAttemptID,
+		Type:   attempt.ActionType,
+		Status: attempt.Status,
+		Reason: attempt.Error,
+		Err:    err,
+	}
 }
 
+// ended reports whether the attempt has succeeded or failed.
 func ended(attempt ActionAttempt) bool {
 	return attempt.Status == ActionAttemptStatusSuccess || attempt.Status == ActionAttemptStatusError
 }
 
-// Poll looks again and again, ever less often, until look says that it is done, fails, or the context ends. A failure that
-// may pass, as of a server that is being restarted, is none: it is looked again, since what is waited for goes on meanwhile.
+// Poll calls look at increasing intervals until look reports done, fails, or the context ends. It ignores transient
+// failures, such as those of a restarting server.
 func Poll(ctx context.Context, look func() (done bool, err error)) error {
-	var trouble error // of the last look
+	var trouble error // failure of the last look
 	for interval := firstLook; ; interval = min(interval*3/2, rarely) {
 		done, err := look()
 		if ctx.Err() != nil && (err != nil || !done) {
@@ -103,13 +124,14 @@ func Poll(ctx context.Context, look func() (done bool, err error)) error {
 	}
 }
 
-// isBare says that what answered does not say that it is a server of this API, and has nothing at that path.
+// isBare reports whether err is a 404 that does not come from a server of this API.
 func isBare(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
 	return ok && e.Status == http.StatusNotFound && e.Type == ""
 }
 
-// mayPass says of a failed look that the next one may succeed: nobody answered, or a server, or the proxy before it, that could not.
+// isTransient reports whether the next look can succeed: the server did not answer, was overloaded, or a proxy
+// failed.
 func mayPass(err error) bool {
 	if status := StatusOf(err); status != 0 {
 		return isBare(err) || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
@@ -118,7 +140,7 @@ func mayPass(err error) bool {
 	return sent && !IsUntrusted(err) && !errors.Is(err, errTooLong)
 }
 
-// blind is the end of a context while nothing could be seen.
+// pollFailure is the end of a context while the last look had failed.
 type blind struct{ ended, trouble error }
 
 func (e *blind) Error() string { return e.ended.Error() + Blindly(e) }
@@ -131,8 +153,8 @@ func outOfTime(ctx context.Context, trouble error) error {
 	return &blind{ctx.Err(), trouble}
 }
 
-// Blindly says of the end of a wait, to be put behind it, why it could not be seen what became of what was waited for. Where
-// that could be seen it is empty.
+// PollFailureSuffix returns a suffix for an error message that says why the last poll failed. It is empty if the last
+// poll succeeded.
 func Blindly(err error) string {
 	if e, ok := errors.AsType[*blind](err); ok {
 		return ", and the last time it was asked for, it could not be read: " + e.trouble.Error()

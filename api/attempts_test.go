@@ -18,7 +18,7 @@ func attempt(status, problem string) string {
 
 var pendingAttempt = ActionAttempt{ActionAttemptID: "a1", ActionType: "CREATE_ACCESS_CODE", Status: ActionAttemptStatusPending}
 
-func TestAwaitLooksUntilTheAttemptHasEnded(t *testing.T) {
+func TestAwait(t *testing.T) {
 	pending := says(200, attempt("pending", "null"))
 	cases := map[string]struct {
 		attempt ActionAttempt
@@ -63,7 +63,7 @@ func TestAwaitLooksUntilTheAttemptHasEnded(t *testing.T) {
 	}
 }
 
-func TestAwaitEndsWithItsContextAndAsksEverLessOften(t *testing.T) {
+func TestAwait_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
@@ -82,7 +82,7 @@ func TestAwaitEndsWithItsContextAndAsksEverLessOften(t *testing.T) {
 	})
 }
 
-func TestAwaitSaysWhyItSawNothingInTheEnd(t *testing.T) {
+func TestAwait_LastPollFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -95,7 +95,7 @@ func TestAwaitSaysWhyItSawNothingInTheEnd(t *testing.T) {
 	})
 }
 
-func TestPagesAreReadToTheEnd(t *testing.T) {
+func TestPages(t *testing.T) {
 	page := func(more bool, cursor string) Pagination {
 		p := Pagination{HasNextPage: more}
 		if cursor != "" {
@@ -138,7 +138,7 @@ func TestPagesAreReadToTheEnd(t *testing.T) {
 	}
 }
 
-func TestPagesStopWhenNobodyReadsOn(t *testing.T) {
+func TestPages_StopsEarly(t *testing.T) {
 	asked := 0
 	for range Pages(func(string) ([]int, Pagination, error) {
 		asked++

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Operation is a method of Client.
+// Operation is the type of the generated methods of Client.
 type Operation[Request any] = func(context.Context, Request, ...RequestEditorFn) (*http.Response, error)
 
-// Call carries out a generated operation and decodes its answer:
+// Call runs a generated operation and decodes its response:
 //
-//	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id})
+// \tanswer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id})
 //
-// It fails with a *ResponseError when the server refuses, or answers something else than the contract says.
+// It returns a *ResponseError if the server rejects the request or the response violates the contract.
 func Call[Answer, Request any](ctx context.Context, operation Operation[Request], request Request) (*Answer, error) {
 	resp, err := operation(ctx, request)
 	if err != nil {
@@ -49,8 +49,8 @@ func Call[Answer, Request any](ctx context.Context, operation Operation[Request]
 	return answer, nil
 }
 
-// missingList is the name of a list that an answer must have and has not: what is missing in it would be taken
-// for deleted. A list that is null is an empty one.
+// missingList returns the name of a required list that the response lacks. Callers would take the missing records for
+// deleted. A list that is null counts as empty.
 func missingList(answer any, body []byte) string {
 	fields := reflect.ValueOf(answer).Elem()
 	if fields.Kind() != reflect.Struct {

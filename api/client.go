@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// Config says which server a client talks to, and as whom.
+// Config configures a client: the server, the credential, and limits.
 type Config struct {
 	// Endpoint is the http or https address of the server. It may have a path and may end in a slash.
 	Endpoint string
@@ -19,34 +19,34 @@ type Config struct {
 	// Credential is an API key, a personal access token (seam_at…) or a console session (a JSON Web Token).
 	Credential string
 
-	// CredentialFrom says where the credential comes from, to be told by the errors of requests.
+	// CredentialFrom says where the credential comes from. Errors of requests quote it.
 	CredentialFrom string
 
-	// WorkspaceID is the workspace to act in. Only tokens and sessions need it: a key is bound to one.
+	// WorkspaceID is the workspace to act in. Only tokens and sessions need it, because a key is bound to one
+	// workspace.
 	WorkspaceID string
 
-	// UserAgent names the program.
+	// UserAgent is the User-Agent header.
 	UserAgent string
 
-	// MaxConcurrentRequests is how many requests are under way at the same time; others wait for their turn. By
-	// default DefaultMaxConcurrentRequests.
+	// MaxConcurrentRequests bounds the concurrent requests; others wait. The default is DefaultMaxConcurrentRequests.
 	MaxConcurrentRequests int
 
-	// Log is told of every try of a request when it has ended. By default nobody is told.
+	// Log receives every try of a request when it ends. By default, tries are not logged.
 	Log func(context.Context, Try)
 
-	// Transport sends one try of a request; by default NewTransport.
+	// Transport sends one try of a request. The default is NewTransport.
 	Transport http.RoundTripper
 }
 
-// DefaultMaxConcurrentRequests is as many as Terraform works on resources at once.
+// DefaultMaxConcurrentRequests equals the number of resources on which Terraform works concurrently.
 const DefaultMaxConcurrentRequests = 10
 
-// New makes a client of the server at config.Endpoint, whose operations are carried out by Call.
+// New returns a client of the server at config.Endpoint. Call runs its operations.
 //
-// A request goes through one chain: it is repeated where that is harmless (see retrying), waits for its turn
-// (limited), is logged (logged), says who asks (authorised), and its answer is read to the end (whole). Redirects
-// are not followed, because they would carry PINs to an address nobody has named.
+// A request passes through a chain of transports: it is retried if that is safe (retrying), waits for a slot
+// (limited), is logged (logged) and authorized (authorised), and its response is read completely (whole). The client
+// does not follow redirects, because they would send PINs to an address that the user did not configure.
 func New(config Config) (*Client, error) {
 	if err := CheckEndpoint(config.Endpoint); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func New(config Config) (*Client, error) {
 	}))
 }
 
-// chain is what a request goes through, from the inside out, to an endpoint with this path.
+// chain wraps the transport, from the inside out, for an endpoint with the path base.
 func chain(transport http.RoundTripper, config Config, base string) http.RoundTripper {
 	transport = whole{transport}
 	transport = authorised{transport, config}
@@ -75,7 +75,7 @@ func chain(transport http.RoundTripper, config Config, base string) http.RoundTr
 	return retrying{transport, base, new(atomic.Bool), new(outage)}
 }
 
-// CheckEndpoint says what keeps an address from being the address of a server.
+// CheckEndpoint returns an error if the endpoint is not a valid address of a server.
 func CheckEndpoint(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	switch {
@@ -89,10 +89,10 @@ func CheckEndpoint(endpoint string) error {
 	return nil
 }
 
-// IsPublishable says whether a credential is one that everybody may know, for pages that make client sessions with it.
+// IsPublishable reports whether the credential is a publishable key, which web pages use to create client sessions.
 func IsPublishable(credential string) bool { return strings.HasPrefix(credential, "seam_pk") }
 
-// NeedsWorkspace says whether a credential is bound to a person instead of a workspace, so that each request
+// NeedsWorkspace reports whether the credential is bound to a person instead of a workspace, so that each request
 // must name the workspace.
 func NeedsWorkspace(credential string) bool {
 	return strings.HasPrefix(credential, "seam_at") || strings.HasPrefix(credential, "ey")

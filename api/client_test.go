@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// script answers requests one after the other, without a network, so that time in tests can be made up. Questions for the
+// script answers requests one after the other, without a network, so that time in tests can be made up. Questions
+// for the
 // workspace are answered aside, by default as one that does not have it.
 type script struct {
 	t         *testing.T
@@ -34,7 +35,7 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.seen = append(s.seen, req.URL.Path+" "+string(body))
 	if len(s.answers) == 0 {
-		s.t.Fatalf("nobody expected %s", req.URL.Path)
+		s.t.Fatalf("unexpected request: %s", req.URL.Path)
 	}
 	next := s.answers[0]
 	s.answers = s.answers[1:]
@@ -99,7 +100,7 @@ var (
 	goodRead = says(200, webhookJSON)
 )
 
-func TestRequestsAreRepeatedOnlyWhereThatIsHarmless(t *testing.T) {
+func TestRetriesOnlySafeRequests(t *testing.T) {
 	cases := map[string]struct {
 		answer        func(*http.Request) (*http.Response, error)
 		reads, writes int // how often a read and a change, and how often a creation, is asked
@@ -141,7 +142,7 @@ func check(t *testing.T, name string, call func(context.Context, *Client) error,
 }
 
 // A creation has a key, each its own, and where the server goes by keys it is repeated like what is harmless.
-func TestCreationsAreRepeatedWhereTheServerGoesByTheirKeys(t *testing.T) {
+func TestRetriesCreationsWithIdempotencyKey(t *testing.T) {
 	type answer = func(*http.Request) (*http.Response, error)
 	busy := says(409, `{"ok":false,"error":{"type":"idempotency_key_in_use"}}`, "Retry-After", "1")
 	for name, c := range map[string]struct {
@@ -188,8 +189,9 @@ func TestCreationsAreRepeatedWhereTheServerGoesByTheirKeys(t *testing.T) {
 	}
 }
 
-// The first request of a run may be a creation: what fails of it is not known to be harmless then, and the server is asked.
-func TestACreationThatIsTheFirstRequestIsRepeatedToo(t *testing.T) {
+// The first request of a run may be a creation: what fails of it is not known to be harmless then, and the server
+// is asked.
+func TestRetriesCreation_FirstRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		first func(*http.Request) (*http.Response, error)
 		says  string // whether it goes by keys
@@ -233,7 +235,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestServersThatStayAwayAreGivenUp(t *testing.T) {
+func TestRetriesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, s := scripted(t, slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 50)...)
 		start := time.Now()
@@ -265,7 +267,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	})
 }
 
-func TestWaitingIsBoundedByTheContextAndByPatience(t *testing.T) {
+func TestRetriesAreBoundedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -283,7 +285,7 @@ func TestWaitingIsBoundedByTheContextAndByPatience(t *testing.T) {
 	})
 }
 
-func TestRequestsCarryWhoAsks(t *testing.T) {
+func TestRequestHeaders(t *testing.T) {
 	const pat = "seam_at_2bMS94SrGUXuNR2JmJkjtvBQDg5c"
 	for credential, workspace := range map[string]string{testKey: "", pat: "ws-1", "eyJhbGciOi": "ws-1"} {
 		var got http.Header
@@ -319,7 +321,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestEndpointsThatAreNone(t *testing.T) {
+func TestCheckEndpoint(t *testing.T) {
 	for endpoint, good := range map[string]bool{
 		"http://127.0.0.1:8500": true, "https://example.com/api/": true, "": false, "localhost:8500": false, "/path": false, "ftp://x": false,
 		"http://user:secret99@example.com": false, "http://example.com?x=1": false, "http://[": false,

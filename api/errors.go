@@ -11,19 +11,27 @@ import (
 	"strings"
 )
 
-// ResponseError is an answer that is no success, or that is not of this API at all (Type is empty then, as
-// for a page of HTML from a proxy). It holds no credential and no PIN of the request.
+// ResponseError is an unsuccessful response, or one that violates the contract. It contains no credential and no PIN.
 type ResponseError struct {
-	Status    int                 // of HTTP
-	Type      string              // stable, such as webhook_not_found
-	Message   string              // for people
-	RequestID string              // of the answer, to be found in the server's log; may be empty
-	Fields    map[string][]string // parameter → what is wrong with it
-	InDoubt   bool                // whether a try before this one may have been carried out
+	// Status is the HTTP status.
+	Status int
+	// Type is the stable name of the reason, such as webhook_not_found. It is empty if the response does not come
+	// from a server of this API, such as an HTML page of a proxy.
+	Type string
+	// Message is written for people.
+	Message string
+	// RequestID identifies the request in the server's log. It may be empty.
+	RequestID string
+	// Fields has the errors by parameter.
+	Fields map[string][]string
+	// InDoubt reports whether an earlier try may have been carried out.
+	InDoubt bool
 
-	CredentialFrom string // as Config has it; may be empty
+	// CredentialFrom is copied from Config. It may be empty.
+	CredentialFrom string
 }
 
+// Error returns the message, with the status, type and request ID.
 func (e *ResponseError) Error() string {
 	var about []string
 	if e.Status != http.StatusOK {
@@ -41,7 +49,7 @@ func (e *ResponseError) Error() string {
 	return fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Message, "."), strings.Join(about, ", "))
 }
 
-// StatusOf is the HTTP status of an error that a server answered with, else 0.
+// StatusOf returns the HTTP status of a *ResponseError, or 0 for other errors.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*ResponseError](err); ok {
 		return e.Status
@@ -49,25 +57,25 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// routeNotFound is the type of a 404 about the path itself, as this project's server answers it.
+// routeNotFound is the type of a 404 about the path itself, as this project's server returns it.
 const routeNotFound = "route_not_found"
 
-// IsNotFound says that the server knows no such thing. A 404 about the path, or one that is not of this API, does
-// not count: it comes from a wrong endpoint, and must not be mistaken for a deletion. What servers of this API answer
-// without a reason has been given one by then (see trusting).
+// IsNotFound reports whether the resource does not exist. A 404 about the path or from another service does not
+// count: it comes from a wrong endpoint, and must not be mistaken for a deletion. Type trusting adds a reason to the
+// 404s of API servers that send none.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
 	return ok && e.Status == http.StatusNotFound && e.Type != "" && e.Type != routeNotFound
 }
 
-// IsNoRoute says that the server does not have the operation.
+// IsNoRoute reports whether the server lacks the operation.
 func IsNoRoute(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
 	return ok && (e.Status == http.StatusNotFound && (e.Type == "" || e.Type == routeNotFound) ||
 		e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// IsDenied says that the credential is not accepted, or may not do this.
+// IsDenied reports whether the credential is invalid or not allowed to call the operation.
 func IsDenied(err error) bool {
 	status := StatusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
@@ -79,7 +87,12 @@ func isJSON(resp *http.Response) bool {
 }
 
 func responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id"), InDoubt: isInDoubt(resp), CredentialFrom: credentialFrom(resp)}
+	e := &ResponseError{
+		Status:         resp.StatusCode,
+		RequestID:      resp.Header.Get("seam-request-id"),
+		InDoubt:        isInDoubt(resp),
+		CredentialFrom: credentialFrom(resp),
+	}
 	if answer, ok := refusal(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)
@@ -95,7 +108,7 @@ func responseError(resp *http.Response, body []byte) *ResponseError {
 	return e
 }
 
-// credentialFromKey is where the context of a request has where its credential comes from.
+// credentialFromKey is the context key of Config.CredentialFrom.
 type credentialFromKey struct{}
 
 func credentialFrom(resp *http.Response) string {
@@ -106,12 +119,12 @@ func credentialFrom(resp *http.Response) string {
 	return from
 }
 
-// refusal is the error that a body holds, if it is one of this API.
+// decodeErrorResponse decodes an error of this API from a body.
 func refusal(resp *http.Response, body []byte) (answer ErrorResponse, ok bool) {
 	return answer, isJSON(resp) && json.Unmarshal(body, &answer) == nil && answer.Error.Type != ""
 }
 
-// fieldErrors flattens validation_errors, {"url": {"_errors": ["…"]}}, one level deep: requests are flat.
+// fieldErrors flattens validation_errors, {"url": {"_errors": ["…"]}}. Requests are flat, so one level suffices.
 func fieldErrors(validation map[string]any) map[string][]string {
 	fields := map[string][]string{}
 	for name, value := range validation {
@@ -131,7 +144,7 @@ var (
 	blanks = regexp.MustCompile(`[\s\pC]+`)
 )
 
-// foreignAnswer describes an answer that is not of this API: the beginning of its text.
+// describeForeignResponse describes a response that does not come from this API by the start of its text.
 func foreignAnswer(resp *http.Response, body []byte) string {
 	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	if resp.StatusCode/100 == 3 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestErrorsOfTheServerSurvive(t *testing.T) {
+func TestResponseError(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	cases := map[string]struct {
 		status   int
@@ -53,14 +53,14 @@ func TestErrorsOfTheServerSurvive(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreTooLongAreNotRead(t *testing.T) {
+func TestResponsesTooLong(t *testing.T) {
 	client, s := scripted(t, says(200, strings.Repeat(" ", maxAnswer+1)))
 	if err := read(t.Context(), client); err == nil || !strings.Contains(err.Error(), "longer than") || len(s.seen) != 1 {
 		t.Errorf("%v after %d requests", err, len(s.seen))
 	}
 }
 
-func TestFieldsOfAnErrorAreNamed(t *testing.T) {
+func TestResponseError_Fields(t *testing.T) {
 	client, _ := scripted(t, says(400, `{"ok": false, "error": {"type": "invalid_input", "message": "2 Input Errors", "validation_errors":
 		{"_errors": [], "url": {"_errors": ["Required", "Invalid"]}, "code": {"_errors": ["1357 is taken"]}}}}`))
 	_, err := Call[AccessCodeCreatedResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d", Code: "1357"})
@@ -84,7 +84,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 	}
 }
 
-func TestRedactLeavesOtherNumbersAlone(t *testing.T) {
+func TestRedact(t *testing.T) {
 	got := Redact(`code 2026 named "x2026" at 2026-11-21 or 120261, secret whsec_abc`, "2026", "whsec_abc", "", "ab")
 	want := `code (hidden) named "x2026" at (hidden)-11-21 or 120261, secret (hidden)`
 	if got != want {

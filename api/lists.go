@@ -7,9 +7,10 @@ import (
 )
 
 // pageSize is how many records are asked for at once, so that no answer gets too long.
+// pageSize is how many records a request asks for, so that responses stay small.
 const pageSize = 500
 
-// Devices lists the devices that the request describes, page after page.
+// Devices lists the devices that match the request, page by page.
 func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.Seq2[Device, error] {
 	request.Limit = pageSize
 	return Pages(func(cursor string) ([]Device, Pagination, error) {
@@ -22,8 +23,10 @@ func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.S
 	})
 }
 
-// ConnectedAccounts lists the accounts that the request describes, page after page.
-func (c *Client) ConnectedAccounts(ctx context.Context, request ListConnectedAccountsRequest) iter.Seq2[ConnectedAccount, error] {
+// ConnectedAccounts lists the accounts that match the request, page by page.
+func (c *Client) ConnectedAccounts(
+	ctx context.Context, request ListConnectedAccountsRequest,
+) iter.Seq2[ConnectedAccount, error] {
 	request.Limit = pageSize
 	return Pages(func(cursor string) ([]ConnectedAccount, Pagination, error) {
 		request.PageCursor = cursor
@@ -35,7 +38,7 @@ func (c *Client) ConnectedAccounts(ctx context.Context, request ListConnectedAcc
 	})
 }
 
-// AcsUsers lists the users of access systems that the request describes, page after page.
+// AcsUsers lists the users of access systems that match the request, page by page.
 func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter.Seq2[AcsUser, error] {
 	request.Limit = pageSize
 	return Pages(func(cursor string) ([]AcsUser, Pagination, error) {
@@ -48,11 +51,15 @@ func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter
 	})
 }
 
-// AccessCodes lists the managed codes of a device, page after page. Servers that do not heed device_id answer
-// codes of other devices, too. Unmanaged codes that a server has on that list are left out.
+// AccessCodes lists the managed codes of a device, page by page. Servers that ignore device_id also return codes of
+// other devices. Unmanaged codes are skipped.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {
 	return Pages(func(cursor string) ([]AccessCode, Pagination, error) {
-		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor})
+		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{
+			DeviceID:   deviceID,
+			Limit:      pageSize,
+			PageCursor: cursor,
+		})
 		if err != nil {
 			return nil, Pagination{}, err
 		}
@@ -61,8 +68,8 @@ func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[Acc
 	})
 }
 
-// UnmanagedAccessCodes lists the codes on a device that the workspace does not manage, page after page. Servers
-// that do not heed device_id answer codes of other devices, too.
+// UnmanagedAccessCodes lists the unmanaged codes of a device, page by page. Servers that ignore device_id also return
+// codes of other devices.
 func (c *Client) UnmanagedAccessCodes(ctx context.Context, deviceID string) iter.Seq2[UnmanagedAccessCode, error] {
 	return Pages(func(cursor string) ([]UnmanagedAccessCode, Pagination, error) {
 		request := ListUnmanagedAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor}
@@ -74,7 +81,7 @@ func (c *Client) UnmanagedAccessCodes(ctx context.Context, deviceID string) iter
 	})
 }
 
-// Webhooks lists the webhooks of the workspace; the contract has them on one page.
+// Webhooks lists the webhooks of the workspace. The contract returns them on one page.
 func (c *Client) Webhooks(ctx context.Context) iter.Seq2[Webhook, error] {
 	return Pages(func(string) ([]Webhook, Pagination, error) {
 		answer, err := Call[WebhooksResponse](ctx, c.ListWebhooks, EmptyRequest{})

@@ -402,12 +402,12 @@ func (e TimelineEventType) Valid() bool {
 	}
 }
 
-// AccessCode A code that this workspace manages: it drives the device towards what is written here.
+// AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 type AccessCode struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// Code The PIN. Null while the vendor has not invented it.
+	// Code The PIN. Null until the vendor has assigned it.
 	Code *string `json:"code"`
 
 	// CommonCodeKey Shared by codes that have the same PIN.
@@ -416,22 +416,22 @@ type AccessCode struct {
 	// CreatedAt When it was created or first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// EndsAt Until when it opens. Only on time-bound codes.
+	// EndsAt When the code stops working. Only on time-bound codes.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// IsBackup Whether it was made ahead of time, and pulled in place of another.
+	// IsBackup Whether it is a backup code that replaced another code.
 	IsBackup bool `json:"is_backup,omitempty,omitzero"`
 
 	// IsBackupAccessCodeAvailable Whether a backup code can be pulled in its place now.
 	IsBackupAccessCodeAvailable bool `json:"is_backup_access_code_available"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device.
 	IsExternalModificationAllowed bool `json:"is_external_modification_allowed"`
 
 	// IsManaged Always true.
@@ -440,88 +440,88 @@ type AccessCode struct {
 	// IsOfflineAccessCode Whether the device accepts it without a connection.
 	IsOfflineAccessCode bool `json:"is_offline_access_code"`
 
-	// IsOneTimeUse Whether it opens once only.
+	// IsOneTimeUse Whether it works only once.
 	IsOneTimeUse bool `json:"is_one_time_use"`
 
-	// IsScheduledOnDevice Whether the device already holds it with its time frame.
+	// IsScheduledOnDevice Whether the device already has the code with its time frame.
 	IsScheduledOnDevice bool `json:"is_scheduled_on_device,omitempty,omitzero"`
 
-	// IsWaitingForCodeAssignment Whether the vendor has yet to invent the PIN.
+	// IsWaitingForCodeAssignment Whether the vendor has not assigned the PIN yet.
 	IsWaitingForCodeAssignment bool `json:"is_waiting_for_code_assignment,omitempty,omitzero"`
 
 	// Name Its name.
 	Name *string `json:"name"`
 
-	// PendingMutations What is on its way to the device.
+	// PendingMutations Changes that the server has yet to apply to the device.
 	PendingMutations []PendingMutation `json:"pending_mutations"`
 
 	// PulledBackupAccessCodeID The backup code that was pulled in its place.
 	PulledBackupAccessCodeID *string `json:"pulled_backup_access_code_id,omitempty"`
 
-	// StartsAt From when it opens. Only on time-bound codes.
+	// StartsAt When the code starts to work. Only on time-bound codes.
 	StartsAt *time.Time `json:"starts_at,omitempty"`
 
-	// Status How far it is on its device. Further values may appear.
+	// Status The state of the code on its device. New values may be added.
 	Status AccessCodeStatus `json:"status"`
 
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// AccessCodeCreatedResponse A managed code and the attempt that sets it.
+// AccessCodeCreatedResponse A managed code and the action attempt that sets it.
 type AccessCodeCreatedResponse struct {
-	// AccessCode A code that this workspace manages: it drives the device towards what is written here.
+	// AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 	AccessCode AccessCode `json:"access_code"`
 
-	// ActionAttempt The progress of an operation that ends later.
+	// ActionAttempt The progress of an asynchronous operation.
 	ActionAttempt ActionAttempt `json:"action_attempt"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
 // AccessCodeResponse A managed code.
 type AccessCodeResponse struct {
-	// AccessCode A code that this workspace manages: it drives the device towards what is written here.
+	// AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 	AccessCode AccessCode `json:"access_code"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// AccessCodeStatus How far it is on its device. Further values may appear.
+// AccessCodeStatus The state of the code on its device. New values may be added.
 type AccessCodeStatus string
 
-// AccessCodeTimelineRequest Which part of what has happened to a code.
+// AccessCodeTimelineRequest The part of the history of a code to get.
 type AccessCodeTimelineRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// After Only what came after.
+	// After Only events after this time.
 	After *time.Time `json:"after,omitempty"`
 
-	// Before Only what came before.
+	// Before Only events before this time.
 	Before *time.Time `json:"before,omitempty"`
 
-	// EventTypes Only these.
+	// EventTypes Only the records with these identifiers.
 	EventTypes *[]TimelineEventType `json:"event_types,omitempty"`
 
-	// Limit How many events at most.
+	// Limit The maximum number of events.
 	Limit int `json:"limit,omitempty,omitzero"`
 }
 
-// AccessCodeTimelineResponse A part of what has happened to a code.
+// AccessCodeTimelineResponse A part of the history of a code.
 type AccessCodeTimelineResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination How to read on: give next_cursor as `after`, prev_cursor as `before`.
+	// Pagination How to get more events. Pass next_cursor as `after`, or prev_cursor as `before`.
 	Pagination TimelinePagination `json:"pagination"`
 
 	// TimelineEvents The events, oldest first.
@@ -536,7 +536,7 @@ type AccessCodesCreatedResponse struct {
 	// AccessCodes The codes.
 	AccessCodes []AccessCode `json:"access_codes"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -545,31 +545,31 @@ type AccessCodesResponse struct {
 	// AccessCodes The codes, oldest first.
 	AccessCodes []AccessCode `json:"access_codes"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
 // AccountCapability A kind of device.
 type AccountCapability string
 
-// AcsAccessGroup A group whose users may pass its entrances. Groups are made at the access system.
+// AcsAccessGroup A group whose users can pass its entrances. Groups are created at the access system.
 type AcsAccessGroup struct {
-	// AccessGroupType What its vendor calls such groups.
+	// AccessGroupType The vendor's name for such groups.
 	AccessGroupType string `json:"access_group_type"`
 
-	// AccessGroupTypeDisplayName The same for people.
+	// AccessGroupTypeDisplayName The type, as a text for people.
 	AccessGroupTypeDisplayName string `json:"access_group_type_display_name"`
 
-	// AcsAccessGroupID An identifier. Opaque to clients.
+	// AcsAccessGroupID An identifier. Clients must treat it as opaque.
 	AcsAccessGroupID ID `json:"acs_access_group_id"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was first seen.
@@ -578,13 +578,13 @@ type AcsAccessGroup struct {
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// ExternalType What its vendor calls such groups.
+	// ExternalType The vendor's name for such groups.
 	ExternalType string `json:"external_type"`
 
-	// ExternalTypeDisplayName The same for people.
+	// ExternalTypeDisplayName The type, as a text for people.
 	ExternalTypeDisplayName string `json:"external_type_display_name"`
 
 	// IsManaged Always true.
@@ -593,40 +593,40 @@ type AcsAccessGroup struct {
 	// Name Its name.
 	Name string `json:"name"`
 
-	// PendingMutations Changes that are on their way to the access system. None are: groups are changed there.
+	// PendingMutations Changes that the server has yet to apply to the access system. Always empty: groups are edited there.
 	PendingMutations []AcsUserMutation `json:"pending_mutations"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// AcsAccessGroupMemberRequest Names an access group and a user, by its identifier or by the user identity it belongs to.
+// AcsAccessGroupMemberRequest Identifies an access group and a user, by its identifier or its user identity.
 type AcsAccessGroupMemberRequest struct {
-	// AcsAccessGroupID An identifier. Opaque to clients.
+	// AcsAccessGroupID An identifier. Clients must treat it as opaque.
 	AcsAccessGroupID ID `json:"acs_access_group_id"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
-// AcsAccessGroupRequest Names an access group.
+// AcsAccessGroupRequest Identifies an access group.
 type AcsAccessGroupRequest struct {
-	// AcsAccessGroupID An identifier. Opaque to clients.
+	// AcsAccessGroupID An identifier. Clients must treat it as opaque.
 	AcsAccessGroupID ID `json:"acs_access_group_id"`
 }
 
 // AcsAccessGroupResponse An access group.
 type AcsAccessGroupResponse struct {
-	// AcsAccessGroup A group whose users may pass its entrances. Groups are made at the access system.
+	// AcsAccessGroup A group whose users can pass its entrances. Groups are created at the access system.
 	AcsAccessGroup AcsAccessGroup `json:"acs_access_group"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -635,40 +635,40 @@ type AcsAccessGroupsResponse struct {
 	// AcsAccessGroups The access groups, oldest first.
 	AcsAccessGroups []AcsAccessGroup `json:"acs_access_groups"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// AcsAccessSchedule The time in which a user may pass.
+// AcsAccessSchedule The time in which a user can pass entrances.
 type AcsAccessSchedule struct {
-	// EndsAt Until when. Null stands for ever.
+	// EndsAt When access ends. Null means never.
 	EndsAt *time.Time `json:"ends_at"`
 
-	// StartsAt From when.
+	// StartsAt When access starts.
 	StartsAt time.Time `json:"starts_at"`
 }
 
-// AcsAccessScheduleChange The time in which a user may pass. Null takes it away.
+// AcsAccessScheduleChange The time in which a user can pass entrances. Null removes the limit.
 type AcsAccessScheduleChange = Change[AcsAccessScheduleRequest]
 
-// AcsAccessScheduleRequest The time in which a user may pass.
+// AcsAccessScheduleRequest The time in which a user can pass entrances.
 type AcsAccessScheduleRequest struct {
-	// EndsAt Until when: in the future, and after starts_at. Without it, for ever.
+	// EndsAt When access ends: a time in the future, after starts_at. Defaults to never.
 	EndsAt string `json:"ends_at,omitempty,omitzero"`
 
-	// StartsAt From when. Without it, from now on.
+	// StartsAt When access starts. Defaults to now.
 	StartsAt string `json:"starts_at,omitempty,omitzero"`
 }
 
 // AcsEntrance A door, a gate or a lift of an access system.
 type AcsEntrance struct {
-	// AcsEntranceID An identifier. Opaque to clients.
+	// AcsEntranceID An identifier. Clients must treat it as opaque.
 	AcsEntranceID ID `json:"acs_entrance_id"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was first seen.
@@ -677,22 +677,22 @@ type AcsEntrance struct {
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// SpaceIds The spaces that it belongs to. There are none here.
+	// SpaceIds The spaces that it belongs to. Always empty.
 	SpaceIds []ID `json:"space_ids"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// AcsEntranceRequest Names an entrance.
+// AcsEntranceRequest Identifies an entrance.
 type AcsEntranceRequest struct {
-	// AcsEntranceID An identifier. Opaque to clients.
+	// AcsEntranceID An identifier. Clients must treat it as opaque.
 	AcsEntranceID ID `json:"acs_entrance_id"`
 }
 
@@ -701,7 +701,7 @@ type AcsEntranceResponse struct {
 	// AcsEntrance A door, a gate or a lift of an access system.
 	AcsEntrance AcsEntrance `json:"acs_entrance"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -710,7 +710,7 @@ type AcsEntrancesOfUserResponse struct {
 	// AcsEntrances The entrances, oldest first.
 	AcsEntrances []AcsEntrance `json:"acs_entrances"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -719,34 +719,34 @@ type AcsEntrancesResponse struct {
 	// AcsEntrances The entrances, oldest first.
 	AcsEntrances []AcsEntrance `json:"acs_entrances"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// AcsSystem An access system. It keeps who may pass which entrances.
+// AcsSystem An access system, which decides who can pass which entrances.
 type AcsSystem struct {
-	// AcsAccessGroupCount How many access groups are on it.
+	// AcsAccessGroupCount The number of its access groups.
 	AcsAccessGroupCount int `json:"acs_access_group_count,omitempty,omitzero"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// AcsUserCount How many users are on it or are to be.
+	// AcsUserCount The number of its users, including those that the server has yet to create.
 	AcsUserCount int `json:"acs_user_count,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
-	// ConnectedAccountIds The accounts that it is reached by.
+	// ConnectedAccountIds The accounts through which it is reached.
 	ConnectedAccountIds []ID `json:"connected_account_ids"`
 
 	// CreatedAt When it was first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
 	// ImageAltText The picture in words.
@@ -755,7 +755,7 @@ type AcsSystem struct {
 	// ImageURL A picture of its kind.
 	ImageURL string `json:"image_url"`
 
-	// IsCredentialManager Whether it manages the credentials of other systems. Always false here.
+	// IsCredentialManager Whether it manages the credentials of other systems. Always false.
 	IsCredentialManager bool `json:"is_credential_manager"`
 
 	// Location Where an access system is.
@@ -764,31 +764,31 @@ type AcsSystem struct {
 	// Name Its name.
 	Name string `json:"name"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
 // AcsSystemLocation Where an access system is.
 type AcsSystemLocation struct {
-	// TimeZone Its time zone, such as `Europe/Berlin`. Null where it is not known.
+	// TimeZone Its time zone, such as `Europe/Berlin`. Null if unknown.
 	TimeZone *string `json:"time_zone"`
 }
 
-// AcsSystemRequest Names an access system.
+// AcsSystemRequest Identifies an access system.
 type AcsSystemRequest struct {
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 }
 
 // AcsSystemResponse An access system.
 type AcsSystemResponse struct {
-	// AcsSystem An access system. It keeps who may pass which entrances.
+	// AcsSystem An access system, which decides who can pass which entrances.
 	AcsSystem AcsSystem `json:"acs_system"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -797,103 +797,103 @@ type AcsSystemsResponse struct {
 	// AcsSystems The access systems, oldest first.
 	AcsSystems []AcsSystem `json:"acs_systems"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
 // AcsUser A person on an access system.
 type AcsUser struct {
-	// AccessSchedule The time in which a user may pass.
+	// AccessSchedule The time in which a user can pass entrances.
 	AccessSchedule *AcsAccessSchedule `json:"access_schedule,omitempty"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was created, or first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// DisplayName How to tell it from others.
+	// DisplayName The name shown to people.
 	DisplayName string `json:"display_name"`
 
-	// Email An older name of email_address.
+	// Email A former name of email_address.
 	Email string `json:"email,omitempty,omitzero"`
 
 	// EmailAddress The email address of the user.
 	EmailAddress string `json:"email_address,omitempty,omitzero"`
 
-	// Errors What keeps it from being as it should be.
+	// Errors Problems that prevent it from reaching its desired state.
 	Errors []Problem `json:"errors"`
 
 	// FullName The name of the user.
 	FullName string `json:"full_name,omitempty,omitzero"`
 
-	// IsManaged Whether this workspace says what should be.
+	// IsManaged Whether this workspace manages it.
 	IsManaged bool `json:"is_managed"`
 
-	// IsSuspended Whether the user may not pass, whatever the access groups and the schedule say.
+	// IsSuspended Whether the user cannot pass entrances, regardless of access groups and schedule.
 	IsSuspended *bool `json:"is_suspended,omitempty"`
 
-	// LastSuccessfulSyncAt When it was last seen to be on the access system as it should be.
+	// LastSuccessfulSyncAt When the access system last had it in its desired state.
 	LastSuccessfulSyncAt *time.Time `json:"last_successful_sync_at"`
 
-	// PendingMutations Changes that are on their way to the access system.
+	// PendingMutations Changes that the server has yet to apply to the access system.
 	PendingMutations []AcsUserMutation `json:"pending_mutations,omitempty,omitzero"`
 
 	// PhoneNumber The phone number of the user.
 	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
 
-	// UserIdentityEmailAddress The email address of that.
+	// UserIdentityEmailAddress The email address of the user identity.
 	UserIdentityEmailAddress *string `json:"user_identity_email_address,omitempty"`
 
-	// UserIdentityFullName The full name of that.
+	// UserIdentityFullName The full name of the user identity.
 	UserIdentityFullName *string `json:"user_identity_full_name,omitempty"`
 
-	// UserIdentityID The user identity that it belongs to.
+	// UserIdentityID Its user identity.
 	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityPhoneNumber The phone number of that.
+	// UserIdentityPhoneNumber The phone number of the user identity.
 	UserIdentityPhoneNumber *string `json:"user_identity_phone_number,omitempty"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// AcsUserMutation A change that is on its way to the access system.
+// AcsUserMutation A change that the server has yet to apply to the access system.
 type AcsUserMutation struct {
-	// CreatedAt When it was asked for.
+	// CreatedAt When it was requested.
 	CreatedAt time.Time `json:"created_at"`
 
-	// From What is there.
+	// From The value on the access system.
 	From map[string]interface{} `json:"from,omitempty,omitzero"`
 
-	// Message For people.
+	// Message A text for people.
 	Message string `json:"message"`
 
 	// MutationCode The stable name, such as `creating` or `updating_suspension_state`.
 	MutationCode string `json:"mutation_code"`
 
-	// To What is to be.
+	// To The desired value.
 	To map[string]interface{} `json:"to,omitempty,omitzero"`
 }
 
-// AcsUserRequest Names a user by its identifier or by its access system and the user identity it belongs to.
+// AcsUserRequest Identifies a user by its identifier, or by its access system and its user identity.
 type AcsUserRequest struct {
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
@@ -902,7 +902,7 @@ type AcsUserResponse struct {
 	// AcsUser A person on an access system.
 	AcsUser AcsUser `json:"acs_user"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -911,7 +911,7 @@ type AcsUsersOfUserIdentityResponse struct {
 	// AcsUsers The users, oldest first.
 	AcsUsers []AcsUser `json:"acs_users"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -920,37 +920,37 @@ type AcsUsersResponse struct {
 	// AcsUsers The users, oldest first.
 	AcsUsers []AcsUser `json:"acs_users"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// ActionAttempt The progress of an operation that ends later.
+// ActionAttempt The progress of an asynchronous operation.
 type ActionAttempt struct {
-	// ActionAttemptID An identifier. Opaque to clients.
+	// ActionAttemptID An identifier. Clients must treat it as opaque.
 	ActionAttemptID ID `json:"action_attempt_id"`
 
-	// ActionType Such as `CREATE_ACCESS_CODE`, `CONVERT_ACCESS_CODE_TO_MANAGED`.
+	// ActionType The type of the attempt, such as `CREATE_ACCESS_CODE`, `CONVERT_ACCESS_CODE_TO_MANAGED`.
 	ActionType string `json:"action_type"`
 
-	// Error Null unless it has failed.
+	// Error Null unless the attempt has failed.
 	Error *ActionAttemptError `json:"error"`
 
-	// Result Null unless it has succeeded; then an object, which may be empty.
+	// Result Null unless the attempt has succeeded. Then an object, which may be empty.
 	Result any `json:"result"`
 
-	// Status How it stands.
+	// Status The state of the attempt.
 	Status ActionAttemptStatus `json:"status"`
 }
 
-// ActionAttemptStatus How it stands.
+// ActionAttemptStatus The state of the attempt.
 type ActionAttemptStatus string
 
-// ActionAttemptError Why an attempt has failed.
+// ActionAttemptError The reason why an attempt failed.
 type ActionAttemptError struct {
-	// Message For people.
+	// Message A text for people.
 	Message string `json:"message"`
 
 	// Type The stable name.
@@ -959,10 +959,10 @@ type ActionAttemptError struct {
 
 // ActionAttemptResponse An action attempt.
 type ActionAttemptResponse struct {
-	// ActionAttempt The progress of an operation that ends later.
+	// ActionAttempt The progress of an asynchronous operation.
 	ActionAttempt ActionAttempt `json:"action_attempt"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -971,313 +971,313 @@ type ActionAttemptsResponse struct {
 	// ActionAttempts The attempts, oldest first.
 	ActionAttempts []ActionAttempt `json:"action_attempts"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// AddAcsUserToAccessGroupRequest Names a user and an access group.
+// AddAcsUserToAccessGroupRequest Identifies a user and an access group.
 type AddAcsUserToAccessGroupRequest struct {
-	// AcsAccessGroupID An identifier. Opaque to clients.
+	// AcsAccessGroupID An identifier. Clients must treat it as opaque.
 	AcsAccessGroupID ID `json:"acs_access_group_id"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 }
 
-// AddAcsUserToUserIdentityRequest Names a user, and a user identity by one of the two.
+// AddAcsUserToUserIdentityRequest Identifies a user, and a user identity by one of the two.
 type AddAcsUserToUserIdentityRequest struct {
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityKey What the application calls it.
+	// UserIdentityKey The key of the identity in your own application.
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
 // BackupAccessCodeResponse A backup code that was pulled.
 type BackupAccessCodeResponse struct {
-	// AccessCode A code that this workspace manages: it drives the device towards what is written here.
+	// AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 	AccessCode AccessCode `json:"access_code"`
 
-	// BackupAccessCode A code that this workspace manages: it drives the device towards what is written here.
+	// BackupAccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 	BackupAccessCode AccessCode `json:"backup_access_code"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// BoltRequest Which door is to be moved.
+// BoltRequest The door to lock or unlock.
 type BoltRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
-// ClientSession The credential of an end user: what it reaches is seen with it, and nothing else.
+// ClientSession The credential of an end user, which can access only its accounts and their devices.
 type ClientSession struct {
-	// ClientSessionID An identifier. Opaque to clients.
+	// ClientSessionID An identifier. Clients must treat it as opaque.
 	ClientSessionID ID `json:"client_session_id"`
 
-	// ConnectWebviewIds The webviews whose accounts it reaches.
+	// ConnectWebviewIds The webviews whose accounts it can access.
 	ConnectWebviewIds []ID `json:"connect_webview_ids"`
 
-	// ConnectedAccountIds The accounts that it reaches, in whichever way.
+	// ConnectedAccountIds All accounts that it can access.
 	ConnectedAccountIds []ID `json:"connected_account_ids"`
 
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"created_at"`
 
-	// CustomerKey The customer whose accounts it reaches.
+	// CustomerKey The customer whose accounts it can access.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceCount How many managed devices it reaches.
+	// DeviceCount The number of managed devices that it can access.
 	DeviceCount int `json:"device_count"`
 
-	// ExpiresAt When it ends.
+	// ExpiresAt When it expires.
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// Token Whoever has it is the end user: `seam_cst…`, to be sent as a bearer.
+	// Token The secret token, `seam_cst…`, which the end user's app sends as a bearer token.
 	Token string `json:"token"`
 
-	// UserIdentifierKey What the end user is known by in your own system.
+	// UserIdentifierKey The identifier of the end user in your own system.
 	UserIdentifierKey *string `json:"user_identifier_key"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityIds The user identity in a list.
+	// UserIdentityIds The user identity as a list.
 	UserIdentityIds []ID `json:"user_identity_ids"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// ClientSessionRequest Names a client session.
+// ClientSessionRequest Identifies a client session.
 type ClientSessionRequest struct {
-	// ClientSessionID An identifier. Opaque to clients.
+	// ClientSessionID An identifier. Clients must treat it as opaque.
 	ClientSessionID ID `json:"client_session_id"`
 }
 
 // ClientSessionResponse A client session.
 type ClientSessionResponse struct {
-	// ClientSession The credential of an end user: what it reaches is seen with it, and nothing else.
+	// ClientSession The credential of an end user, which can access only its accounts and their devices.
 	ClientSession ClientSession `json:"client_session"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
 // ClientSessionsResponse A page of the list of client sessions.
 type ClientSessionsResponse struct {
-	// ClientSessions They, oldest first.
+	// ClientSessions The records, oldest first.
 	ClientSessions []ClientSession `json:"client_sessions"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// CodeConstraint What a PIN or a name must obey.
+// CodeConstraint A constraint on a PIN or a name.
 type CodeConstraint struct {
-	// ConstraintType Such as `no_zeros`, `name_length`. New values appear.
+	// ConstraintType The type of the constraint, such as `no_zeros`, `name_length`. New values may be added.
 	ConstraintType string `json:"constraint_type"`
 
-	// MaxLength name_length: the greatest number of characters.
+	// MaxLength For name_length: the maximum number of characters.
 	MaxLength int `json:"max_length,omitempty,omitzero"`
 
-	// MinLength name_length: the least number of characters.
+	// MinLength For name_length: the minimum number of characters.
 	MinLength int `json:"min_length,omitempty,omitzero"`
 }
 
-// ConfigureAutoLockRequest Whether a lock is to lock itself.
+// ConfigureAutoLockRequest Whether the lock locks itself automatically.
 type ConfigureAutoLockRequest struct {
-	// AutoLockDelaySeconds How long after it was unlocked. Needed to enable it.
+	// AutoLockDelaySeconds The delay after unlocking. Required to enable automatic locking.
 	AutoLockDelaySeconds *float64 `json:"auto_lock_delay_seconds,omitempty"`
 
-	// AutoLockEnabled Whether it is to.
+	// AutoLockEnabled Whether to enable it.
 	AutoLockEnabled bool `json:"auto_lock_enabled"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
-// ConnectWebview A page on which somebody logs in to a vendor account.
+// ConnectWebview A page on which a person logs in to a vendor account.
 type ConnectWebview struct {
-	// AcceptedCapabilities The kinds of devices that are taken from the account.
+	// AcceptedCapabilities The kinds of devices that the workspace uses from the account.
 	AcceptedCapabilities []AccountCapability `json:"accepted_capabilities"`
 
 	// AcceptedDevices Always empty.
 	AcceptedDevices []string `json:"accepted_devices"`
 
-	// AcceptedProviders The vendors that can be chosen. Empty where any can.
+	// AcceptedProviders The vendors that the person can choose. Empty if all can be chosen.
 	AcceptedProviders []string `json:"accepted_providers"`
 
 	// AnyDeviceAllowed Always true.
 	AnyDeviceAllowed bool `json:"any_device_allowed"`
 
-	// AnyProviderAllowed Whether any vendor can be chosen.
+	// AnyProviderAllowed Whether the person can choose any vendor.
 	AnyProviderAllowed bool `json:"any_provider_allowed"`
 
-	// AuthorizedAt When it became authorized.
+	// AuthorizedAt When the person logged in.
 	AuthorizedAt *time.Time `json:"authorized_at"`
 
-	// AutomaticallyManageNewDevices Whether the devices of the account are managed when they appear.
+	// AutomaticallyManageNewDevices Whether new devices of the account become managed.
 	AutomaticallyManageNewDevices bool `json:"automatically_manage_new_devices"`
 
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id"`
 
-	// ConnectedAccountID The account that was logged in to.
+	// ConnectedAccountID The account that the person connected.
 	ConnectedAccountID *string `json:"connected_account_id"`
 
-	// CreatedAt When it was made.
+	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"created_at"`
 
-	// CustomMetadata The workspace's own data on a resource.
+	// CustomMetadata Custom data that the workspace stores with a resource.
 	CustomMetadata Metadata `json:"custom_metadata"`
 
-	// CustomRedirectFailureURL Where the person is sent when it comes to nothing.
+	// CustomRedirectFailureURL Where the page sends the person if the login fails.
 	CustomRedirectFailureURL *string `json:"custom_redirect_failure_url"`
 
-	// CustomRedirectURL Where the person is sent afterwards.
+	// CustomRedirectURL Where the page sends the person after the login.
 	CustomRedirectURL *string `json:"custom_redirect_url"`
 
-	// CustomerKey The customer whose account it will be.
+	// CustomerKey The customer who will own the account.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DeviceSelectionMode Always `none`: all devices of the account appear.
 	DeviceSelectionMode ConnectWebviewDeviceSelectionMode `json:"device_selection_mode"`
 
-	// LoginSuccessful Whether it is authorized.
+	// LoginSuccessful Whether the person has logged in.
 	LoginSuccessful bool `json:"login_successful"`
 
-	// SelectedProvider The vendor that was chosen.
+	// SelectedProvider The vendor that the person chose.
 	SelectedProvider *string `json:"selected_provider"`
 
-	// Status Whether somebody has logged in. After `failed` it can be tried again.
+	// Status The state of the login. After `failed`, the person can try again.
 	Status ConnectWebviewStatus `json:"status"`
 
-	// URL The page. Whoever has this URL can log in on it: it is for the person who is asked to, and no log.
+	// URL The URL of the page. Any person who has it can log in, so send it only to that person and keep it out of logs.
 	URL string `json:"url"`
 
-	// WaitForDeviceCreation Whether it is authorized only once the devices of the account are there.
+	// WaitForDeviceCreation Whether the login completes only when the devices of the account are available.
 	WaitForDeviceCreation bool `json:"wait_for_device_creation"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
 // ConnectWebviewDeviceSelectionMode Always `none`: all devices of the account appear.
 type ConnectWebviewDeviceSelectionMode string
 
-// ConnectWebviewStatus Whether somebody has logged in. After `failed` it can be tried again.
+// ConnectWebviewStatus The state of the login. After `failed`, the person can try again.
 type ConnectWebviewStatus string
 
-// ConnectWebviewCustomization How the pages look on which people connect an account.
+// ConnectWebviewCustomization The appearance of the pages on which people connect an account.
 type ConnectWebviewCustomization struct {
 	// LogoShape circle or square.
 	LogoShape string `json:"logo_shape,omitempty,omitzero"`
 
-	// PrimaryButtonColor A CSS colour: a name, or # and hexadecimal digits.
+	// PrimaryButtonColor A CSS color: a name, or # and hexadecimal digits.
 	PrimaryButtonColor string `json:"primary_button_color,omitempty,omitzero"`
 
-	// PrimaryButtonTextColor A CSS colour: a name, or # and hexadecimal digits.
+	// PrimaryButtonTextColor A CSS color: a name, or # and hexadecimal digits.
 	PrimaryButtonTextColor string `json:"primary_button_text_color,omitempty,omitzero"`
 
-	// SuccessMessage Shown at the end.
+	// SuccessMessage The message shown after a successful login.
 	SuccessMessage string `json:"success_message,omitempty,omitzero"`
 }
 
-// ConnectWebviewRequest Names a page.
+// ConnectWebviewRequest Identifies a login page.
 type ConnectWebviewRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id"`
 }
 
-// ConnectWebviewResponse A page for logging in.
+// ConnectWebviewResponse A login page.
 type ConnectWebviewResponse struct {
-	// ConnectWebview A page on which somebody logs in to a vendor account.
+	// ConnectWebview A page on which a person logs in to a vendor account.
 	ConnectWebview ConnectWebview `json:"connect_webview"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// ConnectWebviewsResponse A page of the list of pages for logging in.
+// ConnectWebviewsResponse A page of the list of login pages.
 type ConnectWebviewsResponse struct {
-	// ConnectWebviews They, oldest first.
+	// ConnectWebviews The records, oldest first.
 	ConnectWebviews []ConnectWebview `json:"connect_webviews"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// ConnectedAccount A way to a vendor's devices.
+// ConnectedAccount An account at a vendor, through which devices are reached.
 type ConnectedAccount struct {
-	// AcceptedCapabilities The kinds of devices that are taken from it.
+	// AcceptedCapabilities The kinds of devices that the workspace uses from it.
 	AcceptedCapabilities []AccountCapability `json:"accepted_capabilities"`
 
-	// AccountType Whose devices they are, such as `zwave_js`. New values appear.
+	// AccountType The type of the account, such as `zwave_js`. New values may be added.
 	AccountType string `json:"account_type,omitempty,omitzero"`
 
-	// AccountTypeDisplayName For people.
+	// AccountTypeDisplayName A text for people.
 	AccountTypeDisplayName string `json:"account_type_display_name"`
 
-	// AutomaticallyManageNewDevices Whether devices that appear are managed.
+	// AutomaticallyManageNewDevices Whether new devices become managed.
 	AutomaticallyManageNewDevices bool `json:"automatically_manage_new_devices"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was connected.
 	CreatedAt time.Time `json:"created_at,omitempty,omitzero"`
 
-	// CustomMetadata The workspace's own data on a resource.
+	// CustomMetadata Custom data that the workspace stores with a resource.
 	CustomMetadata Metadata `json:"custom_metadata"`
 
-	// CustomerKey The customer whose account it is.
+	// CustomerKey The customer who owns the account.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// UserIdentifier With what was logged in, or which gateway it is. Never a secret.
+	// UserIdentifier The login name, or the address of the gateway. Never a secret.
 	UserIdentifier UserIdentifier `json:"user_identifier,omitempty,omitzero"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 }
 
-// ConnectedAccountRequest Names a connected account.
+// ConnectedAccountRequest Identifies a connected account.
 type ConnectedAccountRequest struct {
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 }
 
 // ConnectedAccountResponse A connected account.
 type ConnectedAccountResponse struct {
-	// ConnectedAccount A way to a vendor's devices.
+	// ConnectedAccount An account at a vendor, through which devices are reached.
 	ConnectedAccount ConnectedAccount `json:"connected_account"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -1286,101 +1286,101 @@ type ConnectedAccountsResponse struct {
 	// ConnectedAccounts The accounts, oldest first.
 	ConnectedAccounts []ConnectedAccount `json:"connected_accounts"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// ConvertAccessCodeRequest Names an unmanaged code to convert.
+// ConvertAccessCodeRequest Identifies the unmanaged code to convert.
 type ConvertAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// Force Take it over even if another workspace manages it. That is never a reason to refuse here.
+	// Force Whether to convert the code even if another workspace manages it. This server never rejects that.
 	Force bool `json:"force,omitempty,omitzero"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
 // CreateAccessCodeRequest An access code to create.
 type CreateAccessCodeRequest struct {
-	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// AttemptForOfflineDevice Whether to wait for a device that is offline, instead of refusing.
+	// AttemptForOfflineDevice Whether to wait for an offline device instead of returning an error.
 	AttemptForOfflineDevice *bool `json:"attempt_for_offline_device,omitempty"`
 
-	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+	// Code The digits to enter. `properties.supported_code_lengths` and `properties.code_constraints` of the device restrict them.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out. At most 500 have one.
+	// CommonCodeKey Codes with the same key share a PIN. If `code` is omitted, a new code uses the PIN of the existing ones. At most 500 codes per key.
 	CommonCodeKey string `json:"common_code_key,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
 	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
-	// IsOfflineAccessCode Whether the vendor makes the code, and the device accepts it without a connection. It is widened to whole hours, and can be neither changed nor deleted.
+	// IsOfflineAccessCode Whether the vendor generates the code, and the device accepts it without a connection. Its time frame is extended to whole hours. It can be neither changed nor deleted.
 	IsOfflineAccessCode bool `json:"is_offline_access_code,omitempty,omitzero"`
 
-	// IsOneTimeUse Whether it opens once, within 24 hours of `starts_at`. Offline codes only.
+	// IsOneTimeUse Whether it works once, within 24 hours after `starts_at`. Only for offline codes.
 	IsOneTimeUse bool `json:"is_one_time_use,omitempty,omitzero"`
 
-	// MaxTimeRounding How much the time frame of an offline code may be widened. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
+	// MaxTimeRounding How much the time frame of an offline code may be extended. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 	MaxTimeRounding CreateAccessCodeRequestMaxTimeRounding `json:"max_time_rounding,omitempty,omitzero"`
 
 	// Name Its name.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// PreferNativeScheduling Whether the device itself may keep the time frame, where it can.
+	// PreferNativeScheduling Whether to let the device enforce the time frame, if it supports that.
 	PreferNativeScheduling *bool `json:"prefer_native_scheduling,omitempty"`
 
-	// PreferredCodeLength How many digits a generated PIN has, where the device allows it.
+	// PreferredCodeLength The number of digits of a generated PIN, if the device allows it.
 	PreferredCodeLength int `json:"preferred_code_length,omitempty,omitzero"`
 
 	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 
-	// UseBackupAccessCodePool Whether codes are kept on the device ahead of time, one of which can be pulled in place of this one. Time-bound codes only.
+	// UseBackupAccessCodePool Whether the server keeps backup codes on the device, which can replace this code. Only for time-bound codes.
 	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
 
-	// UseOfflineAccessCode The older name of `is_offline_access_code`.
+	// UseOfflineAccessCode The former name of `is_offline_access_code`.
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	UseOfflineAccessCode bool `json:"use_offline_access_code,omitempty,omitzero"`
 }
 
-// CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
+// CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be extended. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 type CreateAccessCodeRequestMaxTimeRounding string
 
 // CreateAcsUserRequest A user to create.
 type CreateAcsUserRequest struct {
-	// AccessSchedule The time in which a user may pass.
+	// AccessSchedule The time in which a user can pass entrances.
 	AccessSchedule *AcsAccessScheduleRequest `json:"access_schedule,omitempty"`
 
-	// AcsAccessGroupIds The access groups to put the user into.
+	// AcsAccessGroupIds The access groups to add the user to.
 	AcsAccessGroupIds []ID `json:"acs_access_group_ids,omitempty,omitzero"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// Email An older name of email_address.
+	// Email A former name of email_address.
 	Email string `json:"email,omitempty,omitzero"`
 
 	// EmailAddress The email address of the user.
@@ -1392,58 +1392,58 @@ type CreateAcsUserRequest struct {
 	// PhoneNumber The phone number of the user in E.164 format, such as `+15555550100`.
 	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
-// CreateClientSessionRequest What a client session is to reach.
+// CreateClientSessionRequest The access of a new client session.
 type CreateClientSessionRequest struct {
-	// ConnectWebviewIds The accounts that are connected through these webviews.
+	// ConnectWebviewIds The webviews to whose accounts to give access.
 	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
 
-	// ConnectedAccountIds These accounts.
+	// ConnectedAccountIds The accounts to give access to.
 	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
 
-	// CustomerID Not available; customers are named by customer_key.
+	// CustomerID Not supported. Use customer_key.
 	CustomerID string `json:"customer_id,omitempty,omitzero"`
 
-	// CustomerKey The accounts of this customer.
+	// CustomerKey The customer to whose accounts to give access.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// ExpiresAt When it ends; after a year unless given.
+	// ExpiresAt When it expires. Defaults to one year from now.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
-	// UserIdentifierKey What the end user is known by in your own system; it has one session at a time.
+	// UserIdentifierKey The identifier of the end user in your own system. It has at most one session.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityIds The user identity in a list.
+	// UserIdentityIds The user identity as a list.
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
-// CreateConnectWebviewRequest What the page offers, and what becomes of the account.
+// CreateConnectWebviewRequest The vendors that the page offers, and settings of the new account.
 type CreateConnectWebviewRequest struct {
-	// AcceptedCapabilities The kinds of devices to take from the account. Vendors without any are not offered. Unless given, what the vendors have that accepted_providers or provider_category name, and otherwise `lock`.
+	// AcceptedCapabilities The kinds of devices to use from the account. Vendors without such devices are not offered. Defaults to the kinds of the vendors in accepted_providers or provider_category, or else to `lock`.
 	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
 
-	// AcceptedProviders The vendors to offer, as device_provider_name.
+	// AcceptedProviders The vendors to offer, by device_provider_name.
 	AcceptedProviders *[]string `json:"accepted_providers,omitempty"`
 
-	// AutomaticallyManageNewDevices Whether the devices of the account are managed when they appear.
+	// AutomaticallyManageNewDevices Whether new devices of the account become managed.
 	AutomaticallyManageNewDevices *bool `json:"automatically_manage_new_devices,omitempty"`
 
-	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	// CustomMetadata Changes of the custom metadata. Null or an empty string removes a key. Keys that are not listed stay. At most 50 keys of 40 characters without a dot; values have at most 500 characters.
 	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
 
-	// CustomRedirectFailureURL Where to send the person when it comes to nothing, with `connect_webview_id` in the query. Unless given, who gives up is sent to custom_redirect_url.
+	// CustomRedirectFailureURL Where to send the person if the login fails, with `connect_webview_id` in the query. By default, a person who gives up goes to custom_redirect_url.
 	CustomRedirectFailureURL string `json:"custom_redirect_failure_url,omitempty,omitzero"`
 
-	// CustomRedirectURL Where to send the person afterwards, with `connect_webview_id` and `connected_account_id` in the query. It begins with https:// or http://.
+	// CustomRedirectURL Where to send the person after the login, with `connect_webview_id` and `connected_account_id` in the query. It starts with https:// or http://.
 	CustomRedirectURL string `json:"custom_redirect_url,omitempty,omitzero"`
 
-	// CustomerKey The customer whose account it will be.
+	// CustomerKey The customer who will own the account.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DeviceSelectionMode Only `none` is supported: all devices of the account appear.
@@ -1452,43 +1452,43 @@ type CreateConnectWebviewRequest struct {
 	// ExcludedProviders Vendors not to offer.
 	ExcludedProviders []string `json:"excluded_providers,omitempty,omitzero"`
 
-	// ProviderCategory Only vendors of this kind are offered.
+	// ProviderCategory Offers only vendors of this category.
 	ProviderCategory string `json:"provider_category,omitempty,omitzero"`
 
-	// WaitForDeviceCreation Whether it is authorized only once the devices of the account are there.
+	// WaitForDeviceCreation Whether the login completes only when the devices of the account are available.
 	WaitForDeviceCreation bool `json:"wait_for_device_creation,omitempty,omitzero"`
 }
 
 // CreateMultipleAccessCodesRequest A code to create on many devices.
 type CreateMultipleAccessCodesRequest struct {
-	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// AttemptForOfflineDevice Whether to wait for a device that is offline, instead of refusing.
+	// AttemptForOfflineDevice Whether to wait for an offline device instead of returning an error.
 	AttemptForOfflineDevice *bool `json:"attempt_for_offline_device,omitempty"`
 
-	// BehaviorWhenCodeCannotBeShared Whether to refuse, or to give a device that does not take the PIN one of its own.
+	// BehaviorWhenCodeCannotBeShared What to do if a device does not accept the PIN: return an error, or use a random PIN on it.
 	BehaviorWhenCodeCannotBeShared CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared `json:"behavior_when_code_cannot_be_shared,omitempty,omitzero"`
 
-	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+	// Code The digits to enter. `properties.supported_code_lengths` and `properties.code_constraints` of the device restrict them.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// DeviceIds On these.
+	// DeviceIds The devices.
 	DeviceIds []ID `json:"device_ids"`
 
 	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
-	// Name Their name.
+	// Name The name of the codes.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// PreferNativeScheduling Whether the devices themselves may keep the time frame, where they can.
+	// PreferNativeScheduling Whether to let the devices enforce the time frame, if they support that.
 	PreferNativeScheduling *bool `json:"prefer_native_scheduling,omitempty"`
 
-	// PreferredCodeLength How many digits a generated PIN has, where the devices allow it.
+	// PreferredCodeLength The number of digits of a generated PIN, if the devices allow it.
 	PreferredCodeLength int `json:"preferred_code_length,omitempty,omitzero"`
 
 	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
@@ -1498,12 +1498,12 @@ type CreateMultipleAccessCodesRequest struct {
 	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
 }
 
-// CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared Whether to refuse, or to give a device that does not take the PIN one of its own.
+// CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared What to do if a device does not accept the PIN: return an error, or use a random PIN on it.
 type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
-// CreateUserIdentityRequest A user identity to create. Its key, email address and phone number are no other identity's of the workspace.
+// CreateUserIdentityRequest A user identity to create. Its key, email address and phone number must be unique in the workspace.
 type CreateUserIdentityRequest struct {
-	// AcsSystemIds The access systems that the person is to have a user on: the one with the same email address or phone number that is there, or else a new one.
+	// AcsSystemIds The access systems on which the person needs a user. The server uses an existing user with the same email address or phone number, or creates one.
 	AcsSystemIds []ID `json:"acs_system_ids,omitempty,omitzero"`
 
 	// EmailAddress The email address of the person.
@@ -1515,37 +1515,37 @@ type CreateUserIdentityRequest struct {
 	// PhoneNumber The phone number of the person in E.164 format, such as `+15555550100`.
 	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
 
-	// UserIdentityKey What the application calls it.
+	// UserIdentityKey The key of the identity in your own application.
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
 // CreateWebhookRequest A webhook to create.
 type CreateWebhookRequest struct {
-	// EventTypes The types to receive; `*` stands for all.
+	// EventTypes The event types to receive. `*` means all.
 	EventTypes []string `json:"event_types,omitempty,omitzero"`
 
-	// URL Where events are to be sent: http or https, without credentials.
+	// URL The http or https URL that receives events, without credentials.
 	URL string `json:"url"`
 }
 
 // CreateWorkspaceRequest A workspace to create.
 type CreateWorkspaceRequest struct {
-	// CompanyName The company it belongs to; as connect_partner_name unless given.
+	// CompanyName The company it belongs to. Defaults to connect_partner_name.
 	CompanyName string `json:"company_name,omitempty,omitzero"`
 
 	// ConnectPartnerName The name shown to people who connect an account.
 	ConnectPartnerName string `json:"connect_partner_name,omitempty,omitzero"`
 
-	// ConnectWebviewCustomization How the pages look on which people connect an account.
+	// ConnectWebviewCustomization The appearance of the pages on which people connect an account.
 	ConnectWebviewCustomization ConnectWebviewCustomization `json:"connect_webview_customization,omitempty,omitzero"`
 
-	// IsSandbox Whether its devices are simulated; some are there from the beginning.
+	// IsSandbox Whether its devices are simulated. A sandbox workspace starts with some devices.
 	IsSandbox bool `json:"is_sandbox,omitempty,omitzero"`
 
 	// Name Its name.
 	Name string `json:"name"`
 
-	// OrganizationID Not available; there are no organisations.
+	// OrganizationID Not supported: this server has no organizations.
 	OrganizationID string `json:"organization_id,omitempty,omitzero"`
 
 	// WebviewLogoShape As in connect_webview_customization.
@@ -1561,102 +1561,102 @@ type CreateWorkspaceRequest struct {
 	WebviewSuccessMessage string `json:"webview_success_message,omitempty,omitzero"`
 }
 
-// DeleteAccessCodeRequest Names a managed code to delete.
+// DeleteAccessCodeRequest Identifies the managed code to delete.
 type DeleteAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
-// DeleteConnectedAccountRequest Names the account to end.
+// DeleteConnectedAccountRequest Identifies the account to delete.
 type DeleteConnectedAccountRequest struct {
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
-	// Sync The answer always waits until it is done.
+	// Sync The response always waits until the attempt ends.
 	Sync bool `json:"sync,omitempty,omitzero"`
 }
 
-// DeleteUnmanagedAccessCodeRequest Names an unmanaged code to delete.
+// DeleteUnmanagedAccessCodeRequest Identifies the unmanaged code to delete.
 type DeleteUnmanagedAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
 // Device A device and what it can do.
 type Device struct {
-	// CanConfigureAutoLock Whether it can.
+	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
-	// CanProgramOfflineAccessCodes Whether it can.
+	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
-	// CanProgramOnlineAccessCodes Whether it can.
+	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
-	// CanRemotelyLock Whether it can.
+	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
-	// CanRemotelyUnlock Whether it can.
+	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
 
-	// CanSimulateConnection Whether it can.
+	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
 
-	// CanSimulateDisconnection Whether it can.
+	// CanSimulateDisconnection Whether it has this capability.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
 
-	// CanSimulateHubConnection Whether it can.
+	// CanSimulateHubConnection Whether it has this capability.
 	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
 
-	// CanSimulateHubDisconnection Whether it can.
+	// CanSimulateHubDisconnection Whether it has this capability.
 	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
 
-	// CanSimulatePaidSubscription Whether it can.
+	// CanSimulatePaidSubscription Whether it has this capability.
 	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
-	// CanSimulateRemoval Whether it can.
+	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
 
-	// CanUnlockWithCode Whether it can.
+	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
 
-	// CapabilitiesSupported Such as `access_code`, `lock`, `battery`.
+	// CapabilitiesSupported The capabilities of the device, such as `access_code`, `lock`, `battery`.
 	CapabilitiesSupported []string `json:"capabilities_supported"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// CustomMetadata The workspace's own data on a resource.
+	// CustomMetadata Custom data that the workspace stores with a resource.
 	CustomMetadata Metadata `json:"custom_metadata"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// DeviceManufacturer Who made it.
+	// DeviceManufacturer The manufacturer.
 	DeviceManufacturer DeviceManufacturer `json:"device_manufacturer,omitempty,omitzero"`
 
 	// DeviceProvider The vendor through which it is reached.
 	DeviceProvider DeviceProviderOfDevice `json:"device_provider,omitempty,omitzero"`
 
-	// DeviceType Such as `august_lock`. New values appear.
+	// DeviceType The type of the device, such as `august_lock`. New values may be added.
 	DeviceType string `json:"device_type"`
 
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
 	// IsManaged Always true.
@@ -1665,19 +1665,19 @@ type Device struct {
 	// Location Where it is.
 	Location DeviceLocation `json:"location,omitempty,omitzero"`
 
-	// Nickname The name given to it here.
+	// Nickname Its name in this workspace.
 	Nickname string `json:"nickname,omitempty,omitzero"`
 
-	// Properties What is known of a device.
+	// Properties Properties of a device.
 	Properties DeviceProperties `json:"properties"`
 
 	// SpaceIds The spaces it is in.
 	SpaceIds []ID `json:"space_ids"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
@@ -1692,11 +1692,11 @@ type DeviceBattery struct {
 	// Level 0 to 1.
 	Level float64 `json:"level"`
 
-	// Status In words.
+	// Status A text for people.
 	Status DeviceBatteryStatus `json:"status"`
 }
 
-// DeviceBatteryStatus In words.
+// DeviceBatteryStatus A text for people.
 type DeviceBatteryStatus string
 
 // DeviceLocation Where it is.
@@ -1711,9 +1711,9 @@ type DeviceLocation struct {
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
-// DeviceManufacturer Who made it.
+// DeviceManufacturer The manufacturer.
 type DeviceManufacturer struct {
-	// DisplayName For people.
+	// DisplayName A text for people.
 	DisplayName string `json:"display_name"`
 
 	// ImageURL A picture.
@@ -1731,22 +1731,22 @@ type DeviceModel struct {
 	// HasBuiltInKeypad Whether it has a keypad.
 	HasBuiltInKeypad *bool `json:"has_built_in_keypad,omitempty"`
 
-	// ManufacturerDisplayName Who makes it.
+	// ManufacturerDisplayName The name of the manufacturer, for people.
 	ManufacturerDisplayName string `json:"manufacturer_display_name"`
 }
 
-// DeviceProperties What is known of a device.
+// DeviceProperties Properties of a device.
 type DeviceProperties struct {
 	// Appearance How it is shown.
 	Appearance DeviceAppearance `json:"appearance"`
 
-	// AutoLockDelaySeconds How long after it was unlocked.
+	// AutoLockDelaySeconds The delay after unlocking.
 	AutoLockDelaySeconds *float64 `json:"auto_lock_delay_seconds,omitempty"`
 
-	// AutoLockEnabled Whether it locks itself after a while.
+	// AutoLockEnabled Whether it locks automatically.
 	AutoLockEnabled *bool `json:"auto_lock_enabled,omitempty"`
 
-	// BackupAccessCodePoolEnabled Whether backup codes are kept on it while codes ask for that.
+	// BackupAccessCodePoolEnabled Whether the server keeps backup codes on the device for codes that request them.
 	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
 
 	// Battery Its battery.
@@ -1755,19 +1755,19 @@ type DeviceProperties struct {
 	// BatteryLevel 0 to 1.
 	BatteryLevel *float64 `json:"battery_level,omitempty"`
 
-	// CodeConstraints What a PIN or a name must obey.
+	// CodeConstraints A constraint on a PIN or a name.
 	CodeConstraints []CodeConstraint `json:"code_constraints,omitempty,omitzero"`
 
 	// HasNativeEntryEvents Whether it reports who entered.
 	HasNativeEntryEvents *bool `json:"has_native_entry_events,omitempty"`
 
-	// Locked Whether the bolt is out.
+	// Locked Whether the door is locked.
 	Locked *bool `json:"locked,omitempty"`
 
-	// Manufacturer Who made it.
+	// Manufacturer The manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// MaxActiveCodesSupported How many codes it holds at once. One that is to open later takes its place when it is put there.
+	// MaxActiveCodesSupported How many codes the device holds. A scheduled code takes up a slot when the server programs it.
 	MaxActiveCodesSupported int `json:"max_active_codes_supported,omitempty,omitzero"`
 
 	// Model Its model.
@@ -1779,7 +1779,7 @@ type DeviceProperties struct {
 	// OfflineAccessCodesEnabled Whether codes can be issued for it.
 	OfflineAccessCodesEnabled *bool `json:"offline_access_codes_enabled,omitempty"`
 
-	// Online Whether it can be reached.
+	// Online Whether it is online.
 	Online bool `json:"online"`
 
 	// OnlineAccessCodesEnabled Whether codes can be set on it.
@@ -1788,7 +1788,7 @@ type DeviceProperties struct {
 	// SerialNumber Its serial number.
 	SerialNumber string `json:"serial_number,omitempty,omitzero"`
 
-	// SupportedCodeLengths How many digits a PIN may have, ascending.
+	// SupportedCodeLengths The allowed numbers of digits of a PIN, ascending.
 	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
 
 	// SupportsBackupAccessCodePool Whether backup codes can be kept on it.
@@ -1798,54 +1798,54 @@ type DeviceProperties struct {
 	SupportsOfflineAccessCodes *bool `json:"supports_offline_access_codes,omitempty"`
 }
 
-// DevicePropertiesChange An older form of name.
+// DevicePropertiesChange A former form of the name.
 type DevicePropertiesChange struct {
-	// Name The name it goes by here.
+	// Name Its name in this workspace.
 	Name *string `json:"name,omitempty"`
 }
 
 // DeviceProvider A vendor whose devices can be connected.
 type DeviceProvider struct {
-	// CanConfigureAutoLock Whether it can.
+	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
-	// CanProgramOfflineAccessCodes Whether it can.
+	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
-	// CanProgramOnlineAccessCodes Whether it can.
+	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
-	// CanRemotelyLock Whether it can.
+	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
-	// CanRemotelyUnlock Whether it can.
+	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
 
-	// CanSimulateConnection Whether it can.
+	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
 
-	// CanSimulateDisconnection Whether it can.
+	// CanSimulateDisconnection Whether it has this capability.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
 
-	// CanSimulateHubConnection Whether it can.
+	// CanSimulateHubConnection Whether it has this capability.
 	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
 
-	// CanSimulateHubDisconnection Whether it can.
+	// CanSimulateHubDisconnection Whether it has this capability.
 	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
 
-	// CanSimulatePaidSubscription Whether it can.
+	// CanSimulatePaidSubscription Whether it has this capability.
 	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
-	// CanSimulateRemoval Whether it can.
+	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
 
-	// CanUnlockWithCode Whether it can.
+	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
 
 	// DeviceProviderName Its stable name.
 	DeviceProviderName string `json:"device_provider_name"`
 
-	// DisplayName For people.
+	// DisplayName A text for people.
 	DisplayName string `json:"display_name"`
 
 	// ImageURL A picture.
@@ -1860,7 +1860,7 @@ type DeviceProviderOfDevice struct {
 	// DeviceProviderName Its stable name.
 	DeviceProviderName string `json:"device_provider_name"`
 
-	// DisplayName For people.
+	// DisplayName A text for people.
 	DisplayName string `json:"display_name"`
 
 	// ImageURL A picture.
@@ -1875,13 +1875,13 @@ type DeviceProvidersResponse struct {
 	// DeviceProviders The vendors.
 	DeviceProviders []DeviceProvider `json:"device_providers"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// DeviceRequest Names a device.
+// DeviceRequest Identifies a device.
 type DeviceRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 }
 
@@ -1890,7 +1890,7 @@ type DeviceResponse struct {
 	// Device A device and what it can do.
 	Device Device `json:"device"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -1899,10 +1899,10 @@ type DevicesResponse struct {
 	// Devices The devices, oldest first.
 	Devices []Device `json:"devices"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -1911,23 +1911,23 @@ type EmptyRequest = map[string]interface{}
 
 // Error The reason.
 type Error struct {
-	// Data What the reason refers to.
+	// Data Details of the reason.
 	Data map[string]interface{} `json:"data,omitempty,omitzero"`
 
-	// Message For people, with what to do next.
+	// Message A message for people that says what to do next.
 	Message string `json:"message"`
 
-	// RequestID The `seam-request-id` of the answer.
+	// RequestID The `seam-request-id` of the response.
 	RequestID string `json:"request_id,omitempty,omitzero"`
 
-	// Type A stable name of the reason, such as `invalid_input`. Those that there are today are listed; others may be added.
+	// Type The stable name of the reason, such as `invalid_input`. New values may be added to the list.
 	Type string `json:"type"`
 
-	// ValidationErrors By parameter: `{"_errors": [...]}`, nested as the parameters are; `_errors` at the top holds what concerns the whole request.
+	// ValidationErrors Errors by parameter: `{"_errors": [...]}`, nested like the parameters. `_errors` at the top level holds errors of the whole request.
 	ValidationErrors map[string]interface{} `json:"validation_errors,omitempty,omitzero"`
 }
 
-// ErrorResponse Why a request was not carried out.
+// ErrorResponse The reason why a request failed.
 type ErrorResponse struct {
 	// Error The reason.
 	Error Error `json:"error"`
@@ -1939,34 +1939,34 @@ type ErrorResponse struct {
 // ErrorResponseOk Always false.
 type ErrorResponseOk bool
 
-// Event Something that has happened. What else it carries depends on its type.
+// Event An event. Its other fields depend on its type.
 type Event struct {
-	// CreatedAt When it was written down.
+	// CreatedAt When the server recorded it.
 	CreatedAt time.Time `json:"created_at"`
 
 	// EventDescription For people.
 	EventDescription *string `json:"event_description,omitempty"`
 
-	// EventID An identifier. Opaque to clients.
+	// EventID An identifier. Clients must treat it as opaque.
 	EventID ID `json:"event_id"`
 
-	// EventType Such as `access_code.set_on_device`. New values appear.
+	// EventType The type of the event, such as `access_code.set_on_device`. New values may be added.
 	EventType string `json:"event_type"`
 
 	// OccurredAt When it happened.
 	OccurredAt time.Time `json:"occurred_at"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID          ID                     `json:"workspace_id"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
 // EventResponse An event.
 type EventResponse struct {
-	// Event Something that has happened. What else it carries depends on its type.
+	// Event An event. Its other fields depend on its type.
 	Event Event `json:"event"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -1975,802 +1975,802 @@ type EventsResponse struct {
 	// Events The events, oldest first.
 	Events []Event `json:"events"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// ExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+// ExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 type ExternalModification = bool
 
-// GeneratedCode A PIN that the device would take.
+// GeneratedCode A PIN that the device accepts.
 type GeneratedCode struct {
 	// Code The PIN.
 	Code string `json:"code"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 }
 
 // GeneratedCodeResponse A generated PIN.
 type GeneratedCodeResponse struct {
-	// GeneratedCode A PIN that the device would take.
+	// GeneratedCode A PIN that the device accepts.
 	GeneratedCode GeneratedCode `json:"generated_code"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// GetAccessCodeRequest Names a code, by its identifier or by device and PIN.
+// GetAccessCodeRequest Identifies a code by its identifier, or by device and PIN.
 type GetAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id,omitempty,omitzero"`
 
 	// Code Its PIN.
 	Code string `json:"code,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 }
 
-// GetActionAttemptRequest Names an action attempt.
+// GetActionAttemptRequest Identifies an action attempt.
 type GetActionAttemptRequest struct {
-	// ActionAttemptID An identifier. Opaque to clients.
+	// ActionAttemptID An identifier. Clients must treat it as opaque.
 	ActionAttemptID ID `json:"action_attempt_id"`
 }
 
-// GetClientSessionRequest Names a client session by one of the two; nothing names the one that asks.
+// GetClientSessionRequest Identifies a client session by one of the two. Without parameters, it is the session that sends the request.
 type GetClientSessionRequest struct {
-	// ClientSessionID An identifier. Opaque to clients.
+	// ClientSessionID An identifier. Clients must treat it as opaque.
 	ClientSessionID ID `json:"client_session_id,omitempty,omitzero"`
 
-	// UserIdentifierKey What its end user is known by.
+	// UserIdentifierKey The identifier of the end user in your own system.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// GetConnectedAccountRequest Names a connected account, by one of the two.
+// GetConnectedAccountRequest Identifies a connected account by one of the two.
 type GetConnectedAccountRequest struct {
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// Email The oldest account with this address is meant.
+	// Email The email address of the account. If several have it, the oldest is used.
 	Email string `json:"email,omitempty,omitzero"`
 }
 
-// GetDeviceRequest Names a device, by one of the two.
+// GetDeviceRequest Identifies a device by one of the two.
 type GetDeviceRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Name Its name. The oldest of that name is meant.
+	// Name The name of the device. If several have it, the oldest is used.
 	Name string `json:"name,omitempty,omitzero"`
 }
 
-// GetEventRequest Names an event, by its identifier or by device and type.
+// GetEventRequest Identifies an event by its identifier, or by device and type.
 type GetEventRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// EventID An identifier. Opaque to clients.
+	// EventID An identifier. Clients must treat it as opaque.
 	EventID ID `json:"event_id,omitempty,omitzero"`
 
 	// EventType Its type.
 	EventType string `json:"event_type,omitempty,omitzero"`
 }
 
-// GetOrCreateClientSessionRequest Whose session it is and what it is to reach.
+// GetOrCreateClientSessionRequest The end user and the access of a client session.
 type GetOrCreateClientSessionRequest struct {
-	// ConnectWebviewIds The accounts that are connected through these webviews.
+	// ConnectWebviewIds The webviews to whose accounts to give access.
 	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
 
-	// ConnectedAccountIds These accounts.
+	// ConnectedAccountIds The accounts to give access to.
 	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
 
-	// ExpiresAt When one that is created ends; after a year unless given.
+	// ExpiresAt When a new session expires. Defaults to one year from now.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
-	// UserIdentifierKey What the end user is known by in your own system.
+	// UserIdentifierKey The identifier of the end user in your own system.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityIds The user identity in a list.
+	// UserIdentityIds The user identity as a list.
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
-// GetUserIdentityRequest Names a user identity, by one of the two.
+// GetUserIdentityRequest Identifies a user identity by one of the two.
 type GetUserIdentityRequest struct {
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityKey What the application calls it.
+	// UserIdentityKey The key of the identity in your own application.
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
-// GrantClientSessionAccessRequest A client session and what it is to reach besides what it does already.
+// GrantClientSessionAccessRequest A client session and its additional access.
 type GrantClientSessionAccessRequest struct {
-	// ClientSessionID An identifier. Opaque to clients.
+	// ClientSessionID An identifier. Clients must treat it as opaque.
 	ClientSessionID ID `json:"client_session_id,omitempty,omitzero"`
 
-	// ConnectWebviewIds The accounts that are connected through these webviews.
+	// ConnectWebviewIds The webviews to whose accounts to give access.
 	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
 
-	// ConnectedAccountIds These accounts.
+	// ConnectedAccountIds The accounts to give access to.
 	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
 
-	// UserIdentifierKey What its end user is known by; instead of client_session_id.
+	// UserIdentifierKey The identifier of the end user in your own system, instead of client_session_id.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityIds The user identity in a list.
+	// UserIdentityIds The user identity as a list.
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
-// HealthResponse The state of the service.
+// HealthResponse The health of the service.
 type HealthResponse struct {
-	// LastServiceEvaluationAt When this was found.
+	// LastServiceEvaluationAt When the health was last evaluated.
 	LastServiceEvaluationAt time.Time `json:"last_service_evaluation_at,omitempty,omitzero"`
 
-	// Msg In words.
+	// Msg A text for people.
 	Msg string `json:"msg"`
 
-	// Ok Whether no part is down.
+	// Ok False if a part of the service is down.
 	Ok bool `json:"ok"`
 
-	// ServiceHealthStatuses By part.
+	// ServiceHealthStatuses The health of each part.
 	ServiceHealthStatuses []ServiceHealth `json:"service_health_statuses"`
 }
 
-// ID An identifier. Opaque to clients.
+// ID An identifier. Clients must treat it as opaque.
 type ID = string
 
-// ListAccessCodesRequest Which codes to list. One of device_id, access_code_ids and customer_key is needed; all conditions must hold.
+// ListAccessCodesRequest Filters for codes. All of them must match. One of device_id, access_code_ids and customer_key is required.
 type ListAccessCodesRequest struct {
-	// AccessCodeIds Only these.
+	// AccessCodeIds Only the records with these identifiers.
 	AccessCodeIds *[]ID `json:"access_code_ids,omitempty"`
 
-	// AccessGrantID An identifier. Opaque to clients.
+	// AccessGrantID An identifier. Clients must treat it as opaque.
 	AccessGrantID ID `json:"access_grant_id,omitempty,omitzero"`
 
-	// AccessGrantKey Of this grant.
+	// AccessGrantKey Only codes of this grant.
 	AccessGrantKey string `json:"access_grant_key,omitempty,omitzero"`
 
-	// AccessMethodID An identifier. Opaque to clients.
+	// AccessMethodID An identifier. Clients must treat it as opaque.
 	AccessMethodID ID `json:"access_method_id,omitempty,omitzero"`
 
-	// CustomerKey On devices of this customer's accounts.
+	// CustomerKey Only codes on devices of this customer's accounts.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 55000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 55,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListAcsAccessGroupsRequest Which access groups to list. All conditions must hold.
+// ListAcsAccessGroupsRequest Filters for access groups. All of them must match.
 type ListAcsAccessGroupsRequest struct {
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
-	// Search Text that the name or the identifier contains. Case does not matter.
+	// Search Text that the name or the identifier contains, ignoring case.
 	Search string `json:"search,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
-// ListAcsEntrancesRequest Which entrances to list. All conditions must hold.
+// ListAcsEntrancesRequest Filters for entrances. All of them must match.
 type ListAcsEntrancesRequest struct {
-	// AcsCredentialID That this credential opens. There are no credentials here, so none does.
+	// AcsCredentialID Only entrances of this credential. This server has no credentials, so none match.
 	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
 
-	// AcsEntranceIds Only these.
+	// AcsEntranceIds Only the records with these identifiers.
 	AcsEntranceIds *[]ID `json:"acs_entrance_ids,omitempty"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// LocationID In this place.
+	// LocationID Only devices in this place.
 	LocationID string `json:"location_id,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 }
 
-// ListAcsSystemsRequest Which access systems to list. All conditions must hold.
+// ListAcsSystemsRequest Filters for access systems. All of them must match.
 type ListAcsSystemsRequest struct {
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 }
 
-// ListAcsUsersRequest Which users to list. All conditions must hold.
+// ListAcsUsersRequest Filters for users. All of them must match.
 type ListAcsUsersRequest struct {
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
 	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the full name, the phone number, the email address or the identifier contains, or one of the same of the person but the address. Case does not matter.
+	// Search Text that the full name, phone number, email address or identifier of the user contains, or the full name, phone number or identifier of the person. Case is ignored.
 	Search string `json:"search,omitempty,omitzero"`
 
-	// UserIdentityEmailAddress Of the person with this email address.
+	// UserIdentityEmailAddress Only users of the person with this email address.
 	UserIdentityEmailAddress string `json:"user_identity_email_address,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityPhoneNumber Of the person with this phone number.
+	// UserIdentityPhoneNumber Only users of the person with this phone number.
 	UserIdentityPhoneNumber string `json:"user_identity_phone_number,omitempty,omitzero"`
 }
 
-// ListActionAttemptsRequest Which attempts to list. One of action_attempt_ids and device_id is needed.
+// ListActionAttemptsRequest Filters for action attempts. One of action_attempt_ids and device_id is required.
 type ListActionAttemptsRequest struct {
-	// ActionAttemptIds Only these.
+	// ActionAttemptIds Only the records with these identifiers.
 	ActionAttemptIds *[]ID `json:"action_attempt_ids,omitempty"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 }
 
-// ListClientSessionsRequest Which client sessions to list. All conditions must hold.
+// ListClientSessionsRequest Filters for client sessions. All of them must match.
 type ListClientSessionsRequest struct {
-	// ClientSessionID This one.
+	// ClientSessionID Only this client session.
 	ClientSessionID string `json:"client_session_id,omitempty,omitzero"`
 
-	// ConnectWebviewID Those that reach what is connected through this webview.
+	// ConnectWebviewID Only sessions with access to the accounts of this webview.
 	ConnectWebviewID string `json:"connect_webview_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit The maximum number of records on a page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this end user.
+	// UserIdentifierKey Only sessions of this end user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 
-	// UserIdentityID Of this user identity.
+	// UserIdentityID Only sessions of this user identity.
 	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
 
-	// WithoutUserIdentifierKey True: those without a user_identifier_key.
+	// WithoutUserIdentifierKey If true, only sessions without a user_identifier_key.
 	WithoutUserIdentifierKey bool `json:"without_user_identifier_key,omitempty,omitzero"`
 }
 
-// ListConnectWebviewsRequest Which pages to list. All conditions must hold.
+// ListConnectWebviewsRequest Filters for login pages. All of them must match.
 type ListConnectWebviewsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the identifier, an accepted vendor, the customer or a value of the metadata contains. Case does not matter.
+	// Search Text that the identifier, an accepted vendor, the customer or a metadata value contains, ignoring case.
 	Search string `json:"search,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
+// ListConnectedAccountsRequest Filters for accounts. All of them must match.
 type ListConnectedAccountsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 11000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 11,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListDeviceProvidersRequest Which vendors to list.
+// ListDeviceProvidersRequest Filters for vendors.
 type ListDeviceProvidersRequest struct {
-	// ProviderCategory Of this kind.
+	// ProviderCategory Only vendors of this category.
 	ProviderCategory ListDeviceProvidersRequestProviderCategory `json:"provider_category,omitempty,omitzero"`
 }
 
-// ListDeviceProvidersRequestProviderCategory Of this kind.
+// ListDeviceProvidersRequestProviderCategory Only vendors of this category.
 type ListDeviceProvidersRequestProviderCategory string
 
-// ListDevicesRequest Which devices to list. All conditions must hold.
+// ListDevicesRequest Filters for devices. All of them must match.
 type ListDevicesRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// ConnectedAccountIds Only of these accounts.
+	// ConnectedAccountIds Only from these accounts.
 	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
 
-	// CreatedBefore First seen before.
+	// CreatedBefore Only records created before this time.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceIds Only these.
+	// DeviceIds Only the records with these identifiers.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// DeviceType Of this type.
+	// DeviceType Only records of this type.
 	DeviceType string `json:"device_type,omitempty,omitzero"`
 
-	// DeviceTypes Of one of these types.
+	// DeviceTypes Only records of one of these types.
 	DeviceTypes *[]string `json:"device_types,omitempty"`
 
-	// ExcludeIf That can do none of these.
+	// ExcludeIf Only devices with none of these capabilities.
 	ExcludeIf *[]string `json:"exclude_if,omitempty"`
 
-	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	// IncludeIf Only devices with all of these capabilities, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Manufacturer Made by.
+	// Manufacturer Only devices of this manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UnstableLocationID In this place.
+	// UnstableLocationID Only devices in this place.
 	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListEventsRequest Which events to list. One of since and between is needed; all conditions must hold.
+// ListEventsRequest Filters for events. All of them must match. One of since and between is required.
 type ListEventsRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id,omitempty,omitzero"`
 
-	// AccessCodeIds Of one of these codes.
+	// AccessCodeIds Only events of one of these codes.
 	AccessCodeIds *[]ID `json:"access_code_ids,omitempty"`
 
-	// AccessGrantID Of this access grant. There are no access grants here, so no event is.
+	// AccessGrantID Only events of this access grant. This server has no access grants, so no event matches.
 	AccessGrantID string `json:"access_grant_id,omitempty,omitzero"`
 
-	// AccessGrantIds Of one of these access grants.
+	// AccessGrantIds Only events of one of these access grants.
 	AccessGrantIds *[]ID `json:"access_grant_ids,omitempty"`
 
-	// AccessMethodID Of this access method. There are no access methods here, so no event is.
+	// AccessMethodID Only events of this access method. This server has no access methods, so no event matches.
 	AccessMethodID string `json:"access_method_id,omitempty,omitzero"`
 
-	// AccessMethodIds Of one of these access methods.
+	// AccessMethodIds Only events of one of these access methods.
 	AccessMethodIds *[]ID `json:"access_method_ids,omitempty"`
 
-	// AcsAccessGroupID An identifier. Opaque to clients.
+	// AcsAccessGroupID An identifier. Clients must treat it as opaque.
 	AcsAccessGroupID ID `json:"acs_access_group_id,omitempty,omitzero"`
 
-	// AcsCredentialID Of this credential. There are no credentials here, so no event is.
+	// AcsCredentialID Only events of this credential. This server has no credentials, so no event matches.
 	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
 
-	// AcsEncoderID Of this encoder. There are no encoders here, so no event is.
+	// AcsEncoderID Only events of this encoder. This server has no encoders, so no event matches.
 	AcsEncoderID string `json:"acs_encoder_id,omitempty,omitzero"`
 
-	// AcsEntranceID An identifier. Opaque to clients.
+	// AcsEntranceID An identifier. Clients must treat it as opaque.
 	AcsEntranceID ID `json:"acs_entrance_id,omitempty,omitzero"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// AcsSystemIds On one of these access systems.
+	// AcsSystemIds Only events on one of these access systems.
 	AcsSystemIds *[]ID `json:"acs_system_ids,omitempty"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
-	// Between From the first time, up to the second.
+	// Between Only events from the first time up to the second.
 	Between *[]Timestamp `json:"between,omitempty"`
 
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// CustomerKey Of what was this customer's when it happened.
+	// CustomerKey Only events of resources that belonged to this customer at the time.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// DeviceIds On one of these devices.
+	// DeviceIds Only events on one of these devices.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// EventIds Only these.
+	// EventIds Only the records with these identifiers.
 	EventIds *[]ID `json:"event_ids,omitempty"`
 
-	// EventType Of this type.
+	// EventType Only records of this type.
 	EventType string `json:"event_type,omitempty,omitzero"`
 
-	// EventTypes Of one of these types.
+	// EventTypes Only records of one of these types.
 	EventTypes *[]string `json:"event_types,omitempty"`
 
-	// Limit How many records are returned at most.
+	// Limit The maximum number of records to return.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// Since A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	Since Timestamp `json:"since,omitempty,omitzero"`
 
-	// SpaceID Of this space. There are no spaces here, so no event is.
+	// SpaceID Only events of this space. This server has no spaces, so no event matches.
 	SpaceID string `json:"space_id,omitempty,omitzero"`
 
-	// SpaceIds Of one of these spaces.
+	// SpaceIds Only events of one of these spaces.
 	SpaceIds *[]ID `json:"space_ids,omitempty"`
 
-	// UnstableOffset How many to pass over.
+	// UnstableOffset The number of events to skip.
 	UnstableOffset int `json:"unstable_offset,omitempty,omitzero"`
 
-	// UserIdentityID Of access system users and client sessions that were this person's when it happened.
+	// UserIdentityID Only events of access system users and client sessions that belonged to this person at the time.
 	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
 }
 
-// ListLocksRequest Which locks to list. All conditions must hold.
+// ListLocksRequest Filters for locks. All of them must match.
 type ListLocksRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// ConnectedAccountIds Only of these accounts.
+	// ConnectedAccountIds Only from these accounts.
 	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
 
-	// CreatedBefore First seen before.
+	// CreatedBefore Only records created before this time.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceIds Only these.
+	// DeviceIds Only the records with these identifiers.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// DeviceType Of this type.
+	// DeviceType Only records of this type.
 	DeviceType string `json:"device_type,omitempty,omitzero"`
 
-	// DeviceTypes Of one of these types.
+	// DeviceTypes Only records of one of these types.
 	DeviceTypes *[]string `json:"device_types,omitempty"`
 
-	// ExcludeIf That can do none of these.
+	// ExcludeIf Only devices with none of these capabilities.
 	ExcludeIf *[]string `json:"exclude_if,omitempty"`
 
-	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	// IncludeIf Only devices with all of these capabilities, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records are returned at most; all unless given.
+	// Limit The maximum number of records to return. Defaults to all.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Manufacturer Made by.
+	// Manufacturer Only devices of this manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UnstableLocationID In this place.
+	// UnstableLocationID Only devices in this place.
 	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListNoiseSensorsRequest Which noise sensors to list. All conditions must hold.
+// ListNoiseSensorsRequest Filters for noise sensors. All of them must match.
 type ListNoiseSensorsRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// ConnectedAccountIds Only of these accounts.
+	// ConnectedAccountIds Only from these accounts.
 	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
 
-	// CreatedBefore First seen before.
+	// CreatedBefore Only records created before this time.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceIds Only these.
+	// DeviceIds Only the records with these identifiers.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// DeviceType Of this type.
+	// DeviceType Only records of this type.
 	DeviceType string `json:"device_type,omitempty,omitzero"`
 
-	// DeviceTypes Of one of these types.
+	// DeviceTypes Only records of one of these types.
 	DeviceTypes *[]string `json:"device_types,omitempty"`
 
-	// ExcludeIf That can do none of these.
+	// ExcludeIf Only devices with none of these capabilities.
 	ExcludeIf *[]string `json:"exclude_if,omitempty"`
 
-	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	// IncludeIf Only devices with all of these capabilities, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records are returned at most; all unless given.
+	// Limit The maximum number of records to return. Defaults to all.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Manufacturer Made by.
+	// Manufacturer Only devices of this manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UnstableLocationID In this place.
+	// UnstableLocationID Only devices in this place.
 	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListPhonesRequest Which phones to list. All conditions must hold.
+// ListPhonesRequest Filters for phones. All of them must match.
 type ListPhonesRequest struct {
-	// AcsCredentialID An identifier. Opaque to clients.
+	// AcsCredentialID An identifier. Clients must treat it as opaque.
 	AcsCredentialID ID `json:"acs_credential_id,omitempty,omitzero"`
 
-	// OwnerUserIdentityID An identifier. Opaque to clients.
+	// OwnerUserIdentityID An identifier. Clients must treat it as opaque.
 	OwnerUserIdentityID ID `json:"owner_user_identity_id,omitempty,omitzero"`
 }
 
-// ListThermostatsRequest Which thermostats to list. All conditions must hold.
+// ListThermostatsRequest Filters for thermostats. All of them must match.
 type ListThermostatsRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// ConnectedAccountIds Only of these accounts.
+	// ConnectedAccountIds Only from these accounts.
 	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
 
-	// CreatedBefore First seen before.
+	// CreatedBefore Only records created before this time.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceIds Only these.
+	// DeviceIds Only the records with these identifiers.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// DeviceType Of this type.
+	// DeviceType Only records of this type.
 	DeviceType string `json:"device_type,omitempty,omitzero"`
 
-	// DeviceTypes Of one of these types.
+	// DeviceTypes Only records of one of these types.
 	DeviceTypes *[]string `json:"device_types,omitempty"`
 
-	// ExcludeIf That can do none of these.
+	// ExcludeIf Only devices with none of these capabilities.
 	ExcludeIf *[]string `json:"exclude_if,omitempty"`
 
-	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	// IncludeIf Only devices with all of these capabilities, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records are returned at most; all unless given.
+	// Limit The maximum number of records to return. Defaults to all.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Manufacturer Made by.
+	// Manufacturer Only devices of this manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UnstableLocationID In this place.
+	// UnstableLocationID Only devices in this place.
 	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListUnmanagedAccessCodesRequest Which codes to list.
+// ListUnmanagedAccessCodesRequest Filters for codes.
 type ListUnmanagedAccessCodesRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// Limit How many records a page holds at most. More than 300000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 300,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListUnmanagedAcsUsersRequest Which users to list. All conditions must hold. None of them is a known person.
+// ListUnmanagedAcsUsersRequest Filters for users. All of them must match. These users have no user identity.
 type ListUnmanagedAcsUsersRequest struct {
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the full name, the phone number, the email address or the identifier contains. Case does not matter.
+	// Search Text that the full name, phone number, email address or identifier contains, ignoring case.
 	Search string `json:"search,omitempty,omitzero"`
 
-	// UserIdentityEmailAddress Of the person with this email address.
+	// UserIdentityEmailAddress Only users of the person with this email address.
 	UserIdentityEmailAddress string `json:"user_identity_email_address,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 
-	// UserIdentityPhoneNumber Of the person with this phone number.
+	// UserIdentityPhoneNumber Only users of the person with this phone number.
 	UserIdentityPhoneNumber string `json:"user_identity_phone_number,omitempty,omitzero"`
 }
 
-// ListUnmanagedDevicesRequest Which devices to list. All conditions must hold.
+// ListUnmanagedDevicesRequest Filters for devices. All of them must match.
 type ListUnmanagedDevicesRequest struct {
-	// ConnectWebviewID An identifier. Opaque to clients.
+	// ConnectWebviewID An identifier. Clients must treat it as opaque.
 	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// ConnectedAccountIds Only of these accounts.
+	// ConnectedAccountIds Only from these accounts.
 	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
 
-	// CreatedBefore First seen before.
+	// CreatedBefore Only records created before this time.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+	// CustomMetadataHas Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey Only records of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// DeviceIds Only these.
+	// DeviceIds Only the records with these identifiers.
 	DeviceIds *[]ID `json:"device_ids,omitempty"`
 
-	// DeviceType Of this type.
+	// DeviceType Only records of this type.
 	DeviceType string `json:"device_type,omitempty,omitzero"`
 
-	// DeviceTypes Of one of these types.
+	// DeviceTypes Only records of one of these types.
 	DeviceTypes *[]string `json:"device_types,omitempty"`
 
-	// ExcludeIf That can do none of these.
+	// ExcludeIf Only devices with none of these capabilities.
 	ExcludeIf *[]string `json:"exclude_if,omitempty"`
 
-	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	// IncludeIf Only devices with all of these capabilities, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records a page holds at most. More than 22900 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 22,900.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Manufacturer Made by.
+	// Manufacturer Only devices of this manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the name contains. Case does not matter.
+	// Search Text that the name contains, ignoring case.
 	Search Search `json:"search,omitempty,omitzero"`
 
-	// SpaceID An identifier. Opaque to clients.
+	// SpaceID An identifier. Clients must treat it as opaque.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
 
-	// UnstableLocationID In this place.
+	// UnstableLocationID Only devices in this place.
 	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
-	// UserIdentifierKey Of this user.
+	// UserIdentifierKey Only records of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
-// ListUserIdentitiesRequest Which user identities to list. All conditions must hold.
+// ListUserIdentitiesRequest Filters for user identities. All of them must match.
 type ListUserIdentitiesRequest struct {
 	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
 
-	// CredentialManagerAcsSystemID With a credential of this credential manager. There are none here, so no identity has one.
+	// CredentialManagerAcsSystemID Only identities with a credential of this credential manager. This server has none, so no identity matches.
 	CredentialManagerAcsSystemID string `json:"credential_manager_acs_system_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most. More than 1000 are on the next page.
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
-	// Search Text that the full name, the phone number, the email address or the identifier contains. Case does not matter.
+	// Search Text that the full name, phone number, email address or identifier contains, ignoring case.
 	Search string `json:"search,omitempty,omitzero"`
 
-	// UserIdentityIds Only these.
+	// UserIdentityIds Only the records with these identifiers.
 	UserIdentityIds *[]ID `json:"user_identity_ids,omitempty"`
 }
 
@@ -2782,7 +2782,7 @@ type LockResponse struct {
 	// Lock A device and what it can do.
 	Lock Device `json:"lock"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -2791,26 +2791,26 @@ type LocksResponse struct {
 	// Devices The locks, oldest first.
 	Devices []Device `json:"devices"`
 
-	// Locks The same.
+	// Locks The same records.
 	Locks []Device `json:"locks"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// Metadata The workspace's own data on a resource.
+// Metadata Custom data that the workspace stores with a resource.
 type Metadata map[string]MetadataValue
 
-// MetadataChange Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+// MetadataChange Changes of the custom metadata. Null or an empty string removes a key. Keys that are not listed stay. At most 50 keys of 40 characters without a dot; values have at most 500 characters.
 type MetadataChange = map[string]any
 
 // MetadataChangeValue A new value of custom metadata.
 type MetadataChangeValue = any
 
-// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
+// MetadataFilter Required values of the custom metadata, by key. Null or an empty string match resources without the key. At most 50 keys.
 type MetadataFilter = map[string]any
 
-// MetadataFilterValue A value that custom metadata has to have; null for none.
+// MetadataFilterValue A required value of the custom metadata. Null matches resources without the key.
 type MetadataFilterValue = any
 
 // MetadataValue A value of custom metadata.
@@ -2827,29 +2827,29 @@ type NoiseSensorsResponse struct {
 	// Devices The noise sensors, oldest first.
 	Devices []Device `json:"devices"`
 
-	// NoiseSensors The same.
+	// NoiseSensors The same records.
 	NoiseSensors []Device `json:"noise_sensors"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// Ok True when the request was carried out.
+// Ok True if the request succeeded.
 type Ok = bool
 
-// OkResponse The request was carried out; there is nothing to return.
+// OkResponse The request succeeded and returns nothing.
 type OkResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
-// PIN The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+// PIN The digits to enter. `properties.supported_code_lengths` and `properties.code_constraints` of the device restrict them.
 type PIN = string
 
-// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
 type PageCursor = string
 
-// Pagination Where the next page is.
+// Pagination How to get the next page.
 type Pagination struct {
 	// HasNextPage Whether another page follows.
 	HasNextPage bool `json:"has_next_page"`
@@ -2857,49 +2857,49 @@ type Pagination struct {
 	// NextPageCursor Pass it as `page_cursor`. Null on the last page.
 	NextPageCursor *string `json:"next_page_cursor"`
 
-	// NextPageURL A GET of it answers the next page. Null on the last page.
+	// NextPageURL The URL of the next page, for GET. Null on the last page.
 	NextPageURL *string `json:"next_page_url"`
 }
 
 // PaidSubscriptionRequest Whether a subscription has expired.
 type PaidSubscriptionRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
 	// IsExpired Whether it has.
 	IsExpired bool `json:"is_expired"`
 }
 
-// PendingMutation A change on its way to the device.
+// PendingMutation A change that the server has yet to apply to the device.
 type PendingMutation struct {
-	// CreatedAt Since when.
+	// CreatedAt When it started.
 	CreatedAt time.Time `json:"created_at"`
 
-	// From What is on the device.
+	// From The value on the device.
 	From map[string]interface{} `json:"from,omitempty,omitzero"`
 
-	// Message For people.
+	// Message A text for people.
 	Message string `json:"message"`
 
 	// MutationCode creating, deferring_creation, deleting, updating_code, updating_name or updating_time_frame.
 	MutationCode string `json:"mutation_code"`
 
-	// ScheduledAt deferring_creation: when it will be set.
+	// ScheduledAt For deferring_creation: when the code will be set.
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 
-	// To What should be.
+	// To The desired value.
 	To map[string]interface{} `json:"to,omitempty,omitzero"`
 }
 
-// Phone A phone that is a credential.
+// Phone A phone that acts as a credential.
 type Phone struct {
 	// CreatedAt When it was first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// CustomMetadata The workspace's own data on a resource.
+	// CustomMetadata Custom data that the workspace stores with a resource.
 	CustomMetadata Metadata `json:"custom_metadata"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
 	// DeviceType `ios_phone` or `android_phone`.
@@ -2908,55 +2908,55 @@ type Phone struct {
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// Nickname The name given to it here.
+	// Nickname Its name in this workspace.
 	Nickname string `json:"nickname,omitempty,omitzero"`
 
-	// Properties What vendors tell of it.
+	// Properties Properties reported by the vendor.
 	Properties map[string]interface{} `json:"properties"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
 // PhoneResponse A phone.
 type PhoneResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Phone A phone that is a credential.
+	// Phone A phone that acts as a credential.
 	Phone Phone `json:"phone"`
 }
 
 // PhonesResponse Phones.
 type PhonesResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
 	// Phones The phones.
 	Phones []Phone `json:"phones"`
 }
 
-// Problem An error or a warning that a resource carries until it is gone.
+// Problem An error or a warning that stays on a resource until it is resolved.
 type Problem struct {
-	// AcsSystemID On user identities: the access system of the user that has the problem.
+	// AcsSystemID For user identities: the access system of the user that has the problem.
 	AcsSystemID string `json:"acs_system_id,omitempty,omitzero"`
 
-	// AcsUserID On user identities: the user that has the problem.
+	// AcsUserID For user identities: the user that has the problem.
 	AcsUserID string `json:"acs_user_id,omitempty,omitzero"`
 
-	// ChangeType conflicting_external_modification and external_modification_in_effect: whether the code was `modified` or `removed` at the device.
+	// ChangeType For conflicting_external_modification and external_modification_in_effect: whether the code was `modified` or `removed` at the device.
 	ChangeType string `json:"change_type,omitempty,omitzero"`
 
-	// CreatedAt Since when.
+	// CreatedAt When it started.
 	CreatedAt time.Time `json:"created_at,omitempty,omitzero"`
 
-	// ErrorCode On errors: the stable name.
+	// ErrorCode The stable name of an error.
 	ErrorCode string `json:"error_code,omitempty,omitzero"`
 
 	// IsAccessCodeError True for errors of the code itself.
@@ -2968,61 +2968,61 @@ type Problem struct {
 	// IsDeviceError True for errors of the device, false for those of its account.
 	IsDeviceError *bool `json:"is_device_error,omitempty"`
 
-	// ManagedAccessCodeID duplicate_code_on_device: the managed code that has the PIN.
+	// ManagedAccessCodeID For duplicate_code_on_device: the managed code that has the PIN.
 	ManagedAccessCodeID string `json:"managed_access_code_id,omitempty,omitzero"`
 
-	// Message For people.
+	// Message A text for people.
 	Message string `json:"message"`
 
-	// ModifiedFields What was modified at the device.
+	// ModifiedFields The fields that were modified at the device.
 	ModifiedFields []ModifiedField `json:"modified_fields,omitempty,omitzero"`
 
-	// UnmanagedAccessCodeID duplicate_code_on_device: the unmanaged code that has the PIN.
+	// UnmanagedAccessCodeID For duplicate_code_on_device: the unmanaged code that has the PIN.
 	UnmanagedAccessCodeID string `json:"unmanaged_access_code_id,omitempty,omitzero"`
 
-	// WarningCode On warnings: the stable name.
+	// WarningCode The stable name of a warning.
 	WarningCode string `json:"warning_code,omitempty,omitzero"`
 }
 
-// PullBackupAccessCodeRequest Names the code in whose place another is pulled.
+// PullBackupAccessCodeRequest Identifies the code to replace by a backup code.
 type PullBackupAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 }
 
-// RemoveAcsUserFromUserIdentityRequest Names a user and the user identity that it belongs to.
+// RemoveAcsUserFromUserIdentityRequest Identifies a user and its user identity.
 type RemoveAcsUserFromUserIdentityRequest struct {
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
 }
 
-// ReportDeviceConstraintsRequest How many digits codes have: each number of digits, or the least and the greatest.
+// ReportDeviceConstraintsRequest The numbers of digits of codes: either each allowed number, or the minimum and the maximum.
 type ReportDeviceConstraintsRequest struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// MaxCodeLength The greatest number of digits.
+	// MaxCodeLength The maximum number of digits.
 	MaxCodeLength int `json:"max_code_length,omitempty,omitzero"`
 
-	// MinCodeLength The least number of digits.
+	// MinCodeLength The minimum number of digits.
 	MinCodeLength int `json:"min_code_length,omitempty,omitzero"`
 
-	// SupportedCodeLengths Each number of digits that a code may have.
+	// SupportedCodeLengths The allowed numbers of digits.
 	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
 }
 
-// ReportProviderMetadataRequest What is known of devices beside what their vendors tell.
+// ReportProviderMetadataRequest Data of devices that their vendors do not provide.
 type ReportProviderMetadataRequest struct {
 	// Devices The devices.
 	Devices []ReportedDevice `json:"devices"`
 }
 
-// ReportedDevice What is known of one device. Give the metadata of its own vendor.
+// ReportedDevice The data of one device. Use the metadata of its own vendor.
 type ReportedDevice struct {
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
 	// OmnitecMetadata Where a device is.
@@ -3041,10 +3041,10 @@ type ReportedMetadata struct {
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
-// Search Text that the name contains. Case does not matter.
+// Search Text that the name contains, ignoring case.
 type Search = string
 
-// ServiceHealth The state of one part of the service.
+// ServiceHealth The health of one part of the service.
 type ServiceHealth struct {
 	// Description In words.
 	Description string `json:"description"`
@@ -3059,28 +3059,28 @@ type ServiceHealth struct {
 // ServiceHealthStatus Its state.
 type ServiceHealthStatus string
 
-// SimulateKeypadCodeEntryRequest What is typed in where.
+// SimulateKeypadCodeEntryRequest The code to enter and the device.
 type SimulateKeypadCodeEntryRequest struct {
-	// Code What is typed in, such as the digits of a code. What is none opens nothing.
+	// Code The digits to enter. If they are not a code of the device, the door stays locked.
 	Code string `json:"code"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 }
 
-// SimulateUnmanagedAccessCodeRequest A code to type in at the keypad.
+// SimulateUnmanagedAccessCodeRequest A code to enter at the keypad.
 type SimulateUnmanagedAccessCodeRequest struct {
 	// Code The PIN.
 	Code string `json:"code"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
 	// Name Its name.
 	Name string `json:"name"`
 }
 
-// Sync Answer only when the attempt has ended, or after ten seconds.
+// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 type Sync = bool
 
 // ThermostatsResponse Thermostats.
@@ -3088,70 +3088,70 @@ type ThermostatsResponse struct {
 	// Devices The thermostats, oldest first.
 	Devices []Device `json:"devices"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Thermostats The same.
+	// Thermostats The same records.
 	Thermostats []Device `json:"thermostats"`
 }
 
-// TimelineActor Who was it.
+// TimelineActor Who caused the event.
 type TimelineActor struct {
-	// Type Somebody who calls the API, the server, or somebody at the device.
+	// Type A caller of the API, a person in the console, the server, or a person at the device.
 	Type TimelineActorType `json:"type"`
 }
 
-// TimelineActorType Somebody who calls the API, the server, or somebody at the device.
+// TimelineActorType A caller of the API, a person in the console, the server, or a person at the device.
 type TimelineActorType string
 
-// TimelineEvent Something that has happened to a code.
+// TimelineEvent An event in the history of a code.
 type TimelineEvent struct {
-	// Actor Who was it.
+	// Actor Who caused the event.
 	Actor TimelineActor `json:"actor"`
 
 	// Description For people.
 	Description string `json:"description"`
 
-	// Details What the event carries.
+	// Details The data of the event.
 	Details map[string]interface{} `json:"details,omitempty,omitzero"`
 
-	// EventType Its type. New values appear.
+	// EventType The type of the event. New values may be added.
 	EventType string `json:"event_type"`
 
-	// OccurredAt When it was written down.
+	// OccurredAt When the server recorded it.
 	OccurredAt time.Time `json:"occurred_at"`
 
-	// RelatedResourceIds What it is about.
+	// RelatedResourceIds The resources of the event.
 	RelatedResourceIds TimelineResources `json:"related_resource_ids,omitempty,omitzero"`
 
-	// TimelineEventID An identifier. Opaque to clients.
+	// TimelineEventID An identifier. Clients must treat it as opaque.
 	TimelineEventID ID `json:"timeline_event_id"`
 }
 
-// TimelineEventType A type of event. There are none of the internal ones here.
+// TimelineEventType A type of event. This server has no internal events.
 type TimelineEventType string
 
-// TimelinePagination How to read on: give next_cursor as `after`, prev_cursor as `before`.
+// TimelinePagination How to get more events. Pass next_cursor as `after`, or prev_cursor as `before`.
 type TimelinePagination struct {
-	// HasMore Whether something came after this.
+	// HasMore Whether later events exist.
 	HasMore bool `json:"has_more"`
 
-	// NextCursor When the last of it was.
+	// NextCursor The time of the last event.
 	NextCursor *string `json:"next_cursor"`
 
-	// PrevCursor When the first of it was.
+	// PrevCursor The time of the first event.
 	PrevCursor *string `json:"prev_cursor"`
 }
 
-// TimelineResources What it is about.
+// TimelineResources The resources of the event.
 type TimelineResources struct {
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// EventID An identifier. Opaque to clients.
+	// EventID An identifier. Clients must treat it as opaque.
 	EventID ID `json:"event_id,omitempty,omitzero"`
 }
 
@@ -3160,49 +3160,49 @@ type Timestamp = string
 
 // UnmanagedAccessCode A code on a device that this workspace does not manage.
 type UnmanagedAccessCode struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// CannotBeManaged True where its vendor does not let it be taken over.
+	// CannotBeManaged True if the vendor does not allow managing it.
 	CannotBeManaged bool `json:"cannot_be_managed,omitempty,omitzero"`
 
-	// CannotDeleteUnmanagedAccessCode True where its vendor does not let it be deleted.
+	// CannotDeleteUnmanagedAccessCode True if the vendor does not allow deleting it.
 	CannotDeleteUnmanagedAccessCode bool `json:"cannot_delete_unmanaged_access_code,omitempty,omitzero"`
 
-	// Code The PIN. Absent where the vendor hides it.
+	// Code The PIN. Absent if the vendor hides it.
 	Code *string `json:"code,omitempty"`
 
 	// CreatedAt When it was first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// EndsAt Until when it opens.
+	// EndsAt When the code stops working.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
 	// IsManaged Always false.
 	IsManaged bool `json:"is_managed"`
 
-	// Name Its name, where the device keeps one.
+	// Name Its name, if the device stores names.
 	Name *string `json:"name"`
 
-	// StartsAt From when it opens.
+	// StartsAt When the code starts to work.
 	StartsAt *time.Time `json:"starts_at,omitempty"`
 
-	// Status set, until it is seen to have left its device, or unset.
+	// Status `set` while the code is on its device, otherwise `unset`.
 	Status string `json:"status"`
 
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
@@ -3211,85 +3211,85 @@ type UnmanagedAccessCodeResponse struct {
 	// AccessCode A code on a device that this workspace does not manage.
 	AccessCode UnmanagedAccessCode `json:"access_code"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
 // UnmanagedAccessCodesResponse A page of unmanaged codes.
 type UnmanagedAccessCodesResponse struct {
-	// AccessCodes The codes, first seen first.
+	// AccessCodes The codes, in the order in which they were first seen.
 	AccessCodes []UnmanagedAccessCode `json:"access_codes"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// UnmanagedAcsUser A person on an access system that somebody has put there.
+// UnmanagedAcsUser A person who was added at the access system.
 type UnmanagedAcsUser struct {
-	// AccessSchedule The time in which a user may pass.
+	// AccessSchedule The time in which a user can pass entrances.
 	AccessSchedule *AcsAccessSchedule `json:"access_schedule,omitempty"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was created, or first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// DisplayName How to tell it from others.
+	// DisplayName The name shown to people.
 	DisplayName string `json:"display_name"`
 
-	// Email An older name of email_address.
+	// Email A former name of email_address.
 	Email string `json:"email,omitempty,omitzero"`
 
 	// EmailAddress The email address of the user.
 	EmailAddress string `json:"email_address,omitempty,omitzero"`
 
-	// Errors What keeps it from being as it should be.
+	// Errors Problems that prevent it from reaching its desired state.
 	Errors []Problem `json:"errors"`
 
 	// FullName The name of the user.
 	FullName string `json:"full_name,omitempty,omitzero"`
 
-	// IsManaged Whether this workspace says what should be.
+	// IsManaged Whether this workspace manages it.
 	IsManaged bool `json:"is_managed"`
 
-	// IsSuspended Whether the user may not pass, whatever the access groups and the schedule say.
+	// IsSuspended Whether the user cannot pass entrances, regardless of access groups and schedule.
 	IsSuspended *bool `json:"is_suspended,omitempty"`
 
-	// LastSuccessfulSyncAt When it was last seen to be on the access system as it should be.
+	// LastSuccessfulSyncAt When the access system last had it in its desired state.
 	LastSuccessfulSyncAt *time.Time `json:"last_successful_sync_at"`
 
 	// PhoneNumber The phone number of the user.
 	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// UnmanagedAcsUserRequest Names a user.
+// UnmanagedAcsUserRequest Identifies a user.
 type UnmanagedAcsUserRequest struct {
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id"`
 }
 
 // UnmanagedAcsUserResponse A user.
 type UnmanagedAcsUserResponse struct {
-	// AcsUser A person on an access system that somebody has put there.
+	// AcsUser A person who was added at the access system.
 	AcsUser UnmanagedAcsUser `json:"acs_user"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -3298,70 +3298,70 @@ type UnmanagedAcsUsersResponse struct {
 	// AcsUsers The users, oldest first.
 	AcsUsers []UnmanagedAcsUser `json:"acs_users"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// UnmanagedDevice A device that the workspace does nothing with.
+// UnmanagedDevice A device that the workspace does not manage.
 type UnmanagedDevice struct {
-	// CanConfigureAutoLock Whether it can.
+	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
-	// CanProgramOfflineAccessCodes Whether it can.
+	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
-	// CanProgramOnlineAccessCodes Whether it can.
+	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
-	// CanRemotelyLock Whether it can.
+	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
-	// CanRemotelyUnlock Whether it can.
+	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
 
-	// CanSimulateConnection Whether it can.
+	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
 
-	// CanSimulateDisconnection Whether it can.
+	// CanSimulateDisconnection Whether it has this capability.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
 
-	// CanSimulateHubConnection Whether it can.
+	// CanSimulateHubConnection Whether it has this capability.
 	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
 
-	// CanSimulateHubDisconnection Whether it can.
+	// CanSimulateHubDisconnection Whether it has this capability.
 	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
 
-	// CanSimulatePaidSubscription Whether it can.
+	// CanSimulatePaidSubscription Whether it has this capability.
 	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
-	// CanSimulateRemoval Whether it can.
+	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
 
-	// CanUnlockWithCode Whether it can.
+	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
 
-	// CapabilitiesSupported Such as `access_code`, `lock`, `battery`.
+	// CapabilitiesSupported The capabilities of the device, such as `access_code`, `lock`, `battery`.
 	CapabilitiesSupported []string `json:"capabilities_supported"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
 	// CreatedAt When it was first seen.
 	CreatedAt time.Time `json:"created_at"`
 
-	// CustomMetadata The workspace's own data on a resource.
+	// CustomMetadata Custom data that the workspace stores with a resource.
 	CustomMetadata Metadata `json:"custom_metadata"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// DeviceType Such as `august_lock`. New values appear.
+	// DeviceType The type of the device, such as `august_lock`. New values may be added.
 	DeviceType string `json:"device_type"`
 
-	// Errors What keeps it from working.
+	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
 	// IsManaged Always false.
@@ -3370,17 +3370,17 @@ type UnmanagedDevice struct {
 	// Location Where it is.
 	Location DeviceLocation `json:"location,omitempty,omitzero"`
 
-	// Properties What is known of an unmanaged device.
+	// Properties Properties of an unmanaged device.
 	Properties UnmanagedDeviceProperties `json:"properties"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// UnmanagedDeviceProperties What is known of an unmanaged device.
+// UnmanagedDeviceProperties Properties of an unmanaged device.
 type UnmanagedDeviceProperties struct {
 	// Battery Its battery.
 	Battery DeviceBattery `json:"battery,omitempty,omitzero"`
@@ -3388,7 +3388,7 @@ type UnmanagedDeviceProperties struct {
 	// BatteryLevel 0 to 1.
 	BatteryLevel *float64 `json:"battery_level,omitempty"`
 
-	// Manufacturer Who made it.
+	// Manufacturer The manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
 	// Model Its model.
@@ -3397,16 +3397,16 @@ type UnmanagedDeviceProperties struct {
 	// Name Its name at the vendor.
 	Name string `json:"name"`
 
-	// Online Whether it can be reached.
+	// Online Whether it is online.
 	Online bool `json:"online"`
 }
 
 // UnmanagedDeviceResponse An unmanaged device.
 type UnmanagedDeviceResponse struct {
-	// Device A device that the workspace does nothing with.
+	// Device A device that the workspace does not manage.
 	Device UnmanagedDevice `json:"device"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 }
 
@@ -3415,37 +3415,37 @@ type UnmanagedDevicesResponse struct {
 	// Devices The devices, oldest first.
 	Devices []UnmanagedDevice `json:"devices"`
 
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 }
 
-// UpdateAccessCodeRequest A change of an access code. What is not named stays.
+// UpdateAccessCodeRequest A change of an access code. Omitted fields stay.
 type UpdateAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// AttemptForOfflineDevice Whether to wait for a device that is offline, instead of refusing.
+	// AttemptForOfflineDevice Whether to wait for an offline device instead of returning an error.
 	AttemptForOfflineDevice *bool `json:"attempt_for_offline_device,omitempty"`
 
-	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+	// Code The digits to enter. `properties.supported_code_lengths` and `properties.code_constraints` of the device restrict them.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
 	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
-	// IsManaged False leaves it on the device and gives up its management.
+	// IsManaged False converts the code to unmanaged. It stays on the device.
 	IsManaged *bool `json:"is_managed,omitempty"`
 
 	// Name Its new name.
@@ -3454,25 +3454,25 @@ type UpdateAccessCodeRequest struct {
 	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type,omitempty,omitzero"`
 }
 
-// UpdateAcsUserRequest A change of a user. What is not named stays.
+// UpdateAcsUserRequest A change of a user. Omitted fields stay.
 type UpdateAcsUserRequest struct {
-	// AccessSchedule The time in which a user may pass. Null takes it away.
+	// AccessSchedule The time in which a user can pass entrances. Null removes the limit.
 	AccessSchedule AcsAccessScheduleChange `json:"access_schedule,omitempty,omitzero"`
 
-	// AcsSystemID An identifier. Opaque to clients.
+	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// AcsUserID An identifier. Opaque to clients.
+	// AcsUserID An identifier. Clients must treat it as opaque.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
-	// Email An older name of email_address.
+	// Email A former name of email_address.
 	Email string `json:"email,omitempty,omitzero"`
 
 	// EmailAddress The email address of the user.
@@ -3484,55 +3484,55 @@ type UpdateAcsUserRequest struct {
 	// PhoneNumber The phone number of the user in E.164 format, such as `+15555550100`.
 	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
-// UpdateConnectedAccountRequest A change of an account. What is not named stays.
+// UpdateConnectedAccountRequest A change of an account. Omitted fields stay.
 type UpdateConnectedAccountRequest struct {
-	// AcceptedCapabilities The kinds of devices to take from it from now on.
+	// AcceptedCapabilities The kinds of devices to use from it.
 	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
 
-	// AutomaticallyManageNewDevices Whether devices that appear from now on are managed.
+	// AutomaticallyManageNewDevices Whether new devices become managed.
 	AutomaticallyManageNewDevices *bool `json:"automatically_manage_new_devices,omitempty"`
 
-	// ConnectedAccountID An identifier. Opaque to clients.
+	// ConnectedAccountID An identifier. Clients must treat it as opaque.
 	ConnectedAccountID ID `json:"connected_account_id"`
 
-	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	// CustomMetadata Changes of the custom metadata. Null or an empty string removes a key. Keys that are not listed stay. At most 50 keys of 40 characters without a dot; values have at most 500 characters.
 	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
 
-	// CustomerKey The customer whose account it is.
+	// CustomerKey The customer who owns the account.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DisplayName Its new name.
 	DisplayName string `json:"display_name,omitempty,omitzero"`
 }
 
-// UpdateDeviceRequest A change of a device. What is not named stays.
+// UpdateDeviceRequest A change of a device. Omitted fields stay.
 type UpdateDeviceRequest struct {
-	// BackupAccessCodePoolEnabled Whether backup codes are kept on it while codes ask for that. A new code that asks for it switches it on.
+	// BackupAccessCodePoolEnabled Whether the server keeps backup codes on the device for codes that request them. A new code that requests them enables it.
 	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
 
-	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	// CustomMetadata Changes of the custom metadata. Null or an empty string removes a key. Keys that are not listed stay. At most 50 keys of 40 characters without a dot; values have at most 500 characters.
 	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// IsManaged False gives up its management.
+	// IsManaged False converts the device to unmanaged.
 	IsManaged *bool `json:"is_managed,omitempty"`
 
-	// Name The name it goes by here. Empty: the one that it has at its vendor.
+	// Name Its name in this workspace. An empty string resets it to the name at the vendor.
 	Name *string `json:"name,omitempty"`
 
-	// Properties An older form of name.
+	// Properties A former form of the name.
 	Properties DevicePropertiesChange `json:"properties,omitempty,omitzero"`
 }
 
-// UpdateMultipleAccessCodesRequest A change of all codes of a key. What is not named stays.
+// UpdateMultipleAccessCodesRequest A change of all codes of a key. Omitted fields stay.
 type UpdateMultipleAccessCodesRequest struct {
-	// CommonCodeKey What they share.
+	// CommonCodeKey The key of the codes.
 	CommonCodeKey string `json:"common_code_key"`
 
 	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
@@ -3545,88 +3545,88 @@ type UpdateMultipleAccessCodesRequest struct {
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 }
 
-// UpdateUnmanagedAccessCodeRequest A conversion of an unmanaged code.
+// UpdateUnmanagedAccessCodeRequest The conversion of an unmanaged code.
 type UpdateUnmanagedAccessCodeRequest struct {
-	// AccessCodeID An identifier. Opaque to clients.
+	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
-	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// Force Take it over even if another workspace manages it. That is never a reason to refuse here.
+	// Force Whether to convert the code even if another workspace manages it. This server never rejects that.
 	Force bool `json:"force,omitempty,omitzero"`
 
-	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
 	// IsManaged Must be true.
 	IsManaged bool `json:"is_managed"`
 
-	// Sync Answer only when the attempt has ended, or after ten seconds.
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
-// UpdateUnmanagedDeviceRequest A change of an unmanaged device. What is not named stays.
+// UpdateUnmanagedDeviceRequest A change of an unmanaged device. Omitted fields stay.
 type UpdateUnmanagedDeviceRequest struct {
-	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	// CustomMetadata Changes of the custom metadata. Null or an empty string removes a key. Keys that are not listed stay. At most 50 keys of 40 characters without a dot; values have at most 500 characters.
 	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
 
-	// DeviceID An identifier. Opaque to clients.
+	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// IsManaged Only true: it is managed from now on.
+	// IsManaged Must be true: converts the device to managed.
 	IsManaged *bool `json:"is_managed,omitempty"`
 }
 
-// UpdateUserIdentityRequest A change of a user identity. What is not named stays.
+// UpdateUserIdentityRequest A change of a user identity. Omitted fields stay.
 type UpdateUserIdentityRequest struct {
-	// EmailAddress The email address of the person. Null takes it away.
+	// EmailAddress The email address of the person. Null removes it.
 	EmailAddress Change[string] `json:"email_address,omitempty,omitzero"`
 
-	// FullName The name of the person. Null takes it away.
+	// FullName The name of the person. Null removes it.
 	FullName Change[string] `json:"full_name,omitempty,omitzero"`
 
-	// PhoneNumber The phone number of the person in E.164 format. Null takes it away.
+	// PhoneNumber The phone number of the person in E.164 format. Null removes it.
 	PhoneNumber Change[string] `json:"phone_number,omitempty,omitzero"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
 
-	// UserIdentityKey What the application calls it. Null takes it away.
+	// UserIdentityKey The key of the identity in your own application. Null removes it.
 	UserIdentityKey Change[string] `json:"user_identity_key,omitempty,omitzero"`
 }
 
 // UpdateWebhookRequest A change of a webhook.
 type UpdateWebhookRequest struct {
-	// EventTypes The types to receive from now on; `*` stands for all.
+	// EventTypes The event types to receive. `*` means all.
 	EventTypes []string `json:"event_types"`
 
 	// WebhookID Its identifier.
 	WebhookID string `json:"webhook_id"`
 }
 
-// UpdateWorkspaceRequest A change of the workspace. What is not named stays.
+// UpdateWorkspaceRequest A change of the workspace. Omitted fields stay.
 type UpdateWorkspaceRequest struct {
 	// ConnectPartnerName The name shown to people who connect an account.
 	ConnectPartnerName string `json:"connect_partner_name,omitempty,omitzero"`
 
-	// ConnectWebviewCustomization How the pages look on which people connect an account.
+	// ConnectWebviewCustomization The appearance of the pages on which people connect an account.
 	ConnectWebviewCustomization ConnectWebviewCustomization `json:"connect_webview_customization,omitempty,omitzero"`
 
 	// IsPublishableKeyAuthEnabled Whether publishable keys are accepted.
 	IsPublishableKeyAuthEnabled *bool `json:"is_publishable_key_auth_enabled,omitempty"`
 
-	// IsSuspended Whether it is suspended.
+	// IsSuspended Whether the workspace is suspended.
 	IsSuspended *bool `json:"is_suspended,omitempty"`
 
 	// Name Its new name.
 	Name string `json:"name,omitempty,omitzero"`
 
-	// OrganizationID Not available; there are no organisations.
+	// OrganizationID Not supported: this server has no organizations.
 	OrganizationID string `json:"organization_id,omitempty,omitzero"`
 }
 
-// UserIdentifier With what was logged in, or which gateway it is. Never a secret.
+// UserIdentifier The login name, or the address of the gateway. Never a secret.
 type UserIdentifier struct {
 	// APIURL Where a gateway is.
 	APIURL string `json:"api_url,omitempty,omitzero"`
@@ -3640,17 +3640,17 @@ type UserIdentifier struct {
 
 // UserIdentitiesResponse A page of user identities.
 type UserIdentitiesResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Pagination Where the next page is.
+	// Pagination How to get the next page.
 	Pagination Pagination `json:"pagination"`
 
 	// UserIdentities The user identities, oldest first.
 	UserIdentities []UserIdentity `json:"user_identities"`
 }
 
-// UserIdentity A person as the application of the workspace knows them.
+// UserIdentity A person, as your application knows them.
 type UserIdentity struct {
 	// AcsUserIds The users of the person on access systems.
 	AcsUserIds []ID `json:"acs_user_ids"`
@@ -3658,13 +3658,13 @@ type UserIdentity struct {
 	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"created_at"`
 
-	// DisplayName How to tell it from others: the first that it has of full name, email address, phone number, key and identifier.
+	// DisplayName The name shown to people: the first available of full name, email address, phone number, key, and identifier.
 	DisplayName string `json:"display_name"`
 
 	// EmailAddress The email address of the person.
 	EmailAddress *string `json:"email_address"`
 
-	// Errors What is wrong with the users of the person.
+	// Errors Problems of the users of the person.
 	Errors []Problem `json:"errors"`
 
 	// FullName The name of the person.
@@ -3679,59 +3679,59 @@ type UserIdentity struct {
 	// PhoneNumber The phone number of the person in E.164 format.
 	PhoneNumber *string `json:"phone_number"`
 
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
 
-	// UserIdentityKey What the application calls it.
+	// UserIdentityKey The key of the identity in your own application.
 	UserIdentityKey *string `json:"user_identity_key"`
 
-	// Warnings What deserves attention.
+	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// UserIdentityRequest Names a user identity.
+// UserIdentityRequest Identifies a user identity.
 type UserIdentityRequest struct {
-	// UserIdentityID An identifier. Opaque to clients.
+	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
 }
 
 // UserIdentityResponse A user identity.
 type UserIdentityResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// UserIdentity A person as the application of the workspace knows them.
+	// UserIdentity A person, as your application knows them.
 	UserIdentity UserIdentity `json:"user_identity"`
 }
 
-// Webhook An endpoint that events are sent to.
+// Webhook An endpoint that receives events.
 type Webhook struct {
-	// Disabled Whether nothing is sent any more: the endpoint answered 410, or failed for days. An extension of this server.
+	// Disabled Whether the server has stopped deliveries, because the endpoint returned 410 or failed for days. An extension of this server.
 	Disabled *bool `json:"disabled,omitempty"`
 
-	// DisabledAt Since when. Only with `disabled`. An extension of this server.
+	// DisabledAt When deliveries stopped. Only with `disabled`. An extension of this server.
 	DisabledAt *time.Time `json:"disabled_at,omitempty"`
 
-	// DisabledReason Why. Only with `disabled`. An extension of this server.
+	// DisabledReason Why deliveries stopped. Only with `disabled`. An extension of this server.
 	DisabledReason string `json:"disabled_reason,omitempty,omitzero"`
 
-	// EventTypes The types it receives; `*` stands for all.
+	// EventTypes The event types that it receives. `*` means all.
 	EventTypes []string `json:"event_types,omitempty,omitzero"`
 
-	// Secret Signs the deliveries: `whsec_` and base64, as Standard Webhooks describe.
+	// Secret The secret that signs deliveries: `whsec_` and base64, according to Standard Webhooks.
 	Secret string `json:"secret,omitempty,omitzero"`
 
-	// URL Where events are sent.
+	// URL The URL that receives events.
 	URL string `json:"url"`
 
-	// WebhookID An identifier. Opaque to clients.
+	// WebhookID An identifier. Clients must treat it as opaque.
 	WebhookID ID `json:"webhook_id"`
 }
 
-// WebhookRequest Names a webhook.
+// WebhookRequest Identifies a webhook.
 type WebhookRequest struct {
 	// WebhookID Its identifier.
 	WebhookID string `json:"webhook_id"`
@@ -3739,23 +3739,23 @@ type WebhookRequest struct {
 
 // WebhookResponse A webhook.
 type WebhookResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Webhook An endpoint that events are sent to.
+	// Webhook An endpoint that receives events.
 	Webhook Webhook `json:"webhook"`
 }
 
 // WebhooksResponse Webhooks.
 type WebhooksResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
 	// Webhooks The webhooks.
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// Workspace The container in which resources live and to which a credential is bound.
+// Workspace The container of resources. Each credential is bound to a workspace.
 type Workspace struct {
 	// CompanyName The company it belongs to.
 	CompanyName string `json:"company_name"`
@@ -3763,7 +3763,7 @@ type Workspace struct {
 	// ConnectPartnerName The name shown to people who connect an account.
 	ConnectPartnerName *string `json:"connect_partner_name"`
 
-	// ConnectWebviewCustomization How the pages look on which people connect an account.
+	// ConnectWebviewCustomization The appearance of the pages on which people connect an account.
 	ConnectWebviewCustomization ConnectWebviewCustomization `json:"connect_webview_customization"`
 
 	// IsPublishableKeyAuthEnabled Whether publishable keys are accepted.
@@ -3772,34 +3772,34 @@ type Workspace struct {
 	// IsSandbox Whether its devices are simulated.
 	IsSandbox bool `json:"is_sandbox"`
 
-	// IsSuspended Whether it is suspended: then requests for what is in it are refused, and its webhooks are sent nothing. What happens meanwhile is sent when the suspension ends, unless it is older than events are kept; codes stay on their locks.
+	// IsSuspended Whether the workspace is suspended. The server then rejects requests for its resources, and sends nothing to its webhooks. When the suspension ends, it sends the events that it still keeps. Codes stay on their locks.
 	IsSuspended bool `json:"is_suspended"`
 
 	// Name Its name.
 	Name string `json:"name"`
 
-	// OrganizationID The organisation it belongs to.
+	// OrganizationID The organization it belongs to.
 	OrganizationID *string `json:"organization_id"`
 
-	// PublishableKey The latest publishable key that is good, if there is one.
+	// PublishableKey The latest valid publishable key, if there is one.
 	PublishableKey string `json:"publishable_key,omitempty,omitzero"`
 
-	// WorkspaceID An identifier. Opaque to clients.
+	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
 }
 
 // WorkspaceResponse A workspace.
 type WorkspaceResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Workspace The container in which resources live and to which a credential is bound.
+	// Workspace The container of resources. Each credential is bound to a workspace.
 	Workspace Workspace `json:"workspace"`
 }
 
 // WorkspacesResponse Workspaces.
 type WorkspacesResponse struct {
-	// Ok True when the request was carried out.
+	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
 	// Workspaces The workspaces.
@@ -3809,31 +3809,31 @@ type WorkspacesResponse struct {
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
-// BadRequest Why a request was not carried out.
+// BadRequest The reason why a request failed.
 type BadRequest = ErrorResponse
 
-// Conflict Why a request was not carried out.
+// Conflict The reason why a request failed.
 type Conflict = ErrorResponse
 
-// Forbidden Why a request was not carried out.
+// Forbidden The reason why a request failed.
 type Forbidden = ErrorResponse
 
-// KeyReused Why a request was not carried out.
+// KeyReused The reason why a request failed.
 type KeyReused = ErrorResponse
 
-// NotFound Why a request was not carried out.
+// NotFound The reason why a request failed.
 type NotFound = ErrorResponse
 
-// PayloadTooLarge Why a request was not carried out.
+// PayloadTooLarge The reason why a request failed.
 type PayloadTooLarge = ErrorResponse
 
-// TooManyRequests Why a request was not carried out.
+// TooManyRequests The reason why a request failed.
 type TooManyRequests = ErrorResponse
 
-// Unauthorized Why a request was not carried out.
+// Unauthorized The reason why a request failed.
 type Unauthorized = ErrorResponse
 
-// DeviceBody Names a device.
+// DeviceBody Identifies a device.
 type DeviceBody = DeviceRequest
 
 // EmptyBody No parameters.

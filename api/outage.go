@@ -6,18 +6,22 @@ import (
 )
 
 const (
-	restartsWithin = 45 * time.Second // what cannot be connected to for longer is not being restarted
-	outageLasts    = 30 * time.Second // since a connection could last not be made
+	// maxRestartTime is the longest failure to connect that counts as a restart.
+	restartsWithin = 45 * time.Second
+	// outageTTL is how long an outage is remembered after the last failed connection.
+	outageLasts = 30 * time.Second
 )
 
-// outage is what the requests of one client tell each other of a server that no connection can be made to. Each would find out for itself
-// otherwise, which takes a minute where packets are dropped, and a run of many resources asks hundreds of times.
+// outage shares between the requests of a client that the server is unreachable. Otherwise each request would find
+// out for itself, which takes a minute if packets are dropped, and a run with many resources sends hundreds of
+// requests.
 type outage struct {
 	mu           sync.Mutex
 	since, until time.Time
 }
 
-// goesOn notes that a connection could not be made, and says whether that has been so for longer than a restart takes.
+// recordFailure records a failed connection, and reports whether connections have failed for longer than a restart
+// takes.
 func (o *outage) goesOn(tried time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,7 +33,7 @@ func (o *outage) goesOn(tried time.Time) bool {
 	return now.Sub(o.since) > restartsWithin
 }
 
-// isOver notes that a connection was made.
+// recordSuccess records a successful connection.
 func (o *outage) isOver() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

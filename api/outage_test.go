@@ -36,7 +36,7 @@ func (d *dropping) client(t *testing.T) (ask func() error) {
 }
 
 // A run that reads a hundred codes makes some two hundred requests, ten at a time.
-func TestManyRequestsToAServerThatCannotBeReachedFailTogether(t *testing.T) {
+func TestUnreachableServerFailsRequestsTogether(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"packets are dropped": 10 * time.Second, "connections are refused": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestManyRequestsToAServerThatCannotBeReachedFailTogether(t *testing.T) {
 	}
 }
 
-func TestRestartOfAServerIsSurvivedAlsoAfterOneThatWasNot(t *testing.T) {
+func TestRestartAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dropping{takes: time.Millisecond}
 		ask := d.client(t)
@@ -104,7 +104,7 @@ func TestRestartOfAServerIsSurvivedAlsoAfterOneThatWasNot(t *testing.T) {
 		hiccup.Wait()
 		restarts("short again", 3*time.Second, true)
 		restarts("long again", 20*time.Second, false)
-		time.Sleep(time.Minute) // nobody asks meanwhile, so nobody knows
+		time.Sleep(time.Minute) // no requests, so the outage is unknown
 		restarts("short, and the first that is heard of it", 3*time.Second, true)
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Pages yields the records of a list endpoint, page after page. Fetch asks for the page at cursor; the first
-// is at "". A list without pagination, as some servers answer it, is one page. A cursor that comes twice is
-// an error: what follows would be missing, and missing records are taken for deleted ones.
+// Pages yields the records of a list operation, page by page. It calls fetch with the cursor of each page; the first
+// cursor is "". A response without pagination, as some servers send, is the only page. A repeated cursor is an error:
+// the missing records would be taken for deleted.
 func Pages[T any](fetch func(cursor string) ([]T, Pagination, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -36,7 +36,7 @@ func Pages[T any](fetch func(cursor string) ([]T, Pagination, error)) iter.Seq2[
 	}
 }
 
-// Collect gathers what Pages yields.
+// Collect returns all records of a sequence, or its first error.
 func Collect[T any](records iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for record, err := range records {

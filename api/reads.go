@@ -8,20 +8,20 @@ import (
 	"net/http"
 )
 
-// Reads answers reads of single objects out of list pages, so that reading all objects of a list costs a few
-// requests instead of one each. What it answers is at most a minute old, and older than no write that was made
-// through the same client.
+// Reads serves reads of single objects from list pages, so that reading all objects of a list takes a few requests
+// instead of one per object. Results are at most a minute old, and never older than the last write through the same
+// client.
 //
-// Its methods answer nil where a list does not tell: because the object is not on it, the server does not
-// list, or this process has written to the object or its device. Then the object itself has to be asked for. What
-// waits for a change must not use it at all.
+// Its methods return nil if the list cannot be used: the object is not on it, the server does not support the list,
+// or the process has written to the object or its device. Callers then read the object itself. Callers that wait for
+// a change must not use Reads.
 type Reads struct {
 	codes     *pages[AccessCode]
 	unmanaged *pages[UnmanagedAccessCode]
 	webhooks  *pages[Webhook]
 }
 
-// NewReads makes the Reads of a client, and has the client tell it of every write from now on.
+// NewReads returns the Reads of a client, and makes the client report each write to it.
 func NewReads(client *Client) *Reads {
 	r := &Reads{
 		codes:     newPages(client.AccessCodes, func(c *AccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
@@ -33,7 +33,7 @@ func NewReads(client *Client) *Reads {
 	return r
 }
 
-// AccessCode is a managed code of a device as its list has it, or nil.
+// AccessCode returns a managed code of a device from its list, or nil.
 func (r *Reads) AccessCode(ctx context.Context, deviceID, id string) *AccessCode {
 	if deviceID == "" {
 		return nil // servers list by device only
@@ -41,7 +41,7 @@ func (r *Reads) AccessCode(ctx context.Context, deviceID, id string) *AccessCode
 	return r.codes.find(ctx, deviceID, id)
 }
 
-// UnmanagedAccessCode is an unmanaged code of a device as its list has it, or nil.
+// UnmanagedAccessCode returns an unmanaged code of a device from its list, or nil.
 func (r *Reads) UnmanagedAccessCode(ctx context.Context, deviceID, id string) *UnmanagedAccessCode {
 	if deviceID == "" {
 		return nil
@@ -49,17 +49,18 @@ func (r *Reads) UnmanagedAccessCode(ctx context.Context, deviceID, id string) *U
 	return r.unmanaged.find(ctx, deviceID, id)
 }
 
-// AccessCodesOn are the managed codes of a device, in no order; false where its list does not tell.
+// AccessCodesOn returns the managed codes of a device in no particular order, or false if the list cannot be used.
 func (r *Reads) AccessCodesOn(ctx context.Context, deviceID string) ([]AccessCode, bool) {
 	return r.codes.all(ctx, deviceID)
 }
 
-// UnmanagedAccessCodesOn are the unmanaged codes of a device, in no order; false where its list does not tell.
+// UnmanagedAccessCodesOn returns the unmanaged codes of a device in no particular order, or false if the list cannot
+// be used.
 func (r *Reads) UnmanagedAccessCodesOn(ctx context.Context, deviceID string) ([]UnmanagedAccessCode, bool) {
 	return r.unmanaged.all(ctx, deviceID)
 }
 
-// Webhook is a webhook as the list has it, or nil.
+// Webhook returns a webhook from the list, or nil.
 func (r *Reads) Webhook(ctx context.Context, id string) *Webhook { return r.webhooks.find(ctx, "", id) }
 
 func (r *Reads) wrote(names []string) {
@@ -68,7 +69,7 @@ func (r *Reads) wrote(names []string) {
 	r.webhooks.wrote(names)
 }
 
-// noticing tells reads of each write when it is over, however it has ended.
+// invalidating invalidates the cached lists after each write, whether the write succeeds or fails.
 type noticing struct {
 	next  HttpRequestDoer
 	reads *Reads
@@ -82,7 +83,7 @@ func (n noticing) Do(req *http.Request) (*http.Response, error) {
 	return n.next.Do(req)
 }
 
-// namesIn are the identifiers of what a request writes to.
+// namesIn returns the identifiers of the resources that a request writes to.
 func namesIn(req *http.Request) []string {
 	if req.GetBody == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAllCodesOfADeviceAreItsListOrNotKnown(t *testing.T) {
+func TestAccessCodesOn(t *testing.T) {
 	t.Parallel()
 	all := func(t *testing.T, r *Reads, want ...string) {
 		t.Helper()

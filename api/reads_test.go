@@ -114,7 +114,7 @@ func expectCount(t *testing.T, s *shelf, request string, want int) {
 	}
 }
 
-func TestReadsAtOnceShareTheirListPages(t *testing.T) {
+func TestConcurrentReadsShareLists(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	_, r := s.reading(t)
@@ -129,17 +129,17 @@ func TestReadsAtOnceShareTheirListPages(t *testing.T) {
 	expectCount(t, s, listing+" d2", 1)
 }
 
-func TestReadOfWhatIsNotOnTheListHasToAsk(t *testing.T) {
+func TestReads_NotOnList(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	_, r := s.reading(t)
-	expect(t, r, "d1", "nobody", false)
+	expect(t, r, "d1", "missing", false)
 	expect(t, r, "d2", "a", false)
 	expect(t, r, "", "a", false)
 	expectCount(t, s, listing+" ", 3)
 }
 
-func TestReadAfterAWriteIsNotAnsweredFromAList(t *testing.T) {
+func TestReads_AfterWrite(t *testing.T) {
 	t.Parallel()
 	writes := map[string]func(context.Context, *Client) error{
 		"to the code": func(ctx context.Context, c *Client) error {
@@ -187,7 +187,7 @@ func TestReadAfterAWriteIsNotAnsweredFromAList(t *testing.T) {
 	})
 }
 
-func TestReadAfterAWriteDoesNotJoinAListFromBefore(t *testing.T) {
+func TestReads_WriteDuringList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		client, r := s.reading(t)
@@ -217,7 +217,7 @@ func TestReadAfterAWriteDoesNotJoinAListFromBefore(t *testing.T) {
 	})
 }
 
-func TestReaderThatGivesUpLeavesTheListToTheOthers(t *testing.T) {
+func TestReads_OneReaderGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		_, r := s.reading(t)
@@ -241,7 +241,7 @@ func TestReaderThatGivesUpLeavesTheListToTheOthers(t *testing.T) {
 	})
 }
 
-func TestListThatNobodyWaitsForIsGivenUp(t *testing.T) {
+func TestReads_AllReadersGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		_, r := s.reading(t)
@@ -266,7 +266,7 @@ func TestListThatNobodyWaitsForIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestListThatFailsIsNotAskedForAgainAndIsNoError(t *testing.T) {
+func TestReads_ListFails(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]func(*http.Request) (*http.Response, error){
 		"no such operation": says(404, `<h1>404</h1>`),
@@ -291,14 +291,14 @@ func TestListThatFailsIsNotAskedForAgainAndIsNoError(t *testing.T) {
 	}
 }
 
-func TestListThatHeedsNoDeviceDoesForAll(t *testing.T) {
+func TestReads_ServerIgnoresFilter(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	s.all = true
 	client, r := s.reading(t)
 	expect(t, r, "d1", "a", true)
 	expect(t, r, "d2", "x", true)
-	expect(t, r, "d3", "nobody", false)
+	expect(t, r, "d3", "missing", false)
 	expectCount(t, s, listing, 2)
 	if _, err := Call[OkResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d1"}); err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestListThatHeedsNoDeviceDoesForAll(t *testing.T) {
 	expect(t, r, "d2", "x", true)
 }
 
-func TestListIsForgottenAfterAMinute(t *testing.T) {
+func TestReads_ListExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
 		_, r := s.reading(t)
@@ -322,7 +322,7 @@ func TestListIsForgottenAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestListsAreKeptAsFarAsThereIsRoom(t *testing.T) {
+func TestReads_RecordLimit(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	for i := range 20 {
@@ -337,7 +337,7 @@ func TestListsAreKeptAsFarAsThereIsRoom(t *testing.T) {
 	expectCount(t, s, listing+" d2", 0)
 }
 
-func TestKindsOfRecordsAreReadFromTheirOwnLists(t *testing.T) {
+func TestReads_OtherKinds(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	client, r := s.reading(t)

@@ -10,8 +10,7 @@ import (
 
 const redacted = "(hidden)"
 
-// Redact takes secrets out of a text. A PIN is replaced only where it stands alone, not inside of a longer
-// number.
+// Redact replaces secrets in a text. A PIN is replaced only as a whole word, not inside a longer number.
 func Redact(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		switch {
@@ -25,7 +24,7 @@ func Redact(text string, secrets ...string) string {
 	return text
 }
 
-// redactRequest takes the credential and the PIN that a request carried out of a text about its answer.
+// redactRequest removes the credential and the PIN of a request from a text about its response.
 func redactRequest(req *http.Request, text string) string {
 	if req == nil {
 		return text

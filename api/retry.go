@@ -17,27 +17,36 @@ import (
 const (
 	firstPause = 250 * time.Millisecond
 	longPause  = 10 * time.Second
-	patience   = 5 * time.Minute  // no request is repeated for longer
-	askingFor  = 30 * time.Second // whether a server goes by keys
+	// maxRetryDuration bounds the retries of a request.
+	patience = 5 * time.Minute
+	// keySupportTimeout bounds the request that finds out whether the server supports idempotency keys.
+	askingFor = 30 * time.Second
 
-	triesUnasked = 6  // of a server that does not say when to come back: about eight seconds
-	triesAsked   = 20 // of one that does
+	// maxTries applies to servers that send no Retry-After: about eight seconds.
+	triesUnasked = 6
+	// maxTriesRetryAfter applies to servers that send Retry-After.
+	triesAsked = 20
 )
 
-// retrying repeats requests that may succeed later. Reads, changes and deletions, which come to the same when they
-// happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. So are creations where
-// the server has said that it goes by their Idempotency-Key, which it is asked for where it has not answered anything yet. With
-// another server they are repeated only where they cannot have happened: after 429, 503 and when no connection was made.
-// Retry-After is obeyed; the context bounds it all. Where no request could connect for longer than a restart takes, those that
-// cannot either are not repeated.
+// retrying repeats requests that can succeed later. It obeys Retry-After and the context.
+//
+//   - Reads, updates and deletions are idempotent. They are repeated after each network failure and after 429,
+//     502, 503 and 504.
+//   - Creations are repeated the same way if the server supports Idempotency-Key. If that is unknown, the client
+//     asks the server first.
+//   - With other servers, creations are repeated only if they cannot have been carried out: after 429, 503 and a
+//     failed connection.
+//   - If no request has connected for longer than a restart takes, failed connections are not retried.
 type retrying struct {
-	next   http.RoundTripper
-	base   string       // the path of the endpoint
-	keyed  *atomic.Bool // whether the server goes by keys
+	next http.RoundTripper
+	// base is the path of the endpoint.
+	base string
+	// supportsKeysFlag reports whether the server supports idempotency keys.
+	keyed  *atomic.Bool
 	outage *outage
 }
 
-// The headers of requests that have their effect once, and of servers that see to it.
+// Headers of idempotent requests, and of servers that support them.
 const (
 	keyHeader         = "Idempotency-Key"
 	acceptsKeysHeader = "Accept-Idempotency-Key"
@@ -48,9 +57,9 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	if isCreation(req.URL.Path) {
 		key = rand.Text()
 	}
-	doubt := false // whether a try before may have been carried out
+	doubt := false // whether an earlier try may have been carried out
 	for try := 1; ; try++ {
-		again, err := anew(req)
+		again, err := cloneRequest(req)
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +96,8 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// goesByKeys asks the server, by a question about the workspace, whether it goes by the keys of creations. The failure of a
-// creation may be the first that is heard of it.
+// supportsKeys reads the workspace to find out whether the server supports idempotency keys. The failure of a
+// creation can be the first response of the server.
 func (t retrying) goesByKeys(req *http.Request) bool {
 	ctx, cancel := context.WithTimeout(req.Context(), askingFor)
 	defer cancel()
@@ -98,8 +107,8 @@ func (t retrying) goesByKeys(req *http.Request) bool {
 	return t.keyed.Load()
 }
 
-// anew is the request with its body unread.
-func anew(req *http.Request) (*http.Request, error) {
+// cloneRequest copies a request, with its body unread.
+func cloneRequest(req *http.Request) (*http.Request, error) {
 	again := req.Clone(req.Context())
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -111,7 +120,7 @@ func anew(req *http.Request) (*http.Request, error) {
 	return again, nil
 }
 
-// isRepeatable says whether an operation comes to the same when it happens twice; the contract names operations so.
+// isRepeatable reports whether an operation is idempotent, by the naming scheme of the contract.
 func isRepeatable(urlPath string) bool {
 	switch path.Base(urlPath) {
 	case "update", "delete", "convert_to_managed":
@@ -120,19 +129,20 @@ func isRepeatable(urlPath string) bool {
 	return isRead(urlPath)
 }
 
-// isCreation says whether an operation makes something new each time it is called, unless it has a key.
+// isCreation reports whether an operation without a key creates a resource on each call.
 func isCreation(urlPath string) bool {
 	name := path.Base(urlPath)
 	return name == "create" || name == "create_multiple"
 }
 
-// isRead says whether an operation changes nothing; the contract names such operations so.
+// isRead reports whether an operation only reads, by the naming scheme of the contract.
 func isRead(urlPath string) bool {
 	name := path.Base(urlPath)
 	return name == "get" || name == "list" || name == "generate_code" || name == "health" ||
 		strings.HasPrefix(name, "get_") || strings.HasPrefix(name, "list_")
 }
 
+// isRetryable reports whether a retry can succeed. harmless reports whether the request can be carried out twice.
 func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 	if err == nil {
 		switch resp.StatusCode {
@@ -140,7 +150,7 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 			return true
 		case http.StatusBadGateway, http.StatusGatewayTimeout:
 			return harmless
-		case http.StatusConflict: // with a request of the same key, whose answer this one will get
+		case http.StatusConflict: // with a running request of the same key, whose response the retry will receive
 			return harmless && resp.Header.Get("Retry-After") != ""
 		}
 		return false
@@ -157,7 +167,7 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 	return harmless || IsNotConnected(err)
 }
 
-// pauseAfter is how long to wait before the next try, and whether the server has asked for it.
+// backoff returns the pause before the next try, and whether the server sent Retry-After.
 func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) {
 	pause = min(firstPause<<(try-1), longPause)
 	pause = pause/2 + mathrand.N(pause/2)
@@ -168,7 +178,7 @@ func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) 
 	return max(pause, wanted), asked
 }
 
-// retryAfter reads the header in both of its forms: seconds and a date.
+// retryAfter parses a Retry-After header: seconds or a date.
 func retryAfter(header string, now time.Time) (time.Duration, bool) {
 	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, 1<<30)) * time.Second, true
@@ -179,7 +189,7 @@ func retryAfter(header string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// sleep waits, and says false when the context ends first or is known to.
+// sleep waits for d. It returns false if the context ends first, or has an earlier deadline.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < d {
 		return false

@@ -13,8 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// Go's own limits on how long a connection or an answer may take are told by errors that say they are context.DeadlineExceeded.
-func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
+// Go's own limits on how long a connection or an answer may take are told by errors that say they are
+// context.DeadlineExceeded.
+func TestTransportTimeouts(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	mute := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -34,8 +35,8 @@ func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
 		badAnswer    bool
 		ended        bool
 	}{
-		"nobody is reached":     {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
-		"nobody answers":        {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
+		"server unreachable":    {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
+		"server silent":         {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
 		"the context has ended": {way: newTransport(), within: 50 * time.Millisecond, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {

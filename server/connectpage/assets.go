@@ -14,13 +14,13 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// stamp changes with what is embedded, so that browsers may keep it.
-var stamp = func() string {
+// assetsVersion changes with the embedded files, so that browsers can cache them.
+var assetsVersion = func() string {
 	h := sha256.New()
 	for _, name := range []string{"page.css", "htmx.min.js", "icon.svg"} {
 		b, err := assets.ReadFile("assets/" + name)
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // cannot happen: the file is embedded
 		}
 		h.Write(b)
 	}
@@ -36,5 +36,5 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, _ = w.Write(b) // nobody is there to be told
+	_, _ = w.Write(b) // the client has disconnected
 }

@@ -26,10 +26,10 @@ import (
 
 // TestMain names the tests whose outcome can differ with several servers.
 func TestMain(m *testing.M) {
-	apptest.Main(m, TestPageOnWhichItWasTriedTooOftenSaysSo,
-		TestTheTenthLoginIsWaitedFor,
-		TestWhoHasLoggedInCannotGiveUp,
-		TestGuessesAreCountedByAddressWhateverTheWebview)
+	apptest.Main(m, TestPageShowsTooManyAttempts,
+		TestTenthLoginWaitsForDevices,
+		TestGiveUp_AfterLogin,
+		TestGuessesAreCountedByAddress)
 }
 
 // browser is a Chromium with one page open.
@@ -103,7 +103,7 @@ func (b *browser) lost(err error) {
 	b.t.Fatalf("%v; the browser is at %s and shows:\n%s", err, at, shown)
 }
 
-// ask is do for what has a result.
+// showLogin is do for what has a result.
 func ask[T any](b *browser, a chromedp.Action[T]) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.ctx, a)
@@ -170,7 +170,7 @@ func shows(element, text string) step {
 
 var back = chromedp.WaitVisible(chromedp.CSS("#back"))
 
-// owner is the application that has sent the person, and that they come back to.
+// owner is the application that sends the person to the page and back.
 func owner(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +196,8 @@ func now(t *testing.T, s *apptest.Server, w api.ConnectWebview) api.ConnectWebvi
 	return out.ConnectWebview
 }
 
-// A person chooses a vendor, mistypes the password, is told so, gets it right, and is sent back: with scripts and without.
+// A person chooses a vendor, mistypes the password, corrects it, and returns to the application, with and without
+// scripts.
 func TestPersonLogsInAndIsSentBack(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -213,7 +214,7 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 			email, password := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password")))
 			described := ask(b, chromedp.AttributeValue(chromedp.CSS("#password"), "aria-describedby")).Value
 			if email != "jane@example.com" || password != "" || described != "refusal" {
-				t.Errorf("after the refusal there stands %q, %q, described by %q", email, password, described)
+				t.Errorf("after the refusal the fields have %q, %q, described by %q", email, password, described)
 			}
 			b.do(enter("jane@example.com", "1234"), back)
 			at, referrer := ask(b, chromedp.Location()), ask(b, chromedp.TextContent(chromedp.CSS("#referrer")))
@@ -230,7 +231,7 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 	}
 }
 
-// Who connects access systems is told of these, and of no locks.
+// Pages for access systems mention only access systems.
 func TestPersonConnectsAccessSystems(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -240,20 +241,20 @@ func TestPersonConnectsAccessSystems(t *testing.T) {
 	b.fits("the choice")
 	b.do(chromedp.Click(`//a[.="Simulated access systems"]`), shows("h1", "Log in to Simulated access systems"), shows("p", "will see the access systems of this account"))
 	b.fits("the form")
-	b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"), enter("jane@example.com", "1234"), shows("h1", "Connected"), shows("p", "sees its access systems"))
+	b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"), enter("jane@example.com", "1234"), shows("h1", "Connected"), shows("p", "can now see its access systems"))
 	b.fits("the end")
 	if got := now(t, s, w); got.Status != "authorized" || got.ConnectedAccountID == nil {
 		t.Errorf("%+v", got)
 	}
 	b.content()
 	alone := webview(t, s, map[string]any{"provider_category": "access_control_systems"})
-	b.do(chromedp.Navigate(alone.URL), shows("h1", "Log in to Simulated access systems")) // nothing is left to choose
+	b.do(chromedp.Navigate(alone.URL), shows("h1", "Log in to Simulated access systems")) // there is only one vendor
 	if said := ask(b, chromedp.Text(chromedp.CSS("body"))); strings.Contains(said, "lock") {
 		t.Errorf("the page speaks of locks: %s", said)
 	}
 }
 
-func TestPersonIsSentBackWhenItComesToNothing(t *testing.T) {
+func TestPersonIsSentBackAfterFailure(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	app := owner(t)
@@ -263,12 +264,12 @@ func TestPersonIsSentBackWhenItComesToNothing(t *testing.T) {
 	b.do(chromedp.Navigate(unwilling.URL), chromedp.Click(`//button[contains(., "Go back")]`), back)
 	at := ask(b, chromedp.Location())
 	if want := app.URL + "/failed?connect_webview_id=" + unwilling.ConnectWebviewID; at != want {
-		t.Errorf("who gives up is at %s, want %s", at, want)
+		t.Errorf("after giving up the browser is at %s, want %s", at, want)
 	}
 	forgetful := webview(t, s, to)
 	b.do(chromedp.Navigate(forgetful.URL))
 	for n := range 10 {
-		if n > 0 { // as somebody else may, who still has the form once it was tried too often
+		if n > 0 { // the last form is sent after too many attempts
 			b.do(chromedp.Reload())
 		}
 		b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"))
@@ -292,9 +293,9 @@ func TestPagesFitNarrowScreens(t *testing.T) {
 		b.fits(at("the choice"))
 		b.do(chromedp.Navigate(w.URL+"/nuki"), shows("h1", "Log in"))
 		b.fits(at("the form"))
-		b.do(enter("somebody.with.a.long.name.in.a.long.domain@mail.subdomain.of.a.company.example.com", "mistyped"), shows(`*[@role="alert"]`, "wrong"))
+		b.do(enter("a.person.with.a.long.name.in.a.long.domain@mail.subdomain.of.a.company.example.com", "mistyped"), shows(`*[@role="alert"]`, "wrong"))
 		b.fits(at("the refusal"))
-		b.do(chromedp.Navigate(w.URL+"x"), shows("h1", "not good"))
+		b.do(chromedp.Navigate(w.URL+"x"), shows("h1", "isn't valid"))
 		b.fits(at("a bad link"))
 	}
 	b.do(chromedp.Navigate(w.URL+"/nuki"), enter("jane@example.com", "1234"), shows("h1", "Connected"))
@@ -326,7 +327,7 @@ func TestKeyboardIsEnough(t *testing.T) {
 	focus("password")
 	b.do(chromedp.KeyEvent("1234"), chromedp.KeyEvent(kb.Enter), shows("h1", "Connected"))
 	if now(t, s, w).Status != "authorized" {
-		t.Error("nobody has logged in")
+		t.Error("the login failed")
 	}
 	b.content()
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// A page on which it was tried too often says so, to whoever opens it and to whoever logs in on it, and leads nobody to where those
-// go who have logged in.
-func TestPageOnWhichItWasTriedTooOftenSaysSo(t *testing.T) {
+// A page with too many attempts says so to readers and to logins, and never redirects to the success URL.
+func TestPageShowsTooManyAttempts(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -44,10 +43,10 @@ func TestPageOnWhichItWasTriedTooOftenSaysSo(t *testing.T) {
 		}
 		says := func(what string, status int, to, page string) {
 			t.Helper()
-			if status != http.StatusTooManyRequests || to != "" || !strings.Contains(page, "Too many tries") || strings.Contains(page, "<input") || strings.Contains(page, done) {
+			if status != http.StatusTooManyRequests || to != "" || !strings.Contains(page, "Too many attempts") || strings.Contains(page, "<input") || strings.Contains(page, done) {
 				t.Errorf("%s, %s: %d, to %q: %s", name, what, status, to, page)
 			}
-			if strings.Contains(page, failed+"?connect_webview_id="+w.ConnectWebviewID) != c.failed || strings.Contains(page, "Another link is needed") == false {
+			if strings.Contains(page, failed+"?connect_webview_id="+w.ConnectWebviewID) != c.failed || strings.Contains(page, "send you a new link") == false {
 				t.Errorf("%s, %s, the way on: %s", name, what, page)
 			}
 		}
@@ -69,8 +68,8 @@ func TestPageOnWhichItWasTriedTooOftenSaysSo(t *testing.T) {
 	}
 }
 
-// A login that was good is not undone by being the tenth: its page waits for the devices.
-func TestTheTenthLoginIsWaitedFor(t *testing.T) {
+// A successful tenth login is valid: its page waits for the devices.
+func TestTenthLoginWaitsForDevices(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": true})

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// The page is open twice: who has logged in on one is not told to have failed by the other.
-func TestWhoHasLoggedInCannotGiveUp(t *testing.T) {
+// After a login on one copy of the page, giving up on another copy does not report a failure.
+func TestGiveUp_AfterLogin(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

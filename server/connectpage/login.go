@@ -21,19 +21,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// loginWithin is how long a vendor may take to answer.
+// loginTimeout bounds the time for a vendor to respond.
 const loginWithin = 30 * time.Second
 
-// visit is a request for the page of a webview.
+// visit is a request for a page of a webview.
 type visit struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	webview   access.Webview
 	workspace access.Workspace
-	vendors   []Vendor // that can be chosen
+	vendors   []Vendor // the vendors to choose from
 }
 
-// inviter is who asks the person to log in.
+// inviter returns the name of the company that asks the person to log in.
 func (v *visit) inviter() string {
 	partner := ""
 	if v.workspace.ConnectPartnerName != nil {
@@ -42,15 +42,16 @@ func (v *visit) inviter() string {
 	return cmp.Or(partner, v.workspace.CompanyName, v.workspace.Name)
 }
 
-// token is how links lead to the page from below it.
+// token returns the token of the page, for relative links.
 func (v *visit) token() string { return v.r.PathValue("token") }
 
-// upFrom leads from the path of a request to /connect/. All links are relative: a proxy may have us below a path.
+// pathToRoot returns the relative path from a request's path to /connect/. All links are relative, because a proxy may
+// add a path prefix.
 func upFrom(r *http.Request) string {
 	return strings.Repeat("../", max(0, strings.Count(r.URL.Path, "/")-2))
 }
 
-// onWebview finds the webview of the URL.
+// onWebview looks up the webview of the URL.
 func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		up := upFrom(r)
@@ -70,7 +71,12 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 			r = r.WithContext(seen.span.In(r.Context()))
 		}
 		allowRedirects(w.Header(), webview)
-		v := &visit{w: w, r: r, webview: webview, workspace: workspace}
+		v := &visit{
+			w:         w,
+			r:         r,
+			webview:   webview,
+			workspace: workspace,
+		}
 		for _, name := range h.Access.Offered(webview, workspace) {
 			if vendor, known := h.Vendors.Vendor(name); known {
 				v.vendors = append(v.vendors, vendor)
@@ -80,7 +86,7 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 	}
 }
 
-// choose shows the vendors, or what has become of the login.
+// showChoice shows the vendors, or the state of the login.
 func (h *handler) choose(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
@@ -96,7 +102,7 @@ func (h *handler) choose(v *visit) {
 	}
 }
 
-// vendor is the one that the path names.
+// vendor returns the vendor that the path names.
 func (v *visit) vendor() (Vendor, bool) {
 	i := slices.IndexFunc(v.vendors, func(one Vendor) bool { return one.Name == v.r.PathValue("vendor") })
 	if i < 0 {
@@ -105,7 +111,7 @@ func (v *visit) vendor() (Vendor, bool) {
 	return v.vendors[i], true
 }
 
-// ask shows what to enter.
+// showLogin shows the login form.
 func (h *handler) ask(v *visit) {
 	vendor, known := v.vendor()
 	switch {
@@ -120,7 +126,8 @@ func (h *handler) ask(v *visit) {
 	}
 }
 
-// exhausted is for a page on which no login is tried any more. Whoever has logged in on it waits for the devices.
+// tooManyAttempts responds on a page with too many attempts. If the person has logged in, the page continues to wait for
+// the devices.
 func (h *handler) exhausted(v *visit) {
 	waits, err := h.waits(v)
 	switch {
@@ -128,14 +135,14 @@ func (h *handler) exhausted(v *visit) {
 		h.broken(v.w, v.r, "../", err)
 	case waits:
 		h.send(v, "../"+v.token()+"/waiting")
-	case v.r.Method == http.MethodPost && failed(v.webview) != "":
-		h.send(v, failed(v.webview))
+	case v.r.Method == http.MethodPost && failureURL(v.webview) != "":
+		h.send(v, failureURL(v.webview))
 	default:
 		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
 	}
 }
 
-// waits says whether somebody has logged in on a page, to an account that nothing is wrong with, and its devices are looked for.
+// isWaiting reports whether the person has logged in to a working account and the server is looking for its devices.
 func (h *handler) waits(v *visit) (bool, error) {
 	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
 		return false, nil
@@ -144,7 +151,7 @@ func (h *handler) waits(v *visit) (bool, error) {
 	return problem == "", err
 }
 
-// logIn tries what was entered.
+// logIn tries a login with the entered values.
 func (h *handler) logIn(v *visit) {
 	vendor, known := v.vendor()
 	switch {
@@ -157,7 +164,7 @@ func (h *handler) logIn(v *visit) {
 	}
 	entered, err := read(v.r, vendor)
 	if err != nil {
-		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "What was sent could not be read. Enter it again."}))
+		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "We could not read your entries. Please enter them again."}))
 		return
 	}
 	if refused := amiss(vendor, entered); refused != nil {
@@ -187,19 +194,19 @@ func (h *handler) logIn(v *visit) {
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 	case e != nil && e.Kind == access.Conflict:
 		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &Refusal{Message: e.Message}))
-	case e != nil && e.Kind == access.NotFound: // it has come to its end meanwhile
+	case e != nil && e.Kind == access.NotFound: // the webview has expired in the meantime
 		h.send(v, "../"+v.token())
 	default:
 		h.broken(v.w, v.r, "../", err)
 	}
 }
 
-// try is logIn after what was entered has been read. Each try counts, and each that is refused is told.
+// try logs in with validated values. It counts each attempt, and records each refusal.
 func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[string]string) (access.Webview, error) {
 	if err := h.Access.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
-	admission.Rest(ctx) // it is the vendor who is waited for
+	admission.Rest(ctx) // release the slot while the vendor responds
 	limited, cancel := context.WithTimeout(ctx, loginWithin)
 	defer cancel()
 	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
@@ -215,14 +222,14 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 		return webview, nil
 	}
 	e, _ := errors.AsType[*access.Error](err)
-	left := ctx.Err() != nil // whoever has closed the page has not been refused
+	left := ctx.Err() != nil // closing the page is not a refusal
 	if !left && (e == nil || e.Kind != access.NotFound) {
 		err = errors.Join(err, h.Access.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
 	}
 	return v.webview, err
 }
 
-// wait shows that the devices are being looked for, until they are there.
+// showWaiting shows the progress page until the devices are available.
 func (h *handler) wait(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
@@ -240,16 +247,17 @@ func (h *handler) wait(v *visit) {
 	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
 }
 
-// giveUp is for a person who does not want to, or cannot, log in: not for one who has, on the page as it is open elsewhere.
+// giveUp sends back a person who does not log in. If the person has logged in, perhaps on another copy of the page,
+// it continues normally.
 func (h *handler) giveUp(v *visit) {
 	if v.webview.Status == access.WebviewAuthorized {
 		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
 		return
 	}
-	h.send(v, cmp.Or(failure(v.webview), "../"+v.token()))
+	h.send(v, cmp.Or(giveUpURL(v.webview), "../"+v.token()))
 }
 
-// read is what was entered in the vendor's fields. What stands in the query is not: it would be in logs.
+// read returns the values of the vendor's fields. It ignores the query string, because query strings appear in logs.
 func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, err
@@ -264,27 +272,29 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 	return entered, nil
 }
 
-// longest is how many characters can be entered in a field.
+// maxFieldLength is the maximum length of a field in characters.
 const longest = 512
 
-// amiss is what is wrong with what was entered, as far as anybody can tell without the vendor. What no keyboard enters is
-// no try.
+// validate validates the entered values without the vendor. Invalid values do not count as an attempt.
 func amiss(vendor Vendor, entered map[string]string) *Refusal {
 	for _, f := range vendor.Fields {
 		text := entered[f.Name]
 		switch {
 		case text == "" && !f.Optional:
-			return &Refusal{Field: f.Name, Message: "Enter: " + f.Label + "."}
+			return &Refusal{Field: f.Name, Message: "Please enter: " + f.Label + "."}
 		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-			return &Refusal{Field: f.Name, Message: "There is a character in it that cannot be read. Enter again: " + f.Label + "."}
+			return &Refusal{
+				Field:   f.Name,
+				Message: "A character could not be read. Please enter again: " + f.Label + ".",
+			}
 		case utf8.RuneCountInString(text) > longest:
-			return &Refusal{Field: f.Name, Message: "It is too long. Enter again: " + f.Label + "."}
+			return &Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
 		}
 	}
 	return nil
 }
 
-// target is where the person is sent after a login; empty: nowhere.
+// successURL returns where the page sends the person after a login, or an empty string.
 func (h *handler) target(w access.Webview) string {
 	if w.RedirectURL == "" || w.AccountID == nil {
 		return ""
@@ -292,13 +302,14 @@ func (h *handler) target(w access.Webview) string {
 	return withQuery(w.RedirectURL, "connect_webview_id", w.ID.String(), "connected_account_id", w.AccountID.String())
 }
 
-// failure is where a person is sent who gives up; empty: nowhere.
-func failure(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
+// giveUpURL returns where the page sends a person who gives up, or an empty string.
+func giveUpURL(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
 
-// failed is where a person is sent whose logins have all failed; empty: nowhere. It is never where those go who have logged in.
-func failed(w access.Webview) string { return without(w.FailureURL, w) }
+// failureURL returns where the page sends a person whose logins have all failed, or an empty string. It is never the
+// target of successful logins.
+func failureURL(w access.Webview) string { return without(w.FailureURL, w) }
 
-// without leads to a place without an account.
+// redirectWithoutAccount returns a redirect URL without an account.
 func without(to string, w access.Webview) string {
 	if to == "" {
 		return ""
@@ -309,7 +320,7 @@ func without(to string, w access.Webview) string {
 func withQuery(text string, pairs ...string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "" // it was checked when the webview was made
+		return "" // cannot happen: the URL was checked when the webview was created
 	}
 	q := u.Query()
 	for i := 0; i < len(pairs); i += 2 {
@@ -319,7 +330,7 @@ func withQuery(text string, pairs ...string) string {
 	return u.String()
 }
 
-// send leads the browser elsewhere.
+// redirect redirects the browser.
 func (h *handler) send(v *visit, to string) {
 	if v.r.Header.Get("HX-Request") != "" {
 		v.w.Header().Set("HX-Redirect", to)
@@ -337,12 +348,12 @@ func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, pag
 		return
 	}
 	if err := page.Render(r.Context(), w); err != nil {
-		h.Log.DebugContext(r.Context(), "a page could not be sent", "error", err)
+		h.Log.DebugContext(r.Context(), "cannot send the page", "error", err)
 	}
 }
 
-// broken is for what is no fault of the person.
+// serverError responds to an internal error.
 func (h *handler) broken(w http.ResponseWriter, r *http.Request, up string, err error) {
-	h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "error", err)
+	h.Log.ErrorContext(r.Context(), "a login page failed", "error", err)
 	h.render(w, r, http.StatusInternalServerError, brokenPage(up))
 }

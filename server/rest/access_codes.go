@@ -9,17 +9,29 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error) {
+func (h *handlers) CreateAccessCode(
+	ctx context.Context, r openapi.CreateAccessCodeRequestObject,
+) (openapi.CreateAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	p := principal(ctx)
 	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
-		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey, BackupPool: r.Body.UseBackupAccessCodePool,
-		Offline: r.Body.IsOfflineAccessCode || r.Body.UseOfflineAccessCode, OneTime: r.Body.IsOneTimeUse, Rounding: string(r.Body.MaxTimeRounding),
+		DeviceID:                    r.Body.DeviceID,
+		Name:                        optional(r.Body.Name),
+		PIN:                         r.Body.Code,
+		PreferredLength:             r.Body.PreferredCodeLength,
+		StartsAt:                    r.Body.StartsAt,
+		EndsAt:                      r.Body.EndsAt,
+		CommonCodeKey:               r.Body.CommonCodeKey,
+		BackupPool:                  r.Body.UseBackupAccessCodePool,
+		Offline:                     r.Body.IsOfflineAccessCode || r.Body.UseOfflineAccessCode,
+		OneTime:                     r.Body.IsOneTimeUse,
+		Rounding:                    string(r.Body.MaxTimeRounding),
 		ExternalModificationAllowed: external != nil && *external,
-		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
+		NativeScheduling:            *r.Body.PreferNativeScheduling,
+		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
 	})
 	if err != nil {
 		return nil, err
@@ -33,18 +45,26 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 		}
 	}
 	made := toAccessCode(code)
-	return CreateAccessCode200JSONResponse{Ok: true, AccessCode: made, ActionAttempt: showAttempt(attempt, &made)}, nil
+	return openapi.CreateAccessCode200JSONResponse{
+		Ok:            true,
+		AccessCode:    made,
+		ActionAttempt: showAttempt(attempt, &made),
+	}, nil
 }
 
-func (h *handlers) GetAccessCode(ctx context.Context, r GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error) {
+func (h *handlers) GetAccessCode(
+	ctx context.Context, r openapi.GetAccessCodeRequestObject,
+) (openapi.GetAccessCodeResponseObject, error) {
 	c, err := h.access.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
-	return GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
+	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
 }
 
-func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error) {
+func (h *handlers) ListAccessCodes(
+	ctx context.Context, r openapi.ListAccessCodesRequestObject,
+) (openapi.ListAccessCodesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -54,8 +74,12 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 		return nil, err
 	}
 	filter := access.CodeFilter{
-		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, CustomerKey: r.Body.CustomerKey, Search: r.Body.Search,
-		// There are no grants or methods here, so no code belongs to one.
+		Managed:     true,
+		DeviceID:    r.Body.DeviceID,
+		IDs:         r.Body.AccessCodeIds,
+		CustomerKey: r.Body.CustomerKey,
+		Search:      r.Body.Search,
+		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
 	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
@@ -66,10 +90,18 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 
 func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }
 
-func (h *handlers) UpdateAccessCode(ctx context.Context, r UpdateAccessCodeRequestObject) (UpdateAccessCodeResponseObject, error) {
+func (h *handlers) UpdateAccessCode(
+	ctx context.Context, r openapi.UpdateAccessCodeRequestObject,
+) (openapi.UpdateAccessCodeResponseObject, error) {
 	attempt, err := h.access.UpdateCode(ctx, principal(ctx), access.CodeChange{
-		ID: r.Body.AccessCodeID, DeviceID: r.Body.DeviceID, Name: r.Body.Name, PIN: r.Body.Code, Type: string(r.Body.Type),
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, Managed: r.Body.IsManaged,
+		ID:                          r.Body.AccessCodeID,
+		DeviceID:                    r.Body.DeviceID,
+		Name:                        r.Body.Name,
+		PIN:                         r.Body.Code,
+		Type:                        string(r.Body.Type),
+		StartsAt:                    r.Body.StartsAt,
+		EndsAt:                      r.Body.EndsAt,
+		Managed:                     r.Body.IsManaged,
 		ExternalModificationAllowed: cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification),
 		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
 	})
@@ -77,35 +109,58 @@ func (h *handlers) UpdateAccessCode(ctx context.Context, r UpdateAccessCodeReque
 	if err != nil {
 		return nil, err
 	}
-	return UpdateAccessCode200JSONResponse(answer), nil
+	return openapi.UpdateAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) DeleteAccessCode(ctx context.Context, r DeleteAccessCodeRequestObject) (DeleteAccessCodeResponseObject, error) {
+func (h *handlers) DeleteAccessCode(
+	ctx context.Context, r openapi.DeleteAccessCodeRequestObject,
+) (openapi.DeleteAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
-	return DeleteAccessCode200JSONResponse(answer), nil
+	return openapi.DeleteAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) GenerateAccessCode(ctx context.Context, r GenerateAccessCodeRequestObject) (GenerateAccessCodeResponseObject, error) {
+func (h *handlers) GenerateAccessCode(
+	ctx context.Context, r openapi.GenerateAccessCodeRequestObject,
+) (openapi.GenerateAccessCodeResponseObject, error) {
 	d, pin, err := h.access.GenerateCode(ctx, principal(ctx), r.Body.DeviceID)
 	if err != nil {
 		return nil, err
 	}
-	return GenerateAccessCode200JSONResponse{Ok: true, GeneratedCode: api.GeneratedCode{DeviceID: d.ID.String(), Code: pin}}, nil
+	return openapi.GenerateAccessCode200JSONResponse{
+		Ok:            true,
+		GeneratedCode: api.GeneratedCode{DeviceID: d.ID.String(), Code: pin},
+	}, nil
 }
 
 func toAccessCode(c access.Code) api.AccessCode {
 	return api.AccessCode{
-		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN, CommonCodeKey: c.CommonCodeKey,
-		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
-		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,
-		IsOfflineAccessCode: c.OfflineKind != "", IsOneTimeUse: c.OfflineKind == access.OfflineOneTime,
-		IsBackup: c.Backup, IsBackupAccessCodeAvailable: c.BackupAvailable, PulledBackupAccessCodeID: identifier(c.PulledBackup),
-		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings), PendingMutations: each(c.Mutations, toMutation),
+		AccessCodeID:                  c.ID.String(),
+		DeviceID:                      c.DeviceID.String(),
+		WorkspaceID:                   c.WorkspaceID.String(),
+		Name:                          c.Name,
+		Code:                          c.PIN,
+		CommonCodeKey:                 c.CommonCodeKey,
+		CreatedAt:                     c.CreatedAt,
+		Type:                          typeOfCode(c),
+		Status:                        api.AccessCodeStatus(c.Status),
+		StartsAt:                      c.StartsAt,
+		EndsAt:                        c.EndsAt,
+		IsManaged:                     true,
+		IsExternalModificationAllowed: c.ExternalModificationAllowed,
+		IsScheduledOnDevice:           c.TimeBound() && c.OnDevice,
+		IsWaitingForCodeAssignment:    c.WaitingForPIN,
+		IsOfflineAccessCode:           c.OfflineKind != "",
+		IsOneTimeUse:                  c.OfflineKind == access.OfflineOneTime,
+		IsBackup:                      c.Backup,
+		IsBackupAccessCodeAvailable:   c.BackupAvailable,
+		PulledBackupAccessCodeID:      identifier(c.PulledBackup),
+		Errors:                        toErrors(c.Errors),
+		Warnings:                      toWarnings(c.Warnings),
+		PendingMutations:              each(c.Mutations, toMutation),
 	}
 }
 
@@ -117,22 +172,33 @@ func typeOfCode(c access.Code) api.AccessCodeType {
 }
 
 func toMutation(m access.Mutation) api.PendingMutation {
-	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt, From: m.From, To: m.To}
+	return api.PendingMutation{
+		CreatedAt:    m.At,
+		Message:      m.Message,
+		MutationCode: m.Code,
+		ScheduledAt:  m.ScheduledAt,
+		From:         m.From,
+		To:           m.To,
+	}
 }
 
-func (h *handlers) PullBackupAccessCode(ctx context.Context, r PullBackupAccessCodeRequestObject) (PullBackupAccessCodeResponseObject, error) {
+func (h *handlers) PullBackupAccessCode(
+	ctx context.Context, r openapi.PullBackupAccessCodeRequestObject,
+) (openapi.PullBackupAccessCodeResponseObject, error) {
 	c, err := h.access.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	if err != nil {
 		return nil, err
 	}
 	shown := toAccessCode(c)
-	return PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
+	return openapi.PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
 }
 
-func (h *handlers) ReportDeviceConstraints(ctx context.Context, r ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error) {
+func (h *handlers) ReportDeviceConstraints(
+	ctx context.Context, r openapi.ReportDeviceConstraintsRequestObject,
+) (openapi.ReportDeviceConstraintsResponseObject, error) {
 	err := h.access.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
 	if err != nil {
 		return nil, err
 	}
-	return ReportDeviceConstraints200JSONResponse{Ok: true}, nil
+	return openapi.ReportDeviceConstraints200JSONResponse{Ok: true}, nil
 }

@@ -48,7 +48,7 @@ func TestWithoutSyncTheAttemptIsPending(t *testing.T) {
 	}
 }
 
-func TestConversionEndsInAnErrorWhereTheVendorForbidsIt(t *testing.T) {
+func TestConversion_VendorForbids(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("kwikset"))
 	found := s.UnmanagedCodes(t, s.Device(t, "kwikset"))
@@ -62,7 +62,7 @@ func TestConversionEndsInAnErrorWhereTheVendorForbidsIt(t *testing.T) {
 	}
 }
 
-func TestPINsThatAVendorHidesAreAbsent(t *testing.T) {
+func TestHiddenPINsAreAbsent(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("smartthings"))
 	_, out := call(t, s, http.MethodGet, "/access_codes/unmanaged/list?device_id="+s.Device(t, "smartthings"), nil)

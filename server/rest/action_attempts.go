@@ -9,18 +9,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetActionAttempt(ctx context.Context, r GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error) {
+func (h *handlers) GetActionAttempt(
+	ctx context.Context, r openapi.GetActionAttemptRequestObject,
+) (openapi.GetActionAttemptResponseObject, error) {
 	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
 	}
-	return GetActionAttempt200JSONResponse(answer), nil
+	return openapi.GetActionAttempt200JSONResponse(answer), nil
 }
 
-func (h *handlers) ListActionAttempts(ctx context.Context, r ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error) {
+func (h *handlers) ListActionAttempts(
+	ctx context.Context, r openapi.ListActionAttemptsRequestObject,
+) (openapi.ListActionAttemptsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -34,11 +39,17 @@ func (h *handlers) ListActionAttempts(ctx context.Context, r ListActionAttemptsR
 		return nil, err
 	}
 	last := lastOf(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
-	return ListActionAttempts200JSONResponse{Ok: true, ActionAttempts: shown, Pagination: page.pagination(more, last)}, nil
+	return openapi.ListActionAttempts200JSONResponse{
+		Ok:             true,
+		ActionAttempts: shown,
+		Pagination:     page.pagination(more, last),
+	}, nil
 }
 
-// attempted is the answer of the operations that begin an attempt, or the error of the operation.
-func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err error, sync bool) (api.ActionAttemptResponse, error) {
+// attemptResponse returns the response of an operation that starts an attempt, or its error.
+func (h *handlers) attempted(
+	ctx context.Context, attempt access.Attempt, err error, sync bool,
+) (api.ActionAttemptResponse, error) {
 	if err == nil && sync {
 		attempt, err = h.settled(ctx, attempt)
 	}
@@ -49,10 +60,11 @@ func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err er
 	return api.ActionAttemptResponse{Ok: true, ActionAttempt: shown}, err
 }
 
-// syncWithin is how long a request with sync waits for its attempt to end.
+// syncTimeout is how long a request with sync waits for its attempt to end.
 const syncWithin = 10 * time.Second
 
-// settled waits until an attempt has ended, but not for long, nor where too many wait: then it is returned as it stands.
+// awaitAttempt waits up to syncWithin until an attempt ends, and returns its latest state. It does not wait if too many
+// requests wait.
 func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
 	who := principal(ctx).CredentialID
 	if !h.waits.enter(who) {
@@ -71,7 +83,7 @@ func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.A
 	return shown[0], nil
 }
 
-// toAttempts shows attempts; those that have made or changed a code carry the code as it is now.
+// toAttempts converts attempts. Attempts that created or changed a code contain its current state.
 func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([]api.ActionAttempt, error) {
 	codes, err := h.resultsOf(ctx, attempts)
 	if err != nil {
@@ -85,16 +97,21 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([
 	}), nil
 }
 
-// showAttempt shows an attempt; code is the one that it has made or changed, as it is now, nil where it is gone.
+// showAttempt converts an attempt. code is the current state of the code that it created or changed, or nil if the
+// code is deleted.
 func showAttempt(a access.Attempt, code *api.AccessCode) api.ActionAttempt {
-	out := api.ActionAttempt{ActionAttemptID: a.ID.String(), ActionType: a.Type, Status: api.ActionAttemptStatus(a.Status)}
+	out := api.ActionAttempt{
+		ActionAttemptID: a.ID.String(),
+		ActionType:      a.Type,
+		Status:          api.ActionAttemptStatus(a.Status),
+	}
 	switch a.Status {
 	case access.Succeeded:
 		result := map[string]any{}
 		if code != nil && carriesCode(a) {
 			result["access_code"] = *code
 		}
-		if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // it succeeds in no other way
+		if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // success implies confirmation
 			result["was_confirmed_by_device"] = true
 		}
 		out.Result = result
@@ -108,7 +125,7 @@ func carriesCode(a access.Attempt) bool {
 	return a.Status == access.Succeeded && (a.Type == access.CreateAccessCode || a.Type == access.UpdateAccessCode)
 }
 
-// resultsOf reads the codes that attempts have made or changed, in one go, by their identifiers.
+// resultsOf reads the codes that attempts created or changed in one query, by identifier.
 func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (map[string]api.AccessCode, error) {
 	var ids []string
 	for _, a := range attempts {
@@ -119,7 +136,10 @@ func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (ma
 	if ids == nil {
 		return nil, nil
 	}
-	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{Managed: true, IDs: &ids}, access.Page{Limit: len(ids)})
+	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+		Managed: true,
+		IDs:     &ids,
+	}, access.Page{Limit: len(ids)})
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// What a device or an access system has yet to do is not told to be done, nor is begun what was done when the request was answered.
-func TestTheAuditLogTellsWhatIsYetToBeDone(t *testing.T) {
+// The audit log distinguishes work that is still pending from work that is done when the response is sent.
+func TestAuditLogShowsPendingWork(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	y, device := s.AccessSystem(t), s.Device(t, "august")

@@ -19,10 +19,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// What can be called with GET reads, and all else changes something: but these, which may find all as it is to be.
+// Operations without GET change something, except these, which may find nothing to change.
 var mayChangeNothing = []string{"/client_sessions/get_or_create", "/devices/report_provider_metadata"}
 
-// What is made by these is found by the server afterwards.
+// The server discovers what these create later.
 var foundLater = []string{"/access_codes/simulate/create_unmanaged_access_code"}
 
 func changes(doc *openapi3.T, path string) bool {
@@ -57,8 +57,8 @@ func idsIn(out in) (ids []access.Subject) {
 	return ids
 }
 
-// isAudited looks whether each request so far that has changed something has left one entry in the audit log, and the
-// others none. Made are identifiers that answers have told of, by path.
+// isAudited checks that each request that changed something has one entry in the audit log, and that other requests
+// have none. made has the identifiers from responses, by path.
 func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string][]access.Subject) {
 	t.Helper()
 	credentials, err := s.App.Access.ListCredentials(t.Context())
@@ -105,11 +105,11 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 		}
 	}
 	if len(entries) > 0 {
-		t.Errorf("nobody has made the requests of %+v", entries)
+		t.Errorf("no request belongs to %+v", entries)
 	}
 	for path := range doc.Paths.Map() {
 		if changes(doc, path) && tried[path] == 0 {
-			t.Errorf("%s was not carried out: try it in TestAnswersAreAsTheContractSays", path)
+			t.Errorf("%s was not carried out: try it in TestResponsesMatchContract", path)
 		}
 		for _, id := range made[path] {
 			if changes(doc, path) && !slices.Contains(foundLater, path) && !slices.Contains(subjects[path], id) {
@@ -119,8 +119,8 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 	}
 }
 
-// One request is looked at by its identifier, and what it has changed by its own.
-func TestTheAuditLogTellsWhoItWas(t *testing.T) {
+// A request is found by its identifier, and its changes by theirs.
+func TestAuditLogNamesCaller(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("schlage"))
 	device, workspace := s.Device(t, "schlage"), uuid.MustParse(s.WorkspaceID)
@@ -154,7 +154,7 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 	code := must(t, as, "/access_codes/create", "access_code", in{"device_id": device, "code": "4711", "name": "Jane Doe"})["access_code_id"].(string)
 	e := one("api_key", keyID, "front desk", "/access_codes/create")
 	if e.Outcome != "begun" || !slices.ContainsFunc(e.Subjects, func(x access.Subject) bool { return x.Kind == "device_id" && x.ID.String() == device }) {
-		t.Errorf("a code that is to be set has left %+v", e)
+		t.Errorf("creating a code logged %+v", e)
 	}
 	must(t, as, "/devices/report_provider_metadata", "", in{"devices": []any{in{"device_id": device, "schlage_metadata": in{"time_zone": "Europe/Zurich"}}}})
 	if e := one("api_key", keyID, "front desk", "/devices/report_provider_metadata"); e.Outcome != "done" {
@@ -224,8 +224,8 @@ func account(t *testing.T, s *apptest.Server) any {
 	return out["connected_accounts"].([]any)[0].(in)["connected_account_id"]
 }
 
-// A change without its entry would be one that nobody can explain: it is not made.
-func TestNothingIsChangedWithoutAnEntry(t *testing.T) {
+// A change whose audit entry cannot be written is not made.
+func TestChangesNeedAuditEntry(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.DatabaseURL = dsn })

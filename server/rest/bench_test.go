@@ -5,23 +5,25 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// silent is a ResponseWriter that costs nothing.
+// silent is a ResponseWriter without cost.
 type silent struct{ header http.Header }
 
 func (s silent) Header() http.Header       { return s.header }
 func (silent) Write(b []byte) (int, error) { return len(b), nil }
 func (silent) WriteHeader(int)             {}
 
-// BenchmarkEdge is the whole way of a request through the edge and back, with a handler that does nothing.
+// BenchmarkEdge measures a request through the edge, with a handler that does nothing.
 func BenchmarkEdge(b *testing.B) {
 	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
 	edge, err := newEdge(a, knownKeys, Options{Logger: discard})
 	if err != nil {
 		b.Fatal(err)
 	}
-	bare := HandlerWithOptions(NewStrictHandler(a, nil), ChiServerOptions{})
+	bare := openapi.HandlerWithOptions(openapi.NewStrictHandler(a, nil), openapi.ChiServerOptions{})
 	small := `{"url":"https://hooks.example/x","event_types":["device.connected"]}`
 	for _, bench := range []struct {
 		name    string
@@ -53,7 +55,7 @@ func BenchmarkEdge(b *testing.B) {
 	}
 }
 
-// BenchmarkCanonical is the reading and checking of a small POST alone.
+// BenchmarkCanonical measures parsing and validating a small POST.
 func BenchmarkCanonical(b *testing.B) {
 	doc, err := Document()
 	if err != nil {

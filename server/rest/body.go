@@ -8,16 +8,18 @@ import (
 )
 
 const (
-	usual = 4 << 10  // bytes that there is room for at once: what is announced need not come
-	block = 64 << 10 // of a body that is long
+	// initialBufferSize is the initial buffer size. Larger announced sizes are not trusted.
+	usual = 4 << 10
+	// blockSize is the unit in which long bodies are read.
+	block = 64 << 10
 )
 
-// blocks are used again: a client that sends long bodies as fast as it can would have as many collected.
+// blocks pools the blocks of long bodies, so that clients with many long bodies cause little garbage.
 var blocks = sync.Pool{New: func() any { return new([block]byte) }}
 
-// readWhole reads a body; size is how long it says to be, or below zero. One that is short is asked for once, not again
-// for its end: each time the request gives its turn to others. A long one is kept in blocks until all of it has come:
-// a buffer that grows has room for twice as much as was sent, and there may be hundreds that are never sent to their end.
+// readWhole reads a body; size is its announced length, or negative. A short body needs a single read, because each
+// read can release the request's slot. A long body is kept in blocks until it is complete: a growing buffer would
+// reserve twice the size for hundreds of bodies that may never complete.
 func readWhole(body io.Reader, size int64) ([]byte, error) {
 	if 0 < size && size <= usual {
 		whole := make([]byte, size)
@@ -59,7 +61,7 @@ func readLong(body io.Reader, begin []byte) (whole []byte, err error) {
 	return slices.Concat(parts...), err
 }
 
-// fill reads until b is full; io.EOF is the end of what there is to read.
+// fill reads until b is full. io.EOF means the end of the input.
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int
@@ -70,7 +72,7 @@ func fill(r io.Reader, b []byte) (n int, err error) {
 }
 
 func unlessEnd(err error) error {
-	if err == io.EOF { //nolint:errorlint // readers return it as it is
+	if err == io.EOF { //nolint:errorlint // readers return it unwrapped
 		return nil
 	}
 	return err

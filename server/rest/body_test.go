@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-func TestBodiesAreReadAsTheyAreSent(t *testing.T) {
+func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, usual - 1, usual, usual + 1, 2 * usual, 2*usual + 1, block, 2*block - 1, 2 * block, 1<<20 - 1, 1 << 20} {
 		sent := make([]byte, size)
@@ -25,7 +25,7 @@ func TestBodiesAreReadAsTheyAreSent(t *testing.T) {
 	}
 }
 
-func TestBodiesThatFailAreNotTakenForWhole(t *testing.T) {
+func TestReadWhole_TruncatedBody(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
 	for _, size := range []int{0, 1, usual, 3 * block} {
@@ -36,8 +36,8 @@ func TestBodiesThatFailAreNotTakenForWhole(t *testing.T) {
 	}
 }
 
-// What is announced need not come, nor as much again as has come.
-func TestThereIsRoomForLittleMoreOfABodyThanHasCome(t *testing.T) {
+// Neither an announced size nor the size received so far reserves much memory.
+func TestReadWhole_BoundedMemory(t *testing.T) {
 	t.Parallel()
 	r := &roomy{left: 1 << 20}
 	if _, err := readWhole(r, 1<<20); err != nil {

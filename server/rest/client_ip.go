@@ -8,22 +8,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Callers counts what is asked of one server, by address: credentials of requests, what else may be guessed, and pages for
-// logging in.
+// Callers counts requests to a server by client address: requests with credentials, other guessable requests, and
+// requests for login pages.
 type Callers struct{ callers *callers }
 
-// NewCallers counts by l, which Options have, too.
+// NewCallers returns counters with the limits l.
 func NewCallers(l Limits) *Callers { return &Callers{newCallers(l)} }
 
-// Guess says how long an address has to wait before something that may be a guess is looked into. 0 is not at all, and told
-// is called then, once: whether it was refused. Until that it counts as refused.
+// Guess returns how long an address must wait before the server evaluates a possible guess. If after is 0, the caller
+// must call told once with the result. Until then, the guess counts as refused.
 func (c *Callers) Guess(address string) (after time.Duration, told func(refused bool)) {
-	try := access.NewID().String() // what was guessed is nobody's business here, and each is another one
+	try := access.NewID().String() // each guess counts separately; its content is not kept
 	if after := c.callers.admit(address, try); after > 0 {
 		return after, nil
 	}
 	return 0, func(refused bool) {
-		found := undecided // what is good is not remembered: it may be a person's own password
+		found := undecided // successes are not remembered, because they may be a person's password
 		if refused {
 			found = isBad
 		}
@@ -31,7 +31,7 @@ func (c *Callers) Guess(address string) (after time.Duration, told func(refused 
 	}
 }
 
-// Page takes one request of an address for a page, or says how long it has to wait.
+// Page counts a request of an address for a page, or returns how long it must wait.
 func (c *Callers) Page(address string) (after time.Duration) {
 	l := c.callers.limits.PagesPerSecond
 	return c.callers.take("page/"+address, rate.Limit(l), pagesRoom*l)

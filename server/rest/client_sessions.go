@@ -9,27 +9,37 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateClientSession(ctx context.Context, r CreateClientSessionRequestObject) (CreateClientSessionResponseObject, error) {
+func (h *handlers) CreateClientSession(
+	ctx context.Context, r openapi.CreateClientSessionRequestObject,
+) (openapi.CreateClientSessionResponseObject, error) {
 	if r.Body.CustomerID != "" {
-		return nil, invalid([]issue{{path: []string{"customer_id"}, message: "Not available; name customers by customer_key"}})
+		return nil, invalid([]issue{{
+			path:    []string{"customer_id"},
+			message: "Not available; name customers by customer_key",
+		}})
 	}
 	taken := access.RefuseIfTaken
-	if exchangeOf(ctx).request.Method == http.MethodPut { // which may be repeated
+	if exchangeOf(ctx).request.Method == http.MethodPut { // PUT is idempotent
 		taken = access.AnswerIfTaken
 	}
 	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
-		UserIdentifierKey: r.Body.UserIdentifierKey, CustomerKey: r.Body.CustomerKey, ExpiresAt: r.Body.ExpiresAt,
-		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
+		UserIdentifierKey: r.Body.UserIdentifierKey,
+		CustomerKey:       r.Body.CustomerKey,
+		ExpiresAt:         r.Body.ExpiresAt,
+		Reach:             reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
 	}, taken)
 	if err != nil {
 		return nil, err
 	}
-	return CreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+	return openapi.CreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
 }
 
-func (h *handlers) GetOrCreateClientSession(ctx context.Context, r GetOrCreateClientSessionRequestObject) (GetOrCreateClientSessionResponseObject, error) {
+func (h *handlers) GetOrCreateClientSession(
+	ctx context.Context, r openapi.GetOrCreateClientSessionRequestObject,
+) (openapi.GetOrCreateClientSessionResponseObject, error) {
 	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
 		UserIdentifierKey: r.Body.UserIdentifierKey, ExpiresAt: r.Body.ExpiresAt,
 		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
@@ -37,54 +47,71 @@ func (h *handlers) GetOrCreateClientSession(ctx context.Context, r GetOrCreateCl
 	if err != nil {
 		return nil, err
 	}
-	return GetOrCreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+	return openapi.GetOrCreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
 }
 
-func (h *handlers) GetClientSession(ctx context.Context, r GetClientSessionRequestObject) (GetClientSessionResponseObject, error) {
+func (h *handlers) GetClientSession(
+	ctx context.Context, r openapi.GetClientSessionRequestObject,
+) (openapi.GetClientSessionResponseObject, error) {
 	c, err := h.access.GetClientSession(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	return GetClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+	return openapi.GetClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
 }
 
-func (h *handlers) ListClientSessions(ctx context.Context, r ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error) {
+func (h *handlers) ListClientSessions(
+	ctx context.Context, r openapi.ListClientSessionsRequestObject,
+) (openapi.ListClientSessionsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
 	}
 	list, more, err := h.access.ListClientSessions(ctx, principal(ctx), access.SessionFilter{
-		ID: r.Body.ClientSessionID, UserIdentifierKey: r.Body.UserIdentifierKey, WebviewID: r.Body.ConnectWebviewID,
-		UserIdentityID: r.Body.UserIdentityID, WithoutKey: r.Body.WithoutUserIdentifierKey,
+		ID:                r.Body.ClientSessionID,
+		UserIdentifierKey: r.Body.UserIdentifierKey,
+		WebviewID:         r.Body.ConnectWebviewID,
+		UserIdentityID:    r.Body.UserIdentityID,
+		WithoutKey:        r.Body.WithoutUserIdentifierKey,
 	}, page.Page)
 	if err != nil {
 		return nil, err
 	}
 	last := lastOf(list, func(c access.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
-	return ListClientSessions200JSONResponse{Ok: true, ClientSessions: each(list, toClientSession), Pagination: page.pagination(more, last)}, nil
+	return openapi.ListClientSessions200JSONResponse{
+		Ok:             true,
+		ClientSessions: each(list, toClientSession),
+		Pagination:     page.pagination(more, last),
+	}, nil
 }
 
-func (h *handlers) GrantAccessToClientSession(ctx context.Context, r GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error) {
+func (h *handlers) GrantAccessToClientSession(
+	ctx context.Context, r openapi.GrantAccessToClientSessionRequestObject,
+) (openapi.GrantAccessToClientSessionResponseObject, error) {
 	c, err := h.access.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
 		reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
 	if err != nil {
 		return nil, err
 	}
-	return GrantAccessToClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+	return openapi.GrantAccessToClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
 }
 
-func (h *handlers) RevokeClientSession(ctx context.Context, r RevokeClientSessionRequestObject) (RevokeClientSessionResponseObject, error) {
+func (h *handlers) RevokeClientSession(
+	ctx context.Context, r openapi.RevokeClientSessionRequestObject,
+) (openapi.RevokeClientSessionResponseObject, error) {
 	if err := h.access.RevokeClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
 		return nil, err
 	}
-	return RevokeClientSession200JSONResponse{Ok: true}, nil
+	return openapi.RevokeClientSession200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) DeleteClientSession(ctx context.Context, r DeleteClientSessionRequestObject) (DeleteClientSessionResponseObject, error) {
+func (h *handlers) DeleteClientSession(
+	ctx context.Context, r openapi.DeleteClientSessionRequestObject,
+) (openapi.DeleteClientSessionResponseObject, error) {
 	if err := h.access.DeleteClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
 		return nil, err
 	}
-	return DeleteClientSession200JSONResponse{Ok: true}, nil
+	return openapi.DeleteClientSession200JSONResponse{Ok: true}, nil
 }
 
 func reachOf(accounts, webviews []string, identity string, identities []string) access.Reach {
@@ -96,9 +123,16 @@ func reachOf(accounts, webviews []string, identity string, identities []string) 
 
 func toClientSession(c access.ClientSession) api.ClientSession {
 	out := api.ClientSession{
-		ClientSessionID: c.ID.String(), WorkspaceID: c.WorkspaceID.String(), Token: c.Token, UserIdentifierKey: c.UserIdentifierKey,
-		ConnectedAccountIds: each(c.AccountIDs, uuid.UUID.String), ConnectWebviewIds: each(c.WebviewIDs, uuid.UUID.String), UserIdentityIds: []string{},
-		DeviceCount: c.Devices, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt,
+		ClientSessionID:     c.ID.String(),
+		WorkspaceID:         c.WorkspaceID.String(),
+		Token:               c.Token,
+		UserIdentifierKey:   c.UserIdentifierKey,
+		ConnectedAccountIds: each(c.AccountIDs, uuid.UUID.String),
+		ConnectWebviewIds:   each(c.WebviewIDs, uuid.UUID.String),
+		UserIdentityIds:     []string{},
+		DeviceCount:         c.Devices,
+		CreatedAt:           c.CreatedAt,
+		ExpiresAt:           c.ExpiresAt,
 	}
 	if c.CustomerKey != nil {
 		out.CustomerKey = *c.CustomerKey

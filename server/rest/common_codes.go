@@ -6,27 +6,44 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateMultipleAccessCodes(ctx context.Context, r CreateMultipleAccessCodesRequestObject) (CreateMultipleAccessCodesResponseObject, error) {
+func (h *handlers) CreateMultipleAccessCodes(
+	ctx context.Context, r openapi.CreateMultipleAccessCodesRequestObject,
+) (openapi.CreateMultipleAccessCodesResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	codes, err := h.access.CreateCodes(ctx, principal(ctx), access.NewCodes{
 		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
-		NewCode: access.NewCode{Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
-			StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, ExternalModificationAllowed: external != nil && *external,
-			BackupPool: r.Body.UseBackupAccessCodePool, NativeScheduling: *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice},
+		NewCode: access.NewCode{
+			Name:                        optional(r.Body.Name),
+			PIN:                         r.Body.Code,
+			PreferredLength:             r.Body.PreferredCodeLength,
+			StartsAt:                    r.Body.StartsAt,
+			EndsAt:                      r.Body.EndsAt,
+			ExternalModificationAllowed: external != nil && *external,
+			BackupPool:                  r.Body.UseBackupAccessCodePool,
+			NativeScheduling:            *r.Body.PreferNativeScheduling,
+			EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return CreateMultipleAccessCodes200JSONResponse{Ok: true, AccessCodes: each(codes, toAccessCode)}, nil
+	return openapi.CreateMultipleAccessCodes200JSONResponse{Ok: true, AccessCodes: each(codes, toAccessCode)}, nil
 }
 
-func (h *handlers) UpdateMultipleAccessCodes(ctx context.Context, r UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error) {
+func (h *handlers) UpdateMultipleAccessCodes(
+	ctx context.Context, r openapi.UpdateMultipleAccessCodesRequestObject,
+) (openapi.UpdateMultipleAccessCodesResponseObject, error) {
 	err := h.access.UpdateCodes(ctx, principal(ctx), r.Body.CommonCodeKey, access.CodeChange{
-		Name: r.Body.Name, StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, EvenIfOffline: true})
+		Name:          r.Body.Name,
+		StartsAt:      r.Body.StartsAt,
+		EndsAt:        r.Body.EndsAt,
+		EvenIfOffline: true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateMultipleAccessCodes200JSONResponse{Ok: true}, nil
+	return openapi.UpdateMultipleAccessCodes200JSONResponse{Ok: true}, nil
 }

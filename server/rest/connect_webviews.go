@@ -8,16 +8,27 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// ConnectPath is where the pages of webviews are; the token of one follows.
+// ConnectPath is the path of login pages. The token of a page follows it.
 const ConnectPath = "/connect/"
 
-func (h *handlers) CreateConnectWebview(ctx context.Context, r CreateConnectWebviewRequestObject) (CreateConnectWebviewResponseObject, error) {
-	n := access.NewWebview{Providers: r.Body.AcceptedProviders, Excluded: r.Body.ExcludedProviders, Category: r.Body.ProviderCategory,
-		ManageNewDevices: r.Body.AutomaticallyManageNewDevices == nil || *r.Body.AutomaticallyManageNewDevices, WaitForDevices: r.Body.WaitForDeviceCreation,
-		SelectionMode: r.Body.DeviceSelectionMode, RedirectURL: r.Body.CustomRedirectURL, FailureURL: r.Body.CustomRedirectFailureURL,
-		CustomerKey: r.Body.CustomerKey, Metadata: r.Body.CustomMetadata}
+func (h *handlers) CreateConnectWebview(
+	ctx context.Context, r openapi.CreateConnectWebviewRequestObject,
+) (openapi.CreateConnectWebviewResponseObject, error) {
+	n := access.NewWebview{
+		Providers:        r.Body.AcceptedProviders,
+		Excluded:         r.Body.ExcludedProviders,
+		Category:         r.Body.ProviderCategory,
+		ManageNewDevices: r.Body.AutomaticallyManageNewDevices == nil || *r.Body.AutomaticallyManageNewDevices,
+		WaitForDevices:   r.Body.WaitForDeviceCreation,
+		SelectionMode:    r.Body.DeviceSelectionMode,
+		RedirectURL:      r.Body.CustomRedirectURL,
+		FailureURL:       r.Body.CustomRedirectFailureURL,
+		CustomerKey:      r.Body.CustomerKey,
+		Metadata:         r.Body.CustomMetadata,
+	}
 	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
 		n.Capabilities = new(each(*kinds, func(k api.AccountCapability) string { return string(k) }))
 	}
@@ -25,18 +36,22 @@ func (h *handlers) CreateConnectWebview(ctx context.Context, r CreateConnectWebv
 	if err != nil {
 		return nil, err
 	}
-	return CreateConnectWebview200JSONResponse{Ok: true, ConnectWebview: h.toConnectWebview(ctx, w)}, nil
+	return openapi.CreateConnectWebview200JSONResponse{Ok: true, ConnectWebview: h.toConnectWebview(ctx, w)}, nil
 }
 
-func (h *handlers) GetConnectWebview(ctx context.Context, r GetConnectWebviewRequestObject) (GetConnectWebviewResponseObject, error) {
+func (h *handlers) GetConnectWebview(
+	ctx context.Context, r openapi.GetConnectWebviewRequestObject,
+) (openapi.GetConnectWebviewResponseObject, error) {
 	w, err := h.access.GetWebview(ctx, principal(ctx), r.Body.ConnectWebviewID)
 	if err != nil {
 		return nil, err
 	}
-	return GetConnectWebview200JSONResponse{Ok: true, ConnectWebview: h.toConnectWebview(ctx, w)}, nil
+	return openapi.GetConnectWebview200JSONResponse{Ok: true, ConnectWebview: h.toConnectWebview(ctx, w)}, nil
 }
 
-func (h *handlers) ListConnectWebviews(ctx context.Context, r ListConnectWebviewsRequestObject) (ListConnectWebviewsResponseObject, error) {
+func (h *handlers) ListConnectWebviews(
+	ctx context.Context, r openapi.ListConnectWebviewsRequestObject,
+) (openapi.ListConnectWebviewsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -52,25 +67,45 @@ func (h *handlers) ListConnectWebviews(ctx context.Context, r ListConnectWebview
 	}
 	last := lastOf(list, func(w access.Webview) (time.Time, uuid.UUID) { return w.CreatedAt, w.ID })
 	shown := each(list, func(w access.Webview) api.ConnectWebview { return h.toConnectWebview(ctx, w) })
-	return ListConnectWebviews200JSONResponse{Ok: true, ConnectWebviews: shown, Pagination: page.pagination(more, last)}, nil
+	return openapi.ListConnectWebviews200JSONResponse{
+		Ok:              true,
+		ConnectWebviews: shown,
+		Pagination:      page.pagination(more, last),
+	}, nil
 }
 
-func (h *handlers) DeleteConnectWebview(ctx context.Context, r DeleteConnectWebviewRequestObject) (DeleteConnectWebviewResponseObject, error) {
+func (h *handlers) DeleteConnectWebview(
+	ctx context.Context, r openapi.DeleteConnectWebviewRequestObject,
+) (openapi.DeleteConnectWebviewResponseObject, error) {
 	if err := h.access.DeleteWebview(ctx, principal(ctx), r.Body.ConnectWebviewID); err != nil {
 		return nil, err
 	}
-	return DeleteConnectWebview200JSONResponse{Ok: true}, nil
+	return openapi.DeleteConnectWebview200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) toConnectWebview(ctx context.Context, w access.Webview) api.ConnectWebview {
-	out := api.ConnectWebview{ConnectWebviewID: w.ID.String(), WorkspaceID: w.WorkspaceID.String(),
-		URL:    h.pager.base(exchangeOf(ctx).request).JoinPath(ConnectPath, w.Token).String(),
-		Status: api.ConnectWebviewStatus(w.Status), LoginSuccessful: w.Status == access.WebviewAuthorized,
-		SelectedProvider: w.SelectedProvider, AuthorizedAt: w.AuthorizedAt, CreatedAt: w.CreatedAt,
-		AcceptedCapabilities: each(w.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
-		AcceptedProviders:    []string{}, AnyProviderAllowed: w.Providers == nil, AcceptedDevices: []string{}, AnyDeviceAllowed: true,
-		AutomaticallyManageNewDevices: w.ManageNewDevices, WaitForDeviceCreation: w.WaitForDevices, DeviceSelectionMode: api.None,
-		CustomMetadata: w.Metadata, CustomRedirectURL: optional(w.RedirectURL), CustomRedirectFailureURL: optional(w.FailureURL), CustomerKey: w.CustomerKey}
+	out := api.ConnectWebview{
+		ConnectWebviewID:              w.ID.String(),
+		WorkspaceID:                   w.WorkspaceID.String(),
+		URL:                           h.pager.base(exchangeOf(ctx).request).JoinPath(ConnectPath, w.Token).String(),
+		Status:                        api.ConnectWebviewStatus(w.Status),
+		LoginSuccessful:               w.Status == access.WebviewAuthorized,
+		SelectedProvider:              w.SelectedProvider,
+		AuthorizedAt:                  w.AuthorizedAt,
+		CreatedAt:                     w.CreatedAt,
+		AcceptedCapabilities:          each(w.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
+		AcceptedProviders:             []string{},
+		AnyProviderAllowed:            w.Providers == nil,
+		AcceptedDevices:               []string{},
+		AnyDeviceAllowed:              true,
+		AutomaticallyManageNewDevices: w.ManageNewDevices,
+		WaitForDeviceCreation:         w.WaitForDevices,
+		DeviceSelectionMode:           api.None,
+		CustomMetadata:                w.Metadata,
+		CustomRedirectURL:             optional(w.RedirectURL),
+		CustomRedirectFailureURL:      optional(w.FailureURL),
+		CustomerKey:                   w.CustomerKey,
+	}
 	if w.Providers != nil {
 		out.AcceptedProviders = *w.Providers
 	}

@@ -8,17 +8,22 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetConnectedAccount(ctx context.Context, r GetConnectedAccountRequestObject) (GetConnectedAccountResponseObject, error) {
+func (h *handlers) GetConnectedAccount(
+	ctx context.Context, r openapi.GetConnectedAccountRequestObject,
+) (openapi.GetConnectedAccountResponseObject, error) {
 	a, err := h.access.GetConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, r.Body.Email)
 	if err != nil {
 		return nil, err
 	}
-	return GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
 }
 
-func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAccountsRequestObject) (ListConnectedAccountsResponseObject, error) {
+func (h *handlers) ListConnectedAccounts(
+	ctx context.Context, r openapi.ListConnectedAccountsRequestObject,
+) (openapi.ListConnectedAccountsResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -31,19 +36,29 @@ func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAcc
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
-		// There are no spaces here, so no account belongs to one.
+		// The server has no spaces, so no account matches.
 		Nothing: r.Body.SpaceID != "",
 	}, page.Page)
 	if err != nil {
 		return nil, err
 	}
 	last := lastOf(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
-	return ListConnectedAccounts200JSONResponse{Ok: true, ConnectedAccounts: each(list, toConnectedAccount), Pagination: page.pagination(more, last)}, nil
+	return openapi.ListConnectedAccounts200JSONResponse{
+		Ok:                true,
+		ConnectedAccounts: each(list, toConnectedAccount),
+		Pagination:        page.pagination(more, last),
+	}, nil
 }
 
-func (h *handlers) UpdateConnectedAccount(ctx context.Context, r UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error) {
-	u := access.AccountUpdate{DisplayName: r.Body.DisplayName, CustomerKey: r.Body.CustomerKey,
-		ManageNewDevices: r.Body.AutomaticallyManageNewDevices, Metadata: r.Body.CustomMetadata}
+func (h *handlers) UpdateConnectedAccount(
+	ctx context.Context, r openapi.UpdateConnectedAccountRequestObject,
+) (openapi.UpdateConnectedAccountResponseObject, error) {
+	u := access.AccountUpdate{
+		DisplayName:      r.Body.DisplayName,
+		CustomerKey:      r.Body.CustomerKey,
+		ManageNewDevices: r.Body.AutomaticallyManageNewDevices,
+		Metadata:         r.Body.CustomMetadata,
+	}
 	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
 		u.Capabilities = new(each(*kinds, func(k api.AccountCapability) string { return string(k) }))
 	}
@@ -51,24 +66,30 @@ func (h *handlers) UpdateConnectedAccount(ctx context.Context, r UpdateConnected
 	if err != nil {
 		return nil, err
 	}
-	return UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
 }
 
-func (h *handlers) DeleteConnectedAccount(ctx context.Context, r DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error) {
+func (h *handlers) DeleteConnectedAccount(
+	ctx context.Context, r openapi.DeleteConnectedAccountRequestObject,
+) (openapi.DeleteConnectedAccountResponseObject, error) {
 	if err := h.access.DeleteConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
-	return DeleteConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.DeleteConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SyncConnectedAccount(ctx context.Context, r SyncConnectedAccountRequestObject) (SyncConnectedAccountResponseObject, error) {
+func (h *handlers) SyncConnectedAccount(
+	ctx context.Context, r openapi.SyncConnectedAccountRequestObject,
+) (openapi.SyncConnectedAccountResponseObject, error) {
 	if err := h.access.SyncConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
-	return SyncConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.SyncConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error) {
+func (h *handlers) SimulateDisconnectConnectedAccount(
+	ctx context.Context, r openapi.SimulateDisconnectConnectedAccountRequestObject,
+) (openapi.SimulateDisconnectConnectedAccountResponseObject, error) {
 	err := h.simulated(ctx, func(p access.Principal) error {
 		return h.simulator.DisconnectAccount(ctx, p, r.Body.ConnectedAccountID)
 	}, func(now access.Principal) error {
@@ -78,10 +99,10 @@ func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r Sim
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-// accountTypes are how the API names accounts, by their adapters.
+// accountTypes are the account types of the API, by adapter.
 var accountTypes = map[string]struct{ name, display string }{
 	access.SandboxAdapter:       {"sandbox", "Simulated locks"},
 	access.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
@@ -93,9 +114,22 @@ var accountTypes = map[string]struct{ name, display string }{
 
 func toConnectedAccount(a access.ConnectedAccount) api.ConnectedAccount {
 	kind := accountTypes[a.Adapter]
-	return api.ConnectedAccount{ConnectedAccountID: a.ID.String(), AccountType: kind.name, AccountTypeDisplayName: kind.display,
+	return api.ConnectedAccount{
+		ConnectedAccountID:            a.ID.String(),
+		AccountType:                   kind.name,
+		AccountTypeDisplayName:        kind.display,
 		AcceptedCapabilities:          each(a.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
-		AutomaticallyManageNewDevices: a.ManageNewDevices, CreatedAt: a.CreatedAt, CustomMetadata: a.Metadata, CustomerKey: a.CustomerKey,
-		DisplayName: a.DisplayName, Errors: toErrors(a.Errors), Warnings: []api.Problem{},
-		UserIdentifier: api.UserIdentifier{APIURL: a.User.APIURL, Email: a.User.Email, Username: a.User.Username}}
+		AutomaticallyManageNewDevices: a.ManageNewDevices,
+		CreatedAt:                     a.CreatedAt,
+		CustomMetadata:                a.Metadata,
+		CustomerKey:                   a.CustomerKey,
+		DisplayName:                   a.DisplayName,
+		Errors:                        toErrors(a.Errors),
+		Warnings:                      []api.Problem{},
+		UserIdentifier: api.UserIdentifier{
+			APIURL:   a.User.APIURL,
+			Email:    a.User.Email,
+			Username: a.User.Username,
+		},
+	}
 }

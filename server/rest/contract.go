@@ -17,11 +17,11 @@ import (
 
 const jsonType = "application/json"
 
-// everywhere are the answers that any operation with a credential may give, by their names among the contract's.
+// commonResponses has the responses of all operations with a credential, by status.
 var everywhere = map[string]string{"403": "Forbidden", "413": "PayloadTooLarge", "429": "TooManyRequests"}
 
-// Document is the contract, valid, with every method of `x-methods` written out as an operation of its own, and with
-// the answers that any of them may give.
+// Document returns the validated contract. Each method of `x-methods` is a separate operation, and each operation
+// lists the responses that all operations can return.
 func Document() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -44,7 +44,7 @@ func Document() (*openapi3.T, error) {
 	return doc, nil
 }
 
-// contract is what the edge needs of the contract.
+// contract is the part of the contract that the edge needs.
 type contract struct {
 	operations map[string]*operation // by path
 	document   []byte                // as JSON
@@ -65,15 +65,15 @@ var compiled = sync.OnceValues(func() (c contract, err error) {
 	return c, nil
 })
 
-// isPublic says whether an operation needs no credential.
+// isPublic reports whether an operation needs no credential.
 func isPublic(op *openapi3.Operation) bool {
 	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
-// keyed are the answers that an operation with an Idempotency-Key may give, by their names among the contract's.
+// keyResponses has the additional responses of operations with an Idempotency-Key, by status.
 var keyed = map[string]string{"409": "Conflict", "422": "KeyReused"}
 
-// expandKey writes out what `x-idempotency-key` of the POST stands for, and takes it away.
+// expandKey replaces `x-idempotency-key` of the POST by its parameter and responses.
 func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
 	post := item.Post
 	if post == nil || post.Extensions["x-idempotency-key"] == nil {
@@ -84,12 +84,15 @@ func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
 	}
 	delete(post.Extensions, "x-idempotency-key")
 	const name = "IdempotencyKey"
-	post.Parameters = append(post.Parameters, &openapi3.ParameterRef{Ref: "#/components/parameters/" + name, Value: doc.Components.Parameters[name].Value})
+	post.Parameters = append(post.Parameters, &openapi3.ParameterRef{
+		Ref:   "#/components/parameters/" + name,
+		Value: doc.Components.Parameters[name].Value,
+	})
 	post.Responses = withAnswers(doc, post.Responses, keyed)
 	return nil
 }
 
-// withAnswers are responses with those that are named besides. Operations share them, so they are copied.
+// withAnswers returns a copy of the responses with more added. Operations share responses.
 func withAnswers(doc *openapi3.T, responses *openapi3.Responses, more map[string]string) *openapi3.Responses {
 	all := openapi3.NewResponsesWithCapacity(responses.Len() + len(more))
 	for status, response := range responses.Map() {
@@ -97,17 +100,20 @@ func withAnswers(doc *openapi3.T, responses *openapi3.Responses, more map[string
 	}
 	for status, name := range more {
 		if all.Value(status) == nil {
-			all.Set(status, &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: doc.Components.Responses[name].Value})
+			all.Set(status, &openapi3.ResponseRef{
+				Ref:   "#/components/responses/" + name,
+				Value: doc.Components.Responses[name].Value,
+			})
 		}
 	}
 	return all
 }
 
-// expand adds the operations that `x-methods` of the POST names, and takes `x-methods` away.
+// expand replaces `x-methods` of the POST by operations.
 func expand(item *openapi3.PathItem) error {
 	post := item.Post
 	if post == nil || len(item.Operations()) != 1 {
-		return fmt.Errorf("only a POST is to be written; further methods go into x-methods")
+		return fmt.Errorf("declare only a POST; list the other methods in x-methods")
 	}
 	methods, _ := post.Extensions["x-methods"].([]any)
 	delete(post.Extensions, "x-methods")
@@ -128,7 +134,7 @@ func expand(item *openapi3.PathItem) error {
 	return nil
 }
 
-// queryParameters are the properties of a body as parameters of a query string.
+// queryParameters returns the properties of a body as query parameters.
 func queryParameters(body *openapi3.Schema) openapi3.Parameters {
 	var parameters openapi3.Parameters
 	for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
@@ -138,14 +144,17 @@ func queryParameters(body *openapi3.Schema) openapi3.Parameters {
 			description += fmt.Sprintf(" Written `%s.key=value`.", name)
 		}
 		parameters = append(parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
-			Name: name, In: openapi3.ParameterInQuery, Description: description,
-			Required: slices.Contains(body.Required, name), Schema: schema,
+			Name:        name,
+			In:          openapi3.ParameterInQuery,
+			Description: description,
+			Required:    slices.Contains(body.Required, name),
+			Schema:      schema,
 		}})
 	}
 	return parameters
 }
 
-// bodySchema is the schema of an operation's JSON body, nil when it has none.
+// bodySchema returns the schema of an operation's JSON body, or nil.
 func bodySchema(op *openapi3.Operation) *openapi3.SchemaRef {
 	if op.RequestBody == nil {
 		return nil
@@ -158,7 +167,7 @@ func bodySchema(op *openapi3.Operation) *openapi3.SchemaRef {
 
 func title(method string) string { return method[:1] + strings.ToLower(method[1:]) }
 
-// serveDocument answers GET /openapi.json.
+// serveDocument serves GET /openapi.json.
 func (e *edge) serveDocument(document []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -116,9 +116,9 @@ func (l linter) schema(where string, schema *openapi3.SchemaRef) {
 	}
 }
 
-// What creates something, or begins an attempt, each time it is called takes an Idempotency-Key, by whatever method; and
-// what reads takes none.
-func TestWhatCreatesTakesAnIdempotencyKey(t *testing.T) {
+// Operations that create a resource or start an attempt accept an Idempotency-Key with every method. Operations that
+// read do not.
+func TestCreationsAcceptIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	doc, err := Document()
 	if err != nil {
@@ -147,8 +147,8 @@ func TestWhatCreatesTakesAnIdempotencyKey(t *testing.T) {
 	}
 }
 
-// A body that promises what is not checked must not start.
-func TestShapesRefuseKeywordsThatAreNotChecked(t *testing.T) {
+// A contract with unchecked constraints must not start.
+func TestShapesRejectUnsupportedKeywords(t *testing.T) {
 	t.Parallel()
 	one := 1.0
 	text := func(adjust func(*openapi3.Schema)) *openapi3.Schema {

@@ -7,8 +7,8 @@ const (
 	corsHeaders = "Authorization,Content-Type,seam-workspace,client-session-token,seam-client-session-token,seam-publishable-key,idempotency-key"
 )
 
-// cors lets pages of every origin call the API: their credential is a header that they have to know, never a cookie.
-// OPTIONS is answered here, before anything is asked of the caller.
+// cors allows pages of every origin to call the API: credentials are headers that the page must know, never cookies.
+// OPTIONS is answered here, without authentication.
 func cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

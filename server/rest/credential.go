@@ -13,11 +13,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// authenticate tells whose token it is and which workspace the request acts in; workspaceID is the one that it names,
-// or empty. It fails with an access.Error of kind Unauthorized.
+// authenticate returns the principal of a token. workspaceID is the workspace that the request names, or empty. It
+// returns an access.Error of kind Unauthorized.
 type authenticate func(ctx context.Context, token, workspaceID string) (access.Principal, error)
 
-// The kinds of credentials as the security of operations names them.
+// The security schemes of the contract.
 const (
 	schemeAPIKey          = "api_key"
 	schemePAT             = "pat"
@@ -34,7 +34,7 @@ const (
 var schemes = []string{schemeAPIKey, schemePAT + withWorkspace, schemePAT + withoutWorkspace, schemeConsole + withWorkspace, schemeConsole + withoutWorkspace,
 	schemeSession, schemeCustomerSession, schemePublishable}
 
-// schemesOf are the kinds that a credential is of.
+// schemesOf returns the security schemes that a principal satisfies.
 func schemesOf(p access.Principal) []string {
 	roaming := withWorkspace
 	if p.WorkspaceID == uuid.Nil {
@@ -69,15 +69,14 @@ var schemeNames = map[string]string{
 	schemePublishable:                "a publishable key",
 }
 
-// sessionHeaders are where clients send the token of a client session beside or instead of Authorization.
+// sessionHeaders can contain the token of a client session, in addition to or instead of Authorization.
 var sessionHeaders = []string{"Client-Session-Token", "Seam-Client-Session-Token"}
 
-// credentialHeaders are all that say who asks, and where.
+// credentialHeaders are all headers with credentials and workspaces.
 var credentialHeaders = append([]string{"Authorization", "Seam-Publishable-Key", "Seam-Workspace"}, sessionHeaders...)
 
-// credentialOf reads the credential from the headers. Headers that are present but empty count as absent, because the
-// Go SDK always sends all of them. One that comes twice and says two things is refused: of these a proxy before the
-// server may have believed the other.
+// credentialOf reads the credential from the headers. Empty headers count as absent, because the Go SDK always sends
+// all of them. A header with two different values is rejected, because a proxy may have trusted the other one.
 func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	for _, name := range credentialHeaders {
 		if values := header.Values(name); len(values) > 1 && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
@@ -105,19 +104,27 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	publishable := strings.TrimSpace(header.Get("Seam-Publishable-Key"))
 	switch {
 	case strings.HasPrefix(token, access.PublishablePrefix):
-		return "", "", &failure{status: http.StatusBadRequest, kind: "publishable_key_header_required", message: "Send a publishable key in the header seam-publishable-key"}
-	case token != "": // which can do more
+		return "", "", &failure{
+			status:  http.StatusBadRequest,
+			kind:    "publishable_key_header_required",
+			message: "Send a publishable key in the header seam-publishable-key",
+		}
+	case token != "": // it can do more than a publishable key
 	case publishable == "":
 		return "", "", unauthorized("No authentication methods succeeded")
 	case !strings.HasPrefix(publishable, access.PublishablePrefix):
-		return "", "", &failure{status: http.StatusUnauthorized, kind: "invalid_publishable_key", message: "Publishable keys begin with " + access.PublishablePrefix}
+		return "", "", &failure{
+			status:  http.StatusUnauthorized,
+			kind:    "invalid_publishable_key",
+			message: "Publishable keys begin with " + access.PublishablePrefix,
+		}
 	default:
 		token = publishable
 	}
 	return token, strings.TrimSpace(header.Get("Seam-Workspace")), nil
 }
 
-// identify finds out who makes the request, as far as the operation asks for it, and whether he may.
+// authenticateCaller authenticates the caller as the operation requires, and checks that it may call the operation.
 func (e *edge) identify(x *exchange, r *http.Request) error {
 	if x.operation.public {
 		return nil
@@ -126,7 +133,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(token, access.PublishablePrefix) { // whose keys are told apart by what is asked for
+	if !strings.HasPrefix(token, access.PublishablePrefix) { // keys of publishable keys depend on the parameters
 		if err := e.repeat(x, token, workspaceID, ""); err != nil {
 			return err
 		}
@@ -157,7 +164,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	return x.operation.admits(p)
 }
 
-// admits says why a credential that is good may not call the operation.
+// authorize returns an error if a valid credential may not call the operation.
 func (o *operation) admits(p access.Principal) error {
 	kinds := schemesOf(p)
 	for _, kind := range kinds {

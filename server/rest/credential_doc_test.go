@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The table in the design note says what the contract says.
-func TestDesignNoteHasTheKindsOfEveryOperation(t *testing.T) {
+// The table of the design note must match the contract.
+func TestCredentialTableMatchesContract(t *testing.T) {
 	t.Parallel()
 	doc, err := Document()
 	if err != nil {

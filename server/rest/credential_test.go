@@ -31,7 +31,7 @@ var (
 	takeAnybody     = []string{"/health", "/health/get_health"}
 )
 
-func TestEveryOperationTakesItsKindsOfCredentialsAndNoOthers(t *testing.T) {
+func TestOperationsAcceptTheirCredentials(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	doc, err := Document()
@@ -78,7 +78,7 @@ func TestEveryOperationTakesItsKindsOfCredentialsAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestRefusalSaysWhatToCallWith(t *testing.T) {
+func TestForbiddenNamesAcceptedCredentials(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	res := b.send(t, request{method: "POST", path: "/webhooks/list", header: map[string]string{"Authorization": "Bearer " + sessionKey}})

@@ -5,19 +5,25 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) UpdateDevice(ctx context.Context, r UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error) {
+func (h *handlers) UpdateDevice(
+	ctx context.Context, r openapi.UpdateDeviceRequestObject,
+) (openapi.UpdateDeviceResponseObject, error) {
 	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
-		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged,
-		BackupPool: r.Body.BackupAccessCodePoolEnabled})
+		Name:       newName(ctx, r.Body),
+		Metadata:   r.Body.CustomMetadata,
+		Managed:    r.Body.IsManaged,
+		BackupPool: r.Body.BackupAccessCodePoolEnabled,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateDevice200JSONResponse{Ok: true}, nil
+	return openapi.UpdateDevice200JSONResponse{Ok: true}, nil
 }
 
-// newName is the name asked for, in either form: nil where none was given, empty where it was null.
+// newName returns the requested name from either parameter: nil if absent, empty if null.
 func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 	given := exchangeOf(ctx).params
 	older, _ := given["properties"].(map[string]any)
@@ -35,19 +41,23 @@ func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 	return nil
 }
 
-func (h *handlers) DeleteDevice(ctx context.Context, r DeleteDeviceRequestObject) (DeleteDeviceResponseObject, error) {
+func (h *handlers) DeleteDevice(
+	ctx context.Context, r openapi.DeleteDeviceRequestObject,
+) (openapi.DeleteDeviceResponseObject, error) {
 	if err := h.access.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
 		return nil, err
 	}
-	return DeleteDevice200JSONResponse{Ok: true}, nil
+	return openapi.DeleteDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevicesRequestObject) (ListUnmanagedDevicesResponseObject, error) {
+func (h *handlers) ListUnmanagedDevices(
+	ctx context.Context, r openapi.ListUnmanagedDevicesRequestObject,
+) (openapi.ListUnmanagedDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
 	}
-	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // the conditions are the same
+	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // same filters
 	filter.Unmanaged = true
 	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
@@ -60,41 +70,69 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	return longPage{list, page}, err
 }
 
-func (h *handlers) GetUnmanagedDevice(ctx context.Context, r GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error) {
+func (h *handlers) GetUnmanagedDevice(
+	ctx context.Context, r openapi.GetUnmanagedDeviceRequestObject,
+) (openapi.GetUnmanagedDeviceResponseObject, error) {
 	d, err := h.access.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
-	return GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
+	return openapi.GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
 }
 
-func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r UpdateUnmanagedDeviceRequestObject) (UpdateUnmanagedDeviceResponseObject, error) {
+func (h *handlers) UpdateUnmanagedDevice(
+	ctx context.Context, r openapi.UpdateUnmanagedDeviceRequestObject,
+) (openapi.UpdateUnmanagedDeviceResponseObject, error) {
 	if managed := r.Body.IsManaged; managed != nil && !*managed {
-		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "The device is unmanaged already; give true to manage it"}})
+		return nil, invalid([]issue{{
+			path:    []string{"is_managed"},
+			message: "The device is unmanaged already; give true to manage it",
+		}})
 	}
-	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged})
+	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
+		Metadata: r.Body.CustomMetadata,
+		Managed:  r.Body.IsManaged,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
+	return openapi.UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
 }
 
 func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {
 	full := toDevice(d)
 	p := full.Properties
 	return api.UnmanagedDevice{
-		DeviceID: full.DeviceID, WorkspaceID: full.WorkspaceID, ConnectedAccountID: full.ConnectedAccountID, DeviceType: full.DeviceType,
-		CreatedAt: full.CreatedAt, CapabilitiesSupported: full.CapabilitiesSupported, CustomMetadata: full.CustomMetadata,
-		Errors: full.Errors, Warnings: full.Warnings,
-		Properties: api.UnmanagedDeviceProperties{Online: p.Online, Name: d.VendorName, Model: p.Model, Manufacturer: p.Manufacturer,
-			BatteryLevel: p.BatteryLevel, Battery: p.Battery},
+		DeviceID:              full.DeviceID,
+		WorkspaceID:           full.WorkspaceID,
+		ConnectedAccountID:    full.ConnectedAccountID,
+		DeviceType:            full.DeviceType,
+		CreatedAt:             full.CreatedAt,
+		CapabilitiesSupported: full.CapabilitiesSupported,
+		CustomMetadata:        full.CustomMetadata,
+		Errors:                full.Errors,
+		Warnings:              full.Warnings,
+		Properties: api.UnmanagedDeviceProperties{
+			Online:       p.Online,
+			Name:         d.VendorName,
+			Model:        p.Model,
+			Manufacturer: p.Manufacturer,
+			BatteryLevel: p.BatteryLevel,
+			Battery:      p.Battery,
+		},
 		Location: full.Location,
 
-		CanRemotelyLock: full.CanRemotelyLock, CanRemotelyUnlock: full.CanRemotelyUnlock,
-		CanProgramOnlineAccessCodes: full.CanProgramOnlineAccessCodes, CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
-		CanUnlockWithCode: full.CanUnlockWithCode, CanConfigureAutoLock: full.CanConfigureAutoLock,
-		CanSimulateConnection: full.CanSimulateConnection, CanSimulateDisconnection: full.CanSimulateDisconnection, CanSimulateRemoval: full.CanSimulateRemoval,
-		CanSimulateHubConnection: full.CanSimulateHubConnection, CanSimulateHubDisconnection: full.CanSimulateHubDisconnection,
-		CanSimulatePaidSubscription: full.CanSimulatePaidSubscription,
+		CanRemotelyLock:              full.CanRemotelyLock,
+		CanRemotelyUnlock:            full.CanRemotelyUnlock,
+		CanProgramOnlineAccessCodes:  full.CanProgramOnlineAccessCodes,
+		CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
+		CanUnlockWithCode:            full.CanUnlockWithCode,
+		CanConfigureAutoLock:         full.CanConfigureAutoLock,
+		CanSimulateConnection:        full.CanSimulateConnection,
+		CanSimulateDisconnection:     full.CanSimulateDisconnection,
+		CanSimulateRemoval:           full.CanSimulateRemoval,
+		CanSimulateHubConnection:     full.CanSimulateHubConnection,
+		CanSimulateHubDisconnection:  full.CanSimulateHubDisconnection,
+		CanSimulatePaidSubscription:  full.CanSimulatePaidSubscription,
 	}
 }

@@ -7,23 +7,30 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// ListLocks lists devices of any type: adapters list nothing but locks.
-func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
+// ListLocks lists devices of any type, because adapters only list locks.
+func (h *handlers) ListLocks(
+	ctx context.Context, r openapi.ListLocksRequestObject,
+) (openapi.ListLocksResponseObject, error) {
 	return h.listKind(ctx, *r.Body, "locks")
 }
 
-// ListNoiseSensors lists devices of the types that the contract gives device_types by default, and so does ListThermostats.
-func (h *handlers) ListNoiseSensors(ctx context.Context, r ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error) {
+// ListNoiseSensors lists devices of the default device_types of the contract. So does ListThermostats.
+func (h *handlers) ListNoiseSensors(
+	ctx context.Context, r openapi.ListNoiseSensorsRequestObject,
+) (openapi.ListNoiseSensorsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_sensors")
 }
 
-func (h *handlers) ListThermostats(ctx context.Context, r ListThermostatsRequestObject) (ListThermostatsResponseObject, error) {
+func (h *handlers) ListThermostats(
+	ctx context.Context, r openapi.ListThermostatsRequestObject,
+) (openapi.ListThermostatsResponseObject, error) {
 	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostats")
 }
 
-// listKind lists all that meet the conditions, in one answer: the contract gives these lists no pages.
+// listKind lists all matching devices in one response, because the contract has no pages for these lists.
 func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (kindList, error) {
 	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
 	if err != nil {
@@ -41,7 +48,7 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 		Search:        r.Search,
 		CustomerKey:   r.CustomerKey,
 		WebviewID:     r.ConnectWebviewID,
-		// There are no spaces here, so no device belongs to one.
+		// The server has no spaces, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
 	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
@@ -50,7 +57,7 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 	return kindList{list}, err
 }
 
-// kindList is the answer of a list that has its rows under two names, and no pages.
+// twoNameList is the response of a list without pages that returns its rows under two names.
 type kindList struct{ rows }
 
 func (l kindList) write(w http.ResponseWriter) error {

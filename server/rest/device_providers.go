@@ -7,34 +7,54 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// providerNames are the vendors that the API has names for and the service can reach, if only in its sandbox, and what not all of
-// them can do with their devices.
+// providerNames are the vendors that the API names and the service supports, at least in sandbox workspaces, with the
+// capabilities that not all of them have.
 var providerNames = []struct {
 	name, display string
 	gateway       bool // its devices are not simulated
 	offlineCodes  bool
 	autoLock      bool
-	hub           bool // devices are reached through one
-	paid          bool // it may want to be paid for codes
+	hub           bool // devices are reached through a hub
+	paid          bool // codes may require a paid subscription
 }{
-	{name: "august", display: "August", autoLock: true, hub: true},
-	{name: "igloohome", display: "igloohome", offlineCodes: true, hub: true},
+	{
+		name:     "august",
+		display:  "August",
+		autoLock: true,
+		hub:      true,
+	},
+	{
+		name:         "igloohome",
+		display:      "igloohome",
+		offlineCodes: true,
+		hub:          true,
+	},
 	{name: "kwikset", display: "Kwikset"},
-	{name: "nuki", display: "Nuki", autoLock: true, paid: true},
+	{
+		name:     "nuki",
+		display:  "Nuki",
+		autoLock: true,
+		paid:     true,
+	},
 	{name: "salto_ks", display: "Salto KS"},
 	{name: "schlage", display: "Schlage", autoLock: true},
 	{name: "smartthings", display: "SmartThings"},
 	{name: "tedee", display: "Tedee", autoLock: true},
-	{name: "ttlock", display: "TTLock", autoLock: true, hub: true},
+	{
+		name:     "ttlock",
+		display:  "TTLock",
+		autoLock: true,
+		hub:      true,
+	},
 	{name: "yale", display: "Yale", autoLock: true},
 	{name: "zigbee2mqtt", display: "Zigbee2MQTT", gateway: true},
 	{name: "zwave_js", display: "Z-Wave JS", gateway: true},
 }
 
-// providerCategory is the kind of all vendors of locks so far.
+// providerCategory is the category of all supported vendors of locks.
 const providerCategory = "consumer_smartlocks"
 
-// Provider is how people know a vendor or a simulation of several, and the kinds of vendors that it belongs to.
+// Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
 	if name == access.SandboxAdapter {
 		return accountTypes[name].display, []string{"stable", providerCategory}
@@ -47,24 +67,38 @@ func Provider(name string) (display string, categories []string) {
 	return name, nil
 }
 
-// deviceProviders are made once, and not to be changed: each page for logging in asks for all their names.
+// deviceProviders is computed once, because each login page needs all names. Callers must not change it.
 var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	var out []api.DeviceProvider
 	for _, p := range providerNames {
 		simulated := !p.gateway
 		out = append(out, api.DeviceProvider{
-			DeviceProviderName: p.name, DisplayName: p.display, ProviderCategories: []string{"stable", providerCategory},
-			CanProgramOnlineAccessCodes: new(true), CanProgramOfflineAccessCodes: new(p.offlineCodes), CanUnlockWithCode: new(true),
-			CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanConfigureAutoLock: new(p.autoLock),
-			CanSimulateConnection: new(simulated), CanSimulateDisconnection: new(simulated), CanSimulateRemoval: new(simulated),
-			CanSimulateHubConnection: new(p.hub), CanSimulateHubDisconnection: new(p.hub), CanSimulatePaidSubscription: new(p.paid),
+			DeviceProviderName:           p.name,
+			DisplayName:                  p.display,
+			ProviderCategories:           []string{"stable", providerCategory},
+			CanProgramOnlineAccessCodes:  new(true),
+			CanProgramOfflineAccessCodes: new(p.offlineCodes),
+			CanUnlockWithCode:            new(true),
+			CanRemotelyLock:              new(true),
+			CanRemotelyUnlock:            new(true),
+			CanConfigureAutoLock:         new(p.autoLock),
+			CanSimulateConnection:        new(simulated),
+			CanSimulateDisconnection:     new(simulated),
+			CanSimulateRemoval:           new(simulated),
+			CanSimulateHubConnection:     new(p.hub),
+			CanSimulateHubDisconnection:  new(p.hub),
+			CanSimulatePaidSubscription:  new(p.paid),
 		})
 	}
 	systems := accountTypes[access.SandboxAccessAdapter]
-	return append(out, api.DeviceProvider{DeviceProviderName: systems.name, DisplayName: systems.display, ProviderCategories: []string{"stable", "access_control_systems"}})
+	return append(out, api.DeviceProvider{
+		DeviceProviderName: systems.name,
+		DisplayName:        systems.display,
+		ProviderCategories: []string{"stable", "access_control_systems"},
+	})
 })
 
-// toProvider describes the vendor of a device; one that is not known here goes by its stable name.
+// toProvider describes the vendor of a device. An unknown vendor is shown by its stable name.
 func toProvider(name string) api.DeviceProviderOfDevice {
 	out := api.DeviceProviderOfDevice{DeviceProviderName: name, DisplayName: name, ProviderCategory: providerCategory}
 	for _, p := range providerNames {

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Whatever can be simulated is listed among the vendors, under the name that its devices have.
+// Every simulated vendor is listed, under the name that its devices have.
 func TestEverySimulatedVendorIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, name := range append(sandbox.Profiles(), sandbox.Everything, sandbox.AccessSystems) {
@@ -21,8 +21,8 @@ func TestEverySimulatedVendorIsKnown(t *testing.T) {
 	}
 }
 
-// What a vendor is listed to do with its devices is what they can do.
-func TestVendorsCanDoWhatTheirDevicesCan(t *testing.T) {
+// The listed capabilities of a vendor are those of its devices.
+func TestVendorCapabilitiesMatchDevices(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles(sandbox.Profiles()...))
 	_, listed := call(t, s, http.MethodPost, "/devices/list_device_providers", in{})

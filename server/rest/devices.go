@@ -10,9 +10,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) (ListDevicesResponseObject, error) {
+func (h *handlers) ListDevices(
+	ctx context.Context, r openapi.ListDevicesRequestObject,
+) (openapi.ListDevicesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -42,77 +45,95 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 		Search:        r.Search,
 		CustomerKey:   r.CustomerKey,
 		WebviewID:     r.ConnectWebviewID,
-		// There are no spaces or locations here, so no device belongs to one.
+		// The server has no spaces or locations, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
 }
 
-func (h *handlers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+func (h *handlers) GetDevice(
+	ctx context.Context, r openapi.GetDeviceRequestObject,
+) (openapi.GetDeviceResponseObject, error) {
 	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
-	return GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
+	return openapi.GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
 }
 
-func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error) {
+func (h *handlers) ListDeviceProviders(
+	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
+) (openapi.ListDeviceProvidersResponseObject, error) {
 	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
-	return ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
+	return openapi.ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
 }
 
-func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error) {
+func (h *handlers) SimulateConnectDevice(
+	ctx context.Context, r openapi.SimulateConnectDeviceRequestObject,
+) (openapi.SimulateConnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateConnectDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateConnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error) {
+func (h *handlers) SimulateDisconnectDevice(
+	ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject,
+) (openapi.SimulateDisconnectDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error) {
+func (h *handlers) SimulateRemoveDevice(
+	ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject,
+) (openapi.SimulateRemoveDeviceResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateRemoveDevice200JSONResponse{Ok: true}, nil
+	return openapi.SimulateRemoveDevice200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error) {
+func (h *handlers) SimulateConnectToHub(
+	ctx context.Context, r openapi.SimulateConnectToHubRequestObject,
+) (openapi.SimulateConnectToHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateConnectToHub200JSONResponse{Ok: true}, nil
+	return openapi.SimulateConnectToHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error) {
+func (h *handlers) SimulateDisconnectFromHub(
+	ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject,
+) (openapi.SimulateDisconnectFromHubResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
-	return SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
+	return openapi.SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) SimulatePaidSubscription(ctx context.Context, r SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error) {
+func (h *handlers) SimulatePaidSubscription(
+	ctx context.Context, r openapi.SimulatePaidSubscriptionRequestObject,
+) (openapi.SimulatePaidSubscriptionResponseObject, error) {
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error {
 		return h.simulator.SetSubscription(ctx, p, r.Body.DeviceID, r.Body.IsExpired)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return SimulatePaidSubscription200JSONResponse{Ok: true}, nil
+	return openapi.SimulatePaidSubscription200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) ReportProviderMetadata(ctx context.Context, r ReportProviderMetadataRequestObject) (ReportProviderMetadataResponseObject, error) {
+func (h *handlers) ReportProviderMetadata(
+	ctx context.Context, r openapi.ReportProviderMetadataRequestObject,
+) (openapi.ReportProviderMetadataResponseObject, error) {
 	zones := make([]access.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
 		zones[i] = access.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
@@ -121,20 +142,33 @@ func (h *handlers) ReportProviderMetadata(ctx context.Context, r ReportProviderM
 	if err := h.access.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
 		return nil, err
 	}
-	return ReportProviderMetadata200JSONResponse{Ok: true}, nil
+	return openapi.ReportProviderMetadata200JSONResponse{Ok: true}, nil
 }
 
 func toDevice(d access.Device) api.Device {
 	flags := d.Capabilities.Flags()
 	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
 	return api.Device{
-		DeviceID: d.ID.String(), WorkspaceID: d.WorkspaceID.String(), ConnectedAccountID: d.AccountID.String(),
-		DeviceType: d.Type, DisplayName: d.Name, Nickname: nickname(d), CreatedAt: d.CreatedAt, IsManaged: true,
-		CapabilitiesSupported: capabilitiesOf(d), CustomMetadata: d.Metadata, SpaceIds: []string{},
-		Errors: toErrors(d.Errors()), Warnings: toWarnings(d.Warnings()), Properties: toProperties(d),
-		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
-		DeviceProvider:     toProvider(d.Provider),
-		Location:           api.DeviceLocation{TimeZone: d.TimeZone},
+		DeviceID:              d.ID.String(),
+		WorkspaceID:           d.WorkspaceID.String(),
+		ConnectedAccountID:    d.AccountID.String(),
+		DeviceType:            d.Type,
+		DisplayName:           d.Name,
+		Nickname:              nickname(d),
+		CreatedAt:             d.CreatedAt,
+		IsManaged:             true,
+		CapabilitiesSupported: capabilitiesOf(d),
+		CustomMetadata:        d.Metadata,
+		SpaceIds:              []string{},
+		Errors:                toErrors(d.Errors()),
+		Warnings:              toWarnings(d.Warnings()),
+		Properties:            toProperties(d),
+		DeviceManufacturer: api.DeviceManufacturer{
+			Manufacturer: stableName(d.Manufacturer),
+			DisplayName:  d.Manufacturer,
+		},
+		DeviceProvider: toProvider(d.Provider),
+		Location:       api.DeviceLocation{TimeZone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
 		CanRemotelyUnlock:            can("can_remotely_unlock"),
@@ -151,7 +185,7 @@ func toDevice(d access.Device) api.Device {
 	}
 }
 
-// nickname is the name given to the device here, if one is.
+// nickname returns the name of the device in the workspace, if it has one.
 func nickname(d access.Device) string {
 	if d.Name == d.VendorName {
 		return ""
@@ -159,7 +193,7 @@ func nickname(d access.Device) string {
 	return d.Name
 }
 
-// capabilitiesOf are the broad capabilities of the API.
+// capabilitiesOf returns the capabilities_supported of a device.
 func capabilitiesOf(d access.Device) []string {
 	out := make([]string, 0, 3)
 	if d.Capabilities.OnlineCodes || d.Capabilities.OfflineCodes {
@@ -177,12 +211,21 @@ func capabilitiesOf(d access.Device) []string {
 func toProperties(d access.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
-		Online: d.Online, Name: d.VendorName, Appearance: api.DeviceAppearance{Name: d.Name},
-		Model:        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
-		Manufacturer: d.Manufacturer, SerialNumber: d.SerialNumber, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
-		OnlineAccessCodesEnabled: &caps.OnlineCodes, OfflineAccessCodesEnabled: &caps.OfflineCodes,
-		SupportsOfflineAccessCodes: &caps.OfflineCodes, SupportsBackupAccessCodePool: new(caps.HasBackupPool()), BackupAccessCodePoolEnabled: &d.BackupPool.Enabled,
-		SupportedCodeLengths: caps.CodeLengths, MaxActiveCodesSupported: caps.MaxCodes,
+		Online:                       d.Online,
+		Name:                         d.VendorName,
+		Appearance:                   api.DeviceAppearance{Name: d.Name},
+		Model:                        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
+		Manufacturer:                 d.Manufacturer,
+		SerialNumber:                 d.SerialNumber,
+		Locked:                       d.Locked,
+		BatteryLevel:                 d.BatteryLevel,
+		OnlineAccessCodesEnabled:     &caps.OnlineCodes,
+		OfflineAccessCodesEnabled:    &caps.OfflineCodes,
+		SupportsOfflineAccessCodes:   &caps.OfflineCodes,
+		SupportsBackupAccessCodePool: new(caps.HasBackupPool()),
+		BackupAccessCodePoolEnabled:  &d.BackupPool.Enabled,
+		SupportedCodeLengths:         caps.CodeLengths,
+		MaxActiveCodesSupported:      caps.MaxCodes,
 		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
@@ -194,10 +237,13 @@ func toProperties(d access.Device) api.DeviceProperties {
 		}
 	}
 	if d.BatteryLevel != nil {
-		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel))}
+		p.Battery = api.DeviceBattery{
+			Level:  *d.BatteryLevel,
+			Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel)),
+		}
 	}
 	return p
 }
 
-// stableName is how the API writes the name of a manufacturer or a provider.
+// stableName converts the name of a manufacturer or a provider to the form of the API.
 func stableName(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "_") }

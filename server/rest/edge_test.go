@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-func TestCrossOriginRequestsAreAnsweredForTheirOrigin(t *testing.T) {
+func TestCORS(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	preflight := b.send(t, request{method: "OPTIONS", path: "/devices/list", header: map[string]string{
@@ -66,7 +66,7 @@ func TestContractIsServedExpanded(t *testing.T) {
 	}
 }
 
-func TestAccessLogTellsWhatHappenedAndNoSecret(t *testing.T) {
+func TestAccessLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	res := b.send(t, request{method: "POST", path: "/access_codes/create?name=Secretname", body: `{"device_id":"` + someID + `","code":"471108153690"}`})
@@ -94,8 +94,8 @@ func TestAccessLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	}
 }
 
-// Who stops reading, or goes away, is no failure of ours.
-func TestAnswersThatAreNotReadAreNoErrorInTheLog(t *testing.T) {
+// A client that stops reading or disconnects is not an error of the server.
+func TestUnreadResponsesAreNotLoggedAsErrors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, cause := range []error{os.ErrDeadlineExceeded, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}} {
@@ -108,8 +108,8 @@ func TestAnswersThatAreNotReadAreNoErrorInTheLog(t *testing.T) {
 	}
 }
 
-// What has been sent of an answer that we cannot go on with may look whole.
-func TestAnswersThatAreTornEndTheConnection(t *testing.T) {
+// A truncated response must not look complete.
+func TestTruncatedResponsesCloseConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/devices/get", strings.NewReader(`{"name":"torn"}`))
@@ -131,8 +131,8 @@ func TestAnswersThatAreTornEndTheConnection(t *testing.T) {
 	}
 }
 
-// What takes the database minutes would be worked on when nobody is there for the answer any more.
-func TestNoRequestIsWorkedOnForEver(t *testing.T) {
+// Requests end after answerWithin, because clients do not wait longer.
+func TestRequestsTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		handler, err := newEdge(answers{}, knownKeys, Options{Logger: slog.New(slog.DiscardHandler)})
@@ -151,7 +151,7 @@ func TestNoRequestIsWorkedOnForEver(t *testing.T) {
 	})
 }
 
-// deaf is whoever does not read.
+// deaf is a client that does not read.
 type deaf struct {
 	http.ResponseWriter
 	cause error
@@ -159,7 +159,7 @@ type deaf struct {
 
 func (d deaf) Write([]byte) (int, error) { return 0, d.cause }
 
-func TestAbortedAnswersEndTheConnection(t *testing.T) {
+func TestAbortedResponsesCloseConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/devices/get?name=abort", nil)

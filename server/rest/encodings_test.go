@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every way to write the parameters of one list operation, and what its handler gets.
+// All encodings of the parameters of a list, and what the handler receives.
 func TestRequestsReachTheHandlerInOneForm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,12 +14,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// unanswered are types of errors that commands, or pages, tell of, and no answer of the API.
+// unanswered are error types of commands and pages, which the API never returns.
 var unanswered = []string{"connect_webview_has_login", "credential_not_found", "rotation_in_progress", "rotation_under_way", "schema_is_newer", "too_many_logins"}
 
-// The contract names every type of error that a line of the server makes, and none besides. What is answered to any test is
-// compared with it, too (apptest).
-func TestContractNamesEveryTypeOfError(t *testing.T) {
+// The contract lists exactly the error types in the server's source. Package apptest also checks the responses of all
+// tests.
+func TestContractListsErrorTypes(t *testing.T) {
 	t.Parallel()
 	listed := apptest.ErrorTypes(t)
 	if !slices.IsSorted(listed) {
@@ -43,8 +43,8 @@ func TestContractNamesEveryTypeOfError(t *testing.T) {
 	}
 }
 
-// errorTypes finds where errors of each type are made: in composite literals, by a literal, by a constant, or by what is
-// passed to a function that makes them.
+// errorTypes finds error types in composite literals: literals, constants, and arguments of functions that create
+// errors.
 func errorTypes(t *testing.T, rooms ...string) map[string]string {
 	t.Helper()
 	files, made := token.NewFileSet(), map[string]string{}

@@ -14,28 +14,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// Types of errors that the edge itself answers with.
+// Error types of the edge.
 const (
 	invalidInput       = "invalid_input"
 	invalidQueryParams = "invalid_query_params"
-	// routeNotFound is not "not_found", which clients take for the absence of an access code.
+	// routeNotFound differs from "not_found", which clients take for the absence of an access code.
 	routeNotFound = "route_not_found"
 )
 
-// failure is an error as the caller is told of it.
+// failure is an error response.
 type failure struct {
 	status  int
 	kind    string // error.type
 	message string
 	data    map[string]any
 	issues  []issue
-	methods []string // that are allowed, in answers that say so
+	methods []string // allowed methods, for the header Allow
 
-	retryAfter int // seconds, in answers that say so
+	retryAfter int // seconds, for the header Retry-After
 }
 
-// clientHungUp is the status of what nobody has waited for, in the log and the metrics: it is no failure of ours. The number is
-// that of nginx.
+// statusClientClosedRequest is the status of requests that the client abandoned, in the log and the metrics. It is nginx's number.
 const clientHungUp = 499
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }
@@ -52,7 +51,7 @@ var statuses = map[access.Kind]int{
 	access.Contradiction: http.StatusUnprocessableEntity,
 }
 
-// failureOf is the one place that turns errors into answers. What nobody foresaw is told as a 500 without its reason.
+// failureOf converts errors to responses. Unexpected errors become a 500 without their reason.
 func failureOf(err error) *failure {
 	var known *failure
 	var domain *access.Error
@@ -68,13 +67,26 @@ func failureOf(err error) *failure {
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), access.WaitedTooLong(err):
-		return &failure{status: http.StatusServiceUnavailable, kind: "service_unavailable", message: "The request was not finished in time; try again"}
+		return &failure{
+			status:  http.StatusServiceUnavailable,
+			kind:    "service_unavailable",
+			message: "The request was not finished in time; try again",
+		}
 	}
-	return &failure{status: http.StatusInternalServerError, kind: "internal_server_error", message: "Something went wrong inside the service; the log has the reason under this request_id"}
+	return &failure{
+		status:  http.StatusInternalServerError,
+		kind:    "internal_server_error",
+		message: "Something went wrong inside the service; the log has the reason under this request_id",
+	}
 }
 
 func failureOfDomain(err *access.Error) *failure {
-	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
+	f := &failure{
+		status:  statuses[err.Kind],
+		kind:    err.Type,
+		message: err.Message,
+		data:    err.Data,
+	}
 	if err.Type == access.KeyInUse || err.Kind == access.TooMany {
 		f.retryAfter = 1
 	}
@@ -94,15 +106,12 @@ func failureOfDomain(err *access.Error) *failure {
 	return f
 }
 
-// required is what zod says of a parameter that is missing.
+// required is zod's message for a missing parameter.
 const required = "Required"
-
-// invalid is the failure of a request that violates the contract.
-const mostIssues = 100
 
 func invalid(issues []issue) *failure {
 	all := len(issues)
-	issues = issues[:min(all, mostIssues)]
+	issues = issues[:min(all, maxIssues)]
 	f := &failure{status: http.StatusBadRequest, kind: invalidInput, issues: issues}
 	sentences := make([]string, len(issues))
 	for i, issue := range issues {
@@ -126,7 +135,7 @@ func sentence(i issue) string {
 	}
 }
 
-// validationErrors arranges issues as zod's error.format does.
+// validationErrors arranges issues like error.format of zod.
 func validationErrors(issues []issue) map[string]any {
 	if len(issues) == 0 {
 		return nil
@@ -148,24 +157,28 @@ func validationErrors(issues []issue) map[string]any {
 	return root
 }
 
-// fail answers with an error, and records what the caller is not told of it.
+// fail responds with an error, and logs the cause that the caller does not see.
 func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	x, f := exchangeOf(r.Context()), failureOf(err)
 	if f.status >= http.StatusInternalServerError {
 		e.logCause(x, err)
 	}
-	if x.status != 0 { // too late: the answer has begun
+	if x.status != 0 { // the response has already started
 		if x.failure = f.kind; f.status < http.StatusInternalServerError {
 			e.logCause(x, err)
 		}
-		x.torn = x.unread == nil // it must not look whole
+		x.torn = x.unread == nil // a truncated response must not look complete
 		return
 	}
 	if f.status >= http.StatusInternalServerError && x.hungUp(err) {
 		f.status = clientHungUp
 	}
 	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
-		Type: f.kind, Message: f.message, Data: f.data, ValidationErrors: validationErrors(f.issues), RequestID: x.id,
+		Type:             f.kind,
+		Message:          f.message,
+		Data:             f.data,
+		ValidationErrors: validationErrors(f.issues),
+		RequestID:        x.id,
 	}})
 	if err != nil {
 		e.fail(w, r, fmt.Errorf("write the error %s: %w", f.kind, err))
@@ -188,10 +201,19 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (e *edge) notFound(w http.ResponseWriter, r *http.Request) {
-	e.fail(w, r, &failure{status: http.StatusNotFound, kind: routeNotFound, message: "There is nothing at this path; GET /openapi.json tells what there is"})
+	e.fail(w, r, &failure{
+		status:  http.StatusNotFound,
+		kind:    routeNotFound,
+		message: "There is nothing at this path; GET /openapi.json tells what there is",
+	})
 }
 
 func methodNotAllowed(methods []string) *failure {
 	message := fmt.Sprintf("only %s accepted", strings.Join(methods, ","))
-	return &failure{status: http.StatusMethodNotAllowed, kind: "method_not_allowed", message: message, methods: methods}
+	return &failure{
+		status:  http.StatusMethodNotAllowed,
+		kind:    "method_not_allowed",
+		message: message,
+		methods: methods,
+	}
 }

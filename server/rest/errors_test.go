@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every condition under which a request is refused.
+// All reasons to reject a request.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +208,7 @@ func TestDomainErrorsKeepTheirFieldAndData(t *testing.T) {
 	compareError(t, missing, `{"ok":false,"error":{"type":"device_not_found","message":"No such device","data":{"device_id":"`+someID+`"}}}`)
 }
 
-// compareError compares a whole error body, but for the request_id.
+// compareError compares an error body, except for the request_id.
 func compareError(t *testing.T, res response, want string) {
 	t.Helper()
 	var wanted map[string]any

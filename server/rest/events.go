@@ -5,9 +5,12 @@ import (
 	"net/http"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEventResponseObject, error) {
+func (h *handlers) GetEvent(
+	ctx context.Context, r openapi.GetEventRequestObject,
+) (openapi.GetEventResponseObject, error) {
 	e, err := h.access.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
 	if err != nil {
 		return nil, err
@@ -15,21 +18,30 @@ func (h *handlers) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEv
 	return oneEvent{Ok: true, Event: e}, nil
 }
 
-func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
+func (h *handlers) ListEvents(
+	ctx context.Context, r openapi.ListEventsRequestObject,
+) (openapi.ListEventsResponseObject, error) {
 	list, err := h.access.ListEvents(ctx, principal(ctx), access.EventFilter{
-		Since: r.Body.Since, Between: r.Body.Between, IDs: r.Body.EventIds,
+		Since:     r.Body.Since,
+		Between:   r.Body.Between,
+		IDs:       r.Body.EventIds,
 		DeviceIDs: both(r.Body.DeviceID, r.Body.DeviceIds),
 		CodeIDs:   both(r.Body.AccessCodeID, r.Body.AccessCodeIds),
 		Types:     valuesOf(both(r.Body.EventType, r.Body.EventTypes)),
 
-		ConnectedAccountID: r.Body.ConnectedAccountID, WebviewID: r.Body.ConnectWebviewID,
-		CustomerKey: r.Body.CustomerKey, IdentityID: r.Body.UserIdentityID,
-		SystemIDs:    both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
-		SystemUserID: r.Body.AcsUserID, AccessGroupID: r.Body.AcsAccessGroupID, EntranceID: r.Body.AcsEntranceID,
-		// There are none of these here, so no event is about one.
+		ConnectedAccountID: r.Body.ConnectedAccountID,
+		WebviewID:          r.Body.ConnectWebviewID,
+		CustomerKey:        r.Body.CustomerKey,
+		IdentityID:         r.Body.UserIdentityID,
+		SystemIDs:          both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
+		SystemUserID:       r.Body.AcsUserID,
+		AccessGroupID:      r.Body.AcsAccessGroupID,
+		EntranceID:         r.Body.AcsEntranceID,
+		// The server has none of these, so no event matches.
 		Nothing: r.Body.AcsCredentialID+r.Body.AcsEncoderID+r.Body.AccessGrantID+r.Body.AccessMethodID+r.Body.SpaceID != "" ||
 			r.Body.AccessGrantIds != nil || r.Body.AccessMethodIds != nil || r.Body.SpaceIds != nil,
-		Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
+		Limit:  r.Body.Limit,
+		Offset: r.Body.UnstableOffset,
 	})
 	if err != nil {
 		return nil, err
@@ -37,7 +49,8 @@ func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (L
 	return someEvents{list}, nil
 }
 
-// oneEvent and someEvents are the answers of which the contract says the same. Those made from it would take each event apart.
+// oneEvent and someEvents are the responses of the event operations. They avoid decoding each event into the
+// generated types.
 type oneEvent struct {
 	Ok    bool         `json:"ok"`
 	Event access.Event `json:"event"`
@@ -47,7 +60,7 @@ func (e oneEvent) VisitGetEventResponse(w http.ResponseWriter) error { return wr
 
 type someEvents struct{ Events []access.Event }
 
-// VisitListEventsResponse writes the events one after another: as parts of one value the encoder would go through each again.
+// VisitListEventsResponse writes the events one by one. As parts of one value, the encoder would validate each again.
 func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	size := 0
 	for _, event := range e.Events {
@@ -67,7 +80,7 @@ func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	return writeBytes(w, append(b, "]}\n"...))
 }
 
-// usualHead is about how many bytes an event has beside its fields.
+// typicalEventHeadBytes is the approximate size of an event without its own fields, in bytes.
 const usualHead = 250
 
 func writeJSON(w http.ResponseWriter, answer any) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// format is a string format that requests are checked for: what is wrong with a text, empty when nothing is.
+// format is a string format that requests are checked for. The check returns a message, or an empty string.
 type format struct {
 	problem func(string) string
-	// domain is whether package access says the same, with an error type of its own: the edge only adds it to
-	// what else is wrong.
+	// domain reports whether package access checks the same with an error type of its own. The edge then only adds it
+	// to other issues.
 	domain bool
 }
 
-// formats are by the name that the contract has for them. Where zod has a message, it is zod's.
+// formats are keyed by their names in the contract. Their messages are those of zod, if zod has one.
 var formats = map[string]format{
 	"uuid":         {problem: unless(isUUID, "Invalid uuid")},
 	"date-time":    {problem: unless(isDateTime, "Invalid datetime")},
@@ -40,7 +40,7 @@ func unless(valid func(string) bool, message string) func(string) string {
 	}
 }
 
-// messageOf lets the domain judge, so that what it refuses is reported along with everything else.
+// messageOf turns a check of the domain into a format, so that its errors are reported with all others.
 func messageOf(check func(string) *access.Error) func(string) string {
 	return func(s string) string {
 		if err := check(s); err != nil {
@@ -50,11 +50,10 @@ func messageOf(check func(string) *access.Error) func(string) string {
 	}
 }
 
-// isUUID accepts the plain form only; the parser would also take braces, a URN and no hyphens.
+// isUUID accepts only the plain form. The parser would also accept braces, a URN and missing hyphens.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
 
-// isDateTime accepts what time.Time reads from JSON, so that a checked request always decodes, and can write in UTC: a
-// time that is kept is told again.
+// isDateTime accepts what time.Time decodes from JSON and encodes in UTC, so that a checked request always decodes.
 func isDateTime(s string) bool {
 	var t time.Time
 	if t.UnmarshalText([]byte(s)) != nil {
@@ -66,7 +65,7 @@ func isDateTime(s string) bool {
 
 func isEmail(s string) bool {
 	a, err := mail.ParseAddress(s)
-	return err == nil && a.Address == s // without a name
+	return err == nil && a.Address == s // without a display name
 }
 
 func isURL(s string) bool {

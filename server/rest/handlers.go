@@ -12,10 +12,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// handlers map requests to operations of package access and results to answers. Their methods stand in one file per
-// resource group.
+// handlers map requests to operations of package access, and results to responses. There is one file per resource
+// group.
 type handlers struct {
 	access    *access.Service
 	acs       *acs.Service
@@ -23,15 +24,15 @@ type handlers struct {
 	pager     pager
 	logger    *slog.Logger
 	waits     waits
-	health    func(context.Context) Health // nil: nobody knows
+	health    func(context.Context) Health // may be nil
 }
 
-var _ StrictServerInterface = (*handlers)(nil)
+var _ openapi.StrictServerInterface = (*handlers)(nil)
 
-// still fails when whoever makes the request may not be told any more what he might when it began.
+// recheckAccess returns an error if the caller has lost access since the request started.
 func (h *handlers) still(ctx context.Context) error { return h.access.StillSees(ctx, principal(ctx)) }
 
-// each maps a list; the result is never nil, so that it is [] in JSON.
+// each maps a list. The result is never nil, so that it becomes [] in JSON.
 func each[A, B any](list []A, to func(A) B) []B {
 	out := make([]B, len(list))
 	for i, a := range list {
@@ -40,7 +41,7 @@ func each[A, B any](list []A, to func(A) B) []B {
 	return out
 }
 
-// lastOf is the position of the last row of a page.
+// lastPosition returns the position of the last row of a page.
 func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
 	if len(rows) > 0 {
 		last.At, last.ID = at(rows[len(rows)-1])
@@ -48,7 +49,7 @@ func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Pos
 	return last
 }
 
-// both is the condition that one value and a list of values make together; nil is no condition. Identifiers are the same in capitals.
+// intersect combines a value and a list of values into one condition; nil is no condition. Identifiers ignore case.
 func both(one string, many *[]string) *[]string {
 	switch {
 	case one == "":
@@ -60,7 +61,7 @@ func both(one string, many *[]string) *[]string {
 	}
 }
 
-// valuesOf is a list that may be absent: nil is no condition, an empty one is met by nothing.
+// valuesOf dereferences an optional list: nil is no condition, and an empty list matches nothing.
 func valuesOf(list *[]string) []string {
 	switch {
 	case list == nil:
@@ -72,7 +73,7 @@ func valuesOf(list *[]string) []string {
 	}
 }
 
-// identifier is an identifier that may be none.
+// identifier returns an identifier as a string, or nil if there is none.
 func identifier(id uuid.UUID) *string {
 	if id == uuid.Nil {
 		return nil
@@ -80,6 +81,7 @@ func identifier(id uuid.UUID) *string {
 	return new(id.String())
 }
 
+// optional returns nil for an empty string.
 func optional(s string) *string {
 	if s == "" {
 		return nil

@@ -20,12 +20,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// TestMain names the tests whose outcome can differ with several servers.
+// TestMain names the tests whose result can depend on the number of servers.
 func TestMain(m *testing.M) {
 	apptest.Main(m, TestWithoutSyncTheAttemptIsPending,
 		TestPagesOfCodesFollowNextPageURL,
-		TestSimulatedCodeIsNoticedThoughTheListLags,
-		TestSimulationsThatWaitHaveNoTurn)
+		TestSimulatedCode_ListLags,
+		TestWaitingSimulationsReleaseSlot)
 }
 
 // call makes a request with the sandbox key.
@@ -35,8 +35,10 @@ func call(t *testing.T, s *apptest.Server, method, path string, in any) (status 
 	return status, out
 }
 
-// callWith is call with an Idempotency-Key, unless that is empty; it says whether the answer is that of an earlier call.
-func callWith(t *testing.T, s *apptest.Server, method, path string, in any, key string) (status int, out map[string]any, replayed bool) {
+// callWith is call with an Idempotency-Key, unless key is empty. It reports whether the response was replayed.
+func callWith(
+	t *testing.T, s *apptest.Server, method, path string, in any, key string,
+) (status int, out map[string]any, replayed bool) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -68,7 +70,7 @@ func callWith(t *testing.T, s *apptest.Server, method, path string, in any, key 
 
 type in = map[string]any
 
-// must is call for a POST that has to succeed; it returns what stands under key.
+// must calls a POST that must succeed, and returns the value of key.
 func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 	t.Helper()
 	status, out := call(t, s, http.MethodPost, path, params)
@@ -79,8 +81,8 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 	return object
 }
 
-// Every operation, with every method that it may be called by, answers what the contract promises.
-func TestAnswersAreAsTheContractSays(t *testing.T) {
+// Every operation, with every method, returns what the contract promises.
+func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
 	doc, err := rest.Document()
@@ -261,8 +263,10 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	isAudited(t, s, doc, made)
 }
 
-// repeated is call, twice with one key where the operation takes one: the answers are the same.
-func repeated(t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in) (status int, out in) {
+// keyRequest calls an operation twice with one key, if it accepts keys. The responses must be equal.
+func repeated(
+	t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in,
+) (status int, out in) {
 	t.Helper()
 	if op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
 		return call(t, s, method, path, params)
@@ -276,7 +280,7 @@ func repeated(t *testing.T, s *apptest.Server, op *openapi3.Operation, method, p
 	return status, out
 }
 
-// another connects an account with three locks, and names these once they have appeared.
+// another connects an account with three locks, and returns their identifiers.
 func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (account any, devices []any) {
 	t.Helper()
 	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
@@ -312,7 +316,7 @@ func conforms(t *testing.T, where string, op *openapi3.Operation, status int, ou
 	}
 }
 
-func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+func TestNewHandler_InvalidOptions(t *testing.T) {
 	t.Parallel()
 	key := make([]byte, 32)
 	for name, o := range map[string]rest.Options{

@@ -5,15 +5,18 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// Health is how this server is, by part. Nobody needs a credential to ask for it, so there is nothing private in it.
+// Health is the health of the server by part. It is public, so it must not contain private data.
 type Health struct {
-	At    time.Time // when that was found; zero: the database has not said
+	// At is when the health was evaluated. It is zero if the database has not responded.
+	At time.Time
+	// Parts has the health of each part.
 	Parts []api.ServiceHealth
 }
 
-// Down says whether nothing is to be asked of this server.
+// Down reports whether clients should send no requests to this server.
 func (h Health) Down() bool { return h.has(api.Down) }
 
 func (h Health) has(status api.ServiceHealthStatus) bool {
@@ -25,20 +28,24 @@ func (h Health) has(status api.ServiceHealthStatus) bool {
 	return false
 }
 
-func (h *handlers) GetHealth(ctx context.Context, _ GetHealthRequestObject) (GetHealthResponseObject, error) {
+func (h *handlers) GetHealth(
+	ctx context.Context, _ openapi.GetHealthRequestObject,
+) (openapi.GetHealthResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
-		return GetHealth503JSONResponse(health), nil
+		return openapi.GetHealth503JSONResponse(health), nil
 	}
-	return GetHealth200JSONResponse(health), nil
+	return openapi.GetHealth200JSONResponse(health), nil
 }
 
-func (h *handlers) GetHealthByName(ctx context.Context, _ GetHealthByNameRequestObject) (GetHealthByNameResponseObject, error) {
+func (h *handlers) GetHealthByName(
+	ctx context.Context, _ openapi.GetHealthByNameRequestObject,
+) (openapi.GetHealthByNameResponseObject, error) {
 	health := h.healthNow(ctx)
 	if !health.Ok {
-		return GetHealthByName503JSONResponse(health), nil
+		return openapi.GetHealthByName503JSONResponse(health), nil
 	}
-	return GetHealthByName200JSONResponse(health), nil
+	return openapi.GetHealthByName200JSONResponse(health), nil
 }
 
 func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {
@@ -46,7 +53,12 @@ func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {
 	if h.health != nil {
 		now = h.health(ctx)
 	}
-	out := api.HealthResponse{Ok: !now.Down(), Msg: "All parts work.", LastServiceEvaluationAt: now.At, ServiceHealthStatuses: now.Parts}
+	out := api.HealthResponse{
+		Ok:                      !now.Down(),
+		Msg:                     "All parts work.",
+		LastServiceEvaluationAt: now.At,
+		ServiceHealthStatuses:   now.Parts,
+	}
 	switch {
 	case now.Down():
 		out.Msg = "This server cannot do its work; ask another one."

@@ -20,7 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// health asks for it as a balancer does, without a credential.
+// health requests the health without a credential, like a load balancer.
 func health(t *testing.T, url string) (status int, parts map[string]api.ServiceHealth) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/health", nil)
@@ -46,8 +46,8 @@ func health(t *testing.T, url string) (status int, parts map[string]api.ServiceH
 	return res.StatusCode, parts
 }
 
-// Each part is made ill, is told of, and gets well again.
-func TestHealthMeansIt(t *testing.T) {
+// Each part fails, is reported, and recovers.
+func TestHealthReportsEachPart(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
@@ -109,11 +109,12 @@ func TestHealthMeansIt(t *testing.T) {
 		}
 	}
 	unlock := func() { release() }
-	nobody := func(kind, table string) func() { // gets to what is due, once who was at work is done: he would say that nothing is
+	// blocked prevents work on due rows of a table, after running work has ended.
+	blocked := func(kind, table string) func() {
 		return func() {
 			t.Helper()
-			run("alter table leases add constraint nobody check (key not like '" + kind + ":%') not valid")()
-			apptest.Until(t, "nobody is at work on any "+kind, func() (free bool) {
+			run("alter table leases add constraint blocked check (key not like '" + kind + ":%') not valid")()
+			apptest.Until(t, "no worker is busy with any "+kind, func() (free bool) {
 				inside(func(ctx context.Context, conn *pgx.Conn) {
 					if err := conn.QueryRow(ctx, "select not exists (select from leases where key like $1 and held_until > now())", kind+":%").Scan(&free); err != nil {
 						t.Fatal(err)
@@ -148,13 +149,13 @@ func TestHealthMeansIt(t *testing.T) {
 			run(`insert into data_keys (key_id, wrapped, is_current) values (250, decode(repeat('5a', 61), 'hex'), false)`), run("delete from data_keys where key_id = 250")},
 		{"an older backup", "database", api.Down, run("update goose_db_version set is_applied = false where version_id = (select max(version_id) from goose_db_version)"), run("update goose_db_version set is_applied = true")},
 		{"the work stands still", "work", api.Down, locked("lock table acs_systems in access exclusive mode"), unlock},
-		{"a device that nobody gets to", "devices", api.Degraded,
-			nobody("device", "devices"), run("alter table leases drop constraint nobody")},
-		{"an account that nobody gets to", "devices", api.Degraded,
-			nobody("account", "connected_accounts"), run("alter table leases drop constraint nobody")},
-		{"an access system that nobody gets to", "devices", api.Degraded,
-			nobody("acs_system", "acs_systems"), run("alter table leases drop constraint nobody")},
-		{"events that nobody takes", "deliveries", api.Degraded, func() {
+		{"an overdue device", "devices", api.Degraded,
+			blocked("device", "devices"), run("alter table leases drop constraint blocked")},
+		{"an overdue account", "devices", api.Degraded,
+			blocked("account", "connected_accounts"), run("alter table leases drop constraint blocked")},
+		{"an overdue access system", "devices", api.Degraded,
+			blocked("acs_system", "acs_systems"), run("alter table leases drop constraint blocked")},
+		{"undelivered events", "deliveries", api.Degraded, func() {
 			locked("select from webhooks where webhook_id = '" + hook + "' for update")()
 			if status, out := call(t, s, http.MethodPost, "/devices/simulate/disconnect", in{"device_id": device}); status != http.StatusOK {
 				t.Errorf("disconnect the device: %v", out)
@@ -187,8 +188,8 @@ func TestHealthMeansIt(t *testing.T) {
 	}
 }
 
-// Whoever is called at night finds the cause in the log, at the level that is on unless another is asked for.
-func TestHealthSaysWhyInTheLog(t *testing.T) {
+// The log contains the cause at the default level.
+func TestHealthLogsCause(t *testing.T) {
 	t.Parallel()
 	dsn, path := storetest.New(t), filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(path)
@@ -222,8 +223,8 @@ func TestHealthSaysWhyInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(inside, "alter table leases add constraint nobody check (key not like 'device:%') not valid")
-	apptest.Until(t, "nobody is at work on any device", func() (free bool) { // he would say that nothing is due
+	run(inside, "alter table leases add constraint blocked check (key not like 'device:%') not valid")
+	apptest.Until(t, "no worker is busy with a device", func() (free bool) { // running work would mark it as done
 		if err := inside.QueryRow(t.Context(), "select not exists (select from leases where key like 'device:%' and held_until > now())").Scan(&free); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +235,7 @@ func TestHealthSaysWhyInTheLog(t *testing.T) {
 		_, parts := health(t, s.URL)
 		return parts["devices"].Status == api.Degraded
 	})
-	run(inside, "alter table deliveries rename to hidden") // and then nobody knows
+	run(inside, "alter table deliveries rename to hidden") // the health becomes unknown
 	says("devices", `relation \\"deliveries\\" does not exist`)
 	says("deliveries", `relation \\"deliveries\\" does not exist`)
 	run(inside, "alter table hidden rename to deliveries")
@@ -246,8 +247,8 @@ func TestHealthSaysWhyInTheLog(t *testing.T) {
 	run(admin, "alter database "+name+" allow_connections true")
 }
 
-// A balancer is told before anything is refused.
-func TestAServerThatStopsSaysSoFirst(t *testing.T) {
+// The health changes before the server rejects requests.
+func TestHealth_Stopping(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.StopAfter = time.Minute })
 	if status, _ := health(t, s.App.URL); status != http.StatusOK {
@@ -264,17 +265,17 @@ func TestAServerThatStopsSaysSoFirst(t *testing.T) {
 		t.Errorf("meanwhile requests are answered with %d", status)
 	}
 	if res := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil); !res.Close {
-		t.Error("who keeps a connection is not sent to another server")
+		t.Error("a kept connection is not closed, so the client cannot move to another server")
 	}
 	cut()
 	<-stopped
 	if status, _ := health(t, s.App.URL); status != 0 {
-		t.Errorf("afterwards somebody answers with %d", status)
+		t.Errorf("after the stop the server responds with %d", status)
 	}
 }
 
-// Who asks often costs the database no more than who asks once a second.
-func TestHealthCannotBeUsedToLoadTheDatabase(t *testing.T) {
+// Frequent health requests cost the database no more than one request per second.
+func TestHealthIsCached(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.DatabaseURL = dsn })
@@ -298,7 +299,7 @@ func TestHealthCannotBeUsedToLoadTheDatabase(t *testing.T) {
 	}
 }
 
-// elsewhere is a connection to another database of the same server, and the name of that of dsn.
+// elsewhere connects to another database of the same server, and returns the name of the database of dsn.
 func elsewhere(t *testing.T, dsn string) (*pgx.Conn, string) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(dsn)

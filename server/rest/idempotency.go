@@ -12,21 +12,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// The headers of requests that have their effect once (draft-ietf-httpapi-idempotency-key-header).
+// Headers of idempotent requests (draft-ietf-httpapi-idempotency-key-header).
 const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotency-Replayed"
 
-	// acceptsKeysHeader tells clients that they may send a request with a key again when they do not know what has become
-	// of it. The draft has no way to tell them.
+	// acceptsKeysHeader tells clients that they can repeat a request with a key if its result is unknown. The draft
+	// has no such header.
 	acceptsKeysHeader = "Accept-Idempotency-Key"
 
 	maxKey = 255 // characters
 )
 
-// keyOf reads the key of a request, where its operation takes one. What is naturally idempotent takes none.
+// keyOf returns the key of a request if its operation accepts one. Idempotent operations accept none.
 func keyOf(o *operation, header http.Header) (string, error) {
 	given := header.Values(keyHeader)
 	if !o.keyed || len(given) == 0 {
@@ -44,19 +45,24 @@ func keyOf(o *operation, header http.Header) (string, error) {
 	return key, nil
 }
 
-// once answers a request with a key that has been answered before as it was then. Answers are kept as they are sent:
-// all that are no failure have the status 200.
-func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
+// replay replays the stored response to a request with a known key. Responses are stored as they are sent; all
+// successful ones have the status 200.
+func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		x := exchangeOf(ctx)
 		if x.key == "" {
 			return next(ctx, w, r, request)
 		}
-		content, err := json.Marshal(x.params) // with the names in order
+		content, err := json.Marshal(x.params) // sorted by name
 		if err != nil {
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
-		keyed := access.KeyedRequest{Operation: x.operation.path, Key: x.key, Content: content, Aside: admission.Aside}
+		keyed := access.KeyedRequest{
+			Operation: x.operation.path,
+			Key:       x.key,
+			Content:   content,
+			Aside:     admission.Aside,
+		}
 		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
 			response, err := next(ctx, w, r, request)
 			if err != nil {
@@ -83,14 +89,14 @@ func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
 	}
 }
 
-// written is an answer as the generated code writes it.
+// encodeResponse encodes a response like the generated code.
 func written(answer any) ([]byte, error) {
 	var out bytes.Buffer
 	err := json.NewEncoder(&out).Encode(answer)
 	return out.Bytes(), err
 }
 
-// resumed is the answer to a request that was cut off while it waited for its attempt to end.
+// resumedResponse returns the response to a request that was interrupted while it waited for its attempt to end.
 func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
 	answer, err := h.attempted(ctx, a, nil, true)
 	if err != nil {
@@ -103,5 +109,9 @@ func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) 
 	if err != nil {
 		return nil, err
 	}
-	return written(api.AccessCodeCreatedResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: answer.ActionAttempt})
+	return written(api.AccessCodeCreatedResponse{
+		Ok:            true,
+		AccessCode:    toAccessCode(code),
+		ActionAttempt: answer.ActionAttempt,
+	})
 }

@@ -9,33 +9,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// repeats counts how often each Idempotency-Key comes. Who was not answered sends a request again a few times; whoever does
-// so without an end has looked up, and waited for, what is known already.
+// keyRepeats counts the requests per Idempotency-Key. Clients repeat a request a few times. Without a limit, endless
+// repeats would cause lookups and waits for known results.
 type repeats struct {
 	now  func() time.Time
 	seed maphash.Seed
 
-	mu           sync.Mutex
-	turned       time.Time
-	lately, once map[uint64]int // requests of this span and of the one before
+	mu     sync.Mutex
+	turned time.Time
+	// current counts the requests of the current span, previous those of the previous span.
+	current, previous map[uint64]int
 }
 
 const (
-	mostRepeats  = 20 // of one key in two spans
-	repeatsSpan  = 10 * time.Second
-	mostRepeated = 50_000 // keys in a span, which ends early when there are more
+	// maxRepeats bounds the requests of one key in two spans.
+	mostRepeats = 20
+	repeatsSpan = 10 * time.Second
+	// maxRepeatedKeys bounds the keys in a span. A span ends early if there are more.
+	mostRepeated = 50_000
 )
 
-// repeated is what tells keys apart, as access.KeyedRequest says: they are each sender's own, in each workspace and for each
-// operation, and of a publishable key, which everybody has, for what is asked for.
+// keyRequest identifies a key like access.KeyedRequest: by sender, workspace and operation, and for publishable keys by
+// content.
 type repeated struct{ sender, workspaceID, operation, key, content string }
 
 func newRepeats() *repeats {
 	return &repeats{now: time.Now, seed: maphash.MakeSeed()}
 }
 
-// come takes one request with a key, or says how long it has to wait. Those that have to wait do not count, nor those of which
-// unanswered is called.
+// admit counts a request with a key, or returns how long it must wait. Requests that must wait do not count, and
+// calling unanswered uncounts one.
 func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	name := maphash.Comparable(c.seed, r)
 	c.mu.Lock()
@@ -43,24 +46,24 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	now := c.now()
 	switch span := now.Sub(c.turned); {
 	case span >= 2*repeatsSpan:
-		c.turned, c.lately, c.once = now, map[uint64]int{}, nil
-	case span >= repeatsSpan: // when it ended, not when somebody came after that
-		c.turned, c.lately, c.once = c.turned.Add(repeatsSpan), map[uint64]int{}, c.lately
-	case len(c.lately) >= mostRepeated:
-		c.turned, c.lately, c.once = now, map[uint64]int{}, c.lately
+		c.turned, c.current, c.previous = now, map[uint64]int{}, nil
+	case span >= repeatsSpan: // the next span starts where the previous one ended
+		c.turned, c.current, c.previous = c.turned.Add(repeatsSpan), map[uint64]int{}, c.current
+	case len(c.current) >= mostRepeated:
+		c.turned, c.current, c.previous = now, map[uint64]int{}, c.current
 	}
 	rest := c.turned.Add(repeatsSpan).Sub(now)
 	switch {
-	case c.lately[name] >= mostRepeats:
+	case c.current[name] >= mostRepeats:
 		return rest + repeatsSpan, nil
-	case c.lately[name]+c.once[name] >= mostRepeats:
+	case c.current[name]+c.previous[name] >= mostRepeats:
 		return rest, nil
 	}
-	c.lately[name]++
+	c.current[name]++
 	return 0, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, span := range []map[uint64]int{c.lately, c.once} {
+		for _, span := range []map[uint64]int{c.current, c.previous} {
 			if span[name] > 0 {
 				span[name]--
 				return
@@ -69,18 +72,19 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	}
 }
 
-// repeat takes a request with a key, if it has one.
+// countRepeat counts a request if it has a key.
 func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
 	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
 		return nil
 	}
-	if id, err := uuid.Parse(workspaceID); err == nil { // it can be written in several ways
+	if id, err := uuid.Parse(workspaceID); err == nil { // normalize the spelling
 		workspaceID = id.String()
 	}
 	after, unanswered := e.repeats.come(repeated{sender, workspaceID, x.operation.path, key, content})
 	if x.unanswered = unanswered; after > 0 {
-		return tooMany(after, fmt.Sprintf("More than %d requests with this %s have come within a few seconds; send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
+		return tooMany(after, fmt.Sprintf("More than %d requests with this %s within a few seconds; "+
+			"send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAKeyComesSoOftenOnly(t *testing.T) {
+func TestRepeatsPerKeyAreLimited(t *testing.T) {
 	t.Parallel()
 	now := longAgo
 	c := newRepeats()
@@ -53,13 +53,13 @@ func TestAKeyComesSoOftenOnly(t *testing.T) {
 	unanswered()
 	come(1)
 	waits(2 * repeatsSpan)
-	now = now.Add(2*repeatsSpan - time.Second) // the span before has ended, and nobody came until now
+	now = now.Add(2*repeatsSpan - time.Second) // the previous span has ended without requests
 	waits(time.Second)
 	now = now.Add(time.Second)
 	come(mostRepeats)
 }
 
-func TestFewKeysAreCounted(t *testing.T) {
+func TestRepeatedKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newRepeats()
 	c.now = func() time.Time { return longAgo }
@@ -68,7 +68,7 @@ func TestFewKeysAreCounted(t *testing.T) {
 			t.Fatalf("key %d waits for %s", n, after)
 		}
 	}
-	if n := len(c.lately) + len(c.once); n > 2*mostRepeated {
+	if n := len(c.current) + len(c.previous); n > 2*mostRepeated {
 		t.Errorf("%d keys are counted", n)
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// Limits bound what callers may ask of one instance. A zero field is no limit.
+// Limits bound the requests to one server instance. A zero field means no limit.
 type Limits struct {
-	// FailuresPerMinute is how many requests of one address with credentials that are not good are looked into; twice
-	// as many at once. Credentials that were good from there go on. Logins on connect pages that fail count, too.
+	// FailuresPerMinute bounds the requests of an address with invalid credentials; the burst is twice as many.
+	// Credentials that were valid from the address are not affected. Failed logins on login pages count, too.
 	FailuresPerMinute int
-	// RequestsPerSecond is how many requests of one credential are answered; twice as many at once.
+	// RequestsPerSecond bounds the requests of a credential; the burst is twice as many.
 	RequestsPerSecond int
-	// PagesPerSecond is how many requests of one address for pages to log in on are answered; ten times as many at once.
+	// PagesPerSecond bounds the requests of an address for login pages; the burst is ten times as many.
 	PagesPerSecond int
-	// WorkspacesPerMinute is how many workspaces one credential makes or resets, and as many at once.
+	// WorkspacesPerMinute bounds how many workspaces a credential creates or resets. The burst is the same number.
 	WorkspacesPerMinute int
 }
 
-// WorkspacesPerMinute is what a server has Limits.WorkspacesPerMinute at unless it is told otherwise.
+// WorkspacesPerMinute is the default of Limits.WorkspacesPerMinute.
 const WorkspacesPerMinute = 20
 
-// callers counts what is asked, by address and by credential. It forgets the quietest when there are too many.
+// callers counts requests by address and by credential. If there are too many, it evicts the idle ones.
 type callers struct {
 	limits Limits
 	now    func() time.Time
@@ -44,18 +44,18 @@ type callers struct {
 type caller struct {
 	bucket *rate.Limiter
 	seen   time.Time
-	good   map[[sha256.Size]byte]time.Time // credentials that were good from this address, and when
-	trying map[[sha256.Size]byte]int       // those that are being looked into, and for how many requests
+	good   map[[sha256.Size]byte]time.Time // valid credentials from this address, and when
+	trying map[[sha256.Size]byte]int       // credentials being checked, with the number of requests
 }
 
 const (
 	mostCallers  = 20_000
-	mostGood     = 100 // credentials of one address
+	mostGood     = 100 // valid credentials remembered per address
 	goodFor      = time.Hour
-	prunedAfter  = time.Minute // at the earliest, unless there are too many
+	prunedAfter  = time.Minute // minimum between two evictions, unless there are too many callers
 	quietFor     = 10 * time.Minute
-	failureRoom  = 2 // minutes' worth of failures at once
-	requestsRoom = 2 // seconds' worth of requests at once
+	failureRoom  = 2 // burst of failures, in minutes
+	requestsRoom = 2 // burst of requests, in seconds
 	pagesRoom    = 10
 )
 
@@ -63,7 +63,7 @@ func newCallers(l Limits) *callers {
 	return &callers{limits: l, now: time.Now, known: map[string]*caller{}}
 }
 
-// get finds a caller; the lock is held.
+// get returns a caller. The lock must be held.
 func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	now := c.now()
 	if len(c.known) >= mostCallers || now.Sub(c.pruned) > prunedAfter {
@@ -71,15 +71,19 @@ func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	}
 	k := c.known[name]
 	if k == nil {
-		k = &caller{bucket: rate.NewLimiter(per, room), good: map[[sha256.Size]byte]time.Time{}, trying: map[[sha256.Size]byte]int{}}
+		k = &caller{
+			bucket: rate.NewLimiter(per, room),
+			good:   map[[sha256.Size]byte]time.Time{},
+			trying: map[[sha256.Size]byte]int{},
+		}
 		c.known[name] = k
 	}
 	k.seen = now
 	return k
 }
 
-// prune forgets who has been quiet for so long that his bucket is full again. When that leaves too many it forgets a
-// quarter of them, whoever they are: it costs as much as there are, and must not be for each that is new.
+// prune evicts callers that have been idle until their bucket is full. If too many remain, it evicts a quarter of
+// them, so that its cost is not paid for each new caller.
 func (c *callers) prune(now time.Time) {
 	c.pruned = now
 	for name, k := range c.known {
@@ -98,8 +102,8 @@ func (c *callers) prune(now time.Time) {
 	}
 }
 
-// admit says how long an address has to wait before a credential of it is looked into; 0 is not at all, and tried is
-// called then. Until that, the credential counts as one that is not good: many at once are no more than one after another.
+// admit returns how long an address must wait before a credential is checked. If it returns 0, the caller must call
+// tried. Until then, the credential counts as invalid, so that concurrent guesses gain nothing.
 func (c *callers) admit(address, token string) time.Duration {
 	if c.limits.FailuresPerMinute == 0 {
 		return 0
@@ -112,7 +116,7 @@ func (c *callers) admit(address, token string) time.Duration {
 		return 0
 	}
 	others := len(k.trying)
-	if k.trying[hash] > 0 { // the same once more is no other guess
+	if k.trying[hash] > 0 { // repeating a credential is not another guess
 		others--
 	}
 	if after := wait(k.bucket.TokensAt(c.now())-float64(others), c.failureRate()); after > 0 {
@@ -130,16 +134,16 @@ func (c *callers) address(address string) *caller {
 	return c.get("address/"+address, c.failureRate(), failureRoom*c.limits.FailuresPerMinute)
 }
 
-// verdict is what was found out about a credential.
+// verdict is the result of checking a credential.
 type verdict int
 
 const (
-	undecided verdict = iota // it could not be looked into
+	undecided verdict = iota // the check failed
 	isBad
 	isGood
 )
 
-// tried notes what was found out about a credential of an address.
+// recordVerdict records the verdict about a credential of an address.
 func (c *callers) tried(address, token string, v verdict) {
 	if c.limits.FailuresPerMinute == 0 {
 		return
@@ -163,7 +167,7 @@ func (c *callers) tried(address, token string, v verdict) {
 	}
 }
 
-// forgetOldest makes room for another credential that is good.
+// evictOldest makes room for another valid credential.
 func (k *caller) forgetOldest() {
 	var oldest [sha256.Size]byte
 	var since time.Time
@@ -175,19 +179,19 @@ func (k *caller) forgetOldest() {
 	delete(k.good, oldest)
 }
 
-// request takes one request of a credential, or says how long it has to wait.
+// request counts a request of a credential, or returns how long it must wait.
 func (c *callers) request(credential string) time.Duration {
 	l := c.limits.RequestsPerSecond
 	return c.take("credential/"+credential, rate.Limit(l), requestsRoom*l)
 }
 
-// workspace takes one workspace that a credential makes or resets, or says how long it has to wait.
+// workspace counts a workspace that a credential creates or resets, or returns how long it must wait.
 func (c *callers) workspace(credential string) time.Duration {
 	l := c.limits.WorkspacesPerMinute
 	return c.take("workspaces/"+credential, rate.Limit(l)/60, l)
 }
 
-// take takes one of what a caller may have so much of a second, and so much at once, or says how long he has to wait. 0 is no limit.
+// takeToken takes a token from a caller's bucket, or returns how long the caller must wait. 0 per means no limit.
 func (c *callers) take(name string, per rate.Limit, room int) time.Duration {
 	if per == 0 {
 		return 0
@@ -201,7 +205,7 @@ func (c *callers) take(name string, per rate.Limit, room int) time.Duration {
 	return wait(k.bucket.TokensAt(c.now()), per)
 }
 
-// wait is how long a bucket takes to have a token.
+// wait returns how long a bucket needs until it has a token.
 func wait(tokens float64, per rate.Limit) time.Duration {
 	if tokens >= 1 {
 		return 0
@@ -209,36 +213,44 @@ func wait(tokens float64, per rate.Limit) time.Duration {
 	return time.Duration((1 - tokens) / float64(per) * float64(time.Second))
 }
 
-// tooMany is the failure of a request that comes too soon.
+// rateLimited is the error of a rate-limited request.
 func tooMany(after time.Duration, message string) *failure {
-	return &failure{status: http.StatusTooManyRequests, kind: "too_many_requests", message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+	return &failure{
+		status:     http.StatusTooManyRequests,
+		kind:       "too_many_requests",
+		message:    message,
+		retryAfter: int(math.Ceil(after.Seconds())),
+	}
 }
 
 func tooManyFailures(after time.Duration) *failure {
-	return tooMany(after, fmt.Sprintf("Too many requests with credentials that are not good have come from this address; try again in %d s, with one that is", int(math.Ceil(after.Seconds()))))
+	return tooMany(after, fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
+		int(math.Ceil(after.Seconds()))))
 }
 
 func tooManyRequests(after time.Duration) *failure {
-	return tooMany(after, "Too many requests have come with this credential; try again after the time in the header Retry-After")
+	return tooMany(after, "Too many requests with this credential; try again after the time in the header Retry-After")
 }
 
 func tooManyWorkspaces(after time.Duration) *failure {
-	return tooMany(after, "This credential makes or resets workspaces too fast; use one as it is, or try again after the time in the header Retry-After")
+	return tooMany(after, "This credential creates or resets workspaces too fast; "+
+		"use an existing one, or try again after the time in the header Retry-After")
 }
 
-// tooBusy is for whoever has asked for so much at once that the turn of a request has not come.
+// tooBusy is the error of a request that got no slot, because the client has too many concurrent requests.
 func tooBusy() *failure {
-	return tooMany(time.Second, "Too many requests of this address are being worked on, or their answers are not read; read them, and send fewer at once")
+	return tooMany(time.Second, "Too many concurrent requests from this address, or unread responses; "+
+		"read the responses, and send fewer requests concurrently")
 }
 
-// inTurn works on requests in turn.
+// queueFairly admits requests by fair queueing.
 func (e *edge) inTurn(next http.Handler) http.Handler {
 	return admission.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
 }
 
-// AddressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a
-// proxy of ours it is what the proxy says last, as what is before that anybody can write; and the proxy itself where it says
-// nothing that can be read. Empty, as one address that all others share, where neither tells.
+// AddressOf returns the client address of a request: for IPv6, the /64 network. Behind a trusted proxy it is the last
+// address in X-Forwarded-For, because clients can forge the others, or the proxy's own if the header is unreadable.
+// It is empty, and thus shared, if neither is known.
 func AddressOf(r *http.Request, trustForwarded bool) string {
 	if forwarded := r.Header.Values("X-Forwarded-For"); trustForwarded && len(forwarded) > 0 {
 		last := forwarded[len(forwarded)-1]
@@ -249,7 +261,8 @@ func AddressOf(r *http.Request, trustForwarded bool) string {
 	return networkOf(r.RemoteAddr)
 }
 
-// networkOf reads an address, with or without brackets and a port; empty: it is none.
+// networkOf parses an address, with or without brackets and a port. It returns an empty string if the address is
+// invalid.
 func networkOf(text string) string {
 	address, err := netip.ParseAddr(text)
 	if inner, is := strings.CutPrefix(text, "["); is && strings.HasSuffix(inner, "]") {

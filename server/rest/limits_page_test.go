@@ -18,7 +18,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 	for _, line := range []string{
 		fmt.Sprintf("| a body | %d MiB |", maxBody>>20),
 		fmt.Sprintf("| JSON in a body | %d values, %d deep |", maxValues, maxDepth),
-		fmt.Sprintf("| errors reported for one request | %d |", mostIssues),
+		fmt.Sprintf("| errors reported for one request | %d |", maxIssues),
 		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, mostRepeats, repeatsSpan.Seconds(), 2*repeatsSpan.Seconds()),
 		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", WorkspacesPerMinute),

@@ -47,7 +47,7 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	}
 }
 
-func TestManyGuessesAtOnceAreNoMoreThanOneAfterAnother(t *testing.T) {
+func TestConcurrentGuessesAreLimited(t *testing.T) {
 	t.Parallel()
 	c, _ := clocked(Limits{FailuresPerMinute: 6})
 	const here = "192.0.2.1"
@@ -74,7 +74,7 @@ func TestManyGuessesAtOnceAreNoMoreThanOneAfterAnother(t *testing.T) {
 	}
 }
 
-func TestWhatWasGoodLatelyIsKnownHoweverManyThereAre(t *testing.T) {
+func TestValidCredentialsAreRemembered(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
 	const here = "192.0.2.1"
@@ -134,7 +134,7 @@ func TestCallersAreForgotten(t *testing.T) {
 	}
 }
 
-func TestTooManyRequestsAreToldWhenToTryAgain(t *testing.T) {
+func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(a *answers) {
 		a.limits = Limits{FailuresPerMinute: 1, RequestsPerSecond: 1}
@@ -169,8 +169,8 @@ func TestTooManyRequestsAreToldWhenToTryAgain(t *testing.T) {
 	}
 }
 
-// Where it is not told where a request comes from there is no end of guesses either: all such are of one address.
-func TestGuessesFromNowhereAreLimited(t *testing.T) {
+// Requests without a known address share a limit, so that guesses stay limited.
+func TestGuessesWithoutAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	c, _ := clocked(Limits{FailuresPerMinute: 6})
 	admitted := 0
@@ -185,7 +185,7 @@ func TestGuessesFromNowhereAreLimited(t *testing.T) {
 	}
 }
 
-func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
+func TestAddressOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		remote, forwarded string
@@ -221,7 +221,7 @@ func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
 	}
 }
 
-// What else is guessed counts as bad credentials do, and while it is looked into, too.
+// Other guesses count like invalid credentials, also while they are checked.
 func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
@@ -260,7 +260,7 @@ func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	for range 100 {
 		after, one := free.Guess(here)
 		if after != 0 {
-			t.Fatal("there is a limit that nobody has set")
+			t.Fatal("requests are limited without a limit")
 		}
 		one(true)
 	}

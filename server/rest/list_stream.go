@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	mostAtOnce = 1000 // rows of a list that are in memory at a time
-	mostRows   = 1000 // of a page, or as many as it has unless another limit is given
+	mostAtOnce = 1000 // rows in memory at a time
+	mostRows   = 1000 // rows of a page, unless its default limit is larger
 )
 
-// bounded is a page's limit as it is kept: how much is in memory is not for callers to say. What is beyond is on the next page.
+// capLimit caps the limit of a page. Further rows are on the next page.
 func (o *operation) bounded(limit int) int {
 	if limit <= mostRows {
 		return limit
@@ -35,30 +35,36 @@ func (o *operation) bounded(limit int) int {
 	return min(limit, most)
 }
 
-// rows are those of a page, of which the first have been read.
+// rows streams the rows of a page. The first part has been read.
 type rows struct {
 	ctx   context.Context
-	names []string      // of the lists that have them
-	begun *bytes.Buffer // the answer as far as it is known
+	names []string      // names of the lists in the response
+	begun *bytes.Buffer // the start of the response
 	first part
 	limit int
-	still func(context.Context) error // fails when the caller may not see any more of them
+	still func(context.Context) error // fails if the caller has lost access
 	read  func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (part, error)
 }
 
-// part is some of the rows of a page.
+// part is a part of the rows of a page.
 type part struct {
-	text []byte // JSON, with a comma between two
+	text []byte // JSON, separated by commas
 	n    int
 	last access.Position
-	more bool // another follows
+	more bool // more rows follow
 }
 
-// inParts reads the first part of a page, for an answer that has its rows under each of the names. Before each other part still says
-// whether the caller may see more.
+// streamRows reads the first part of a page, for a response that has its rows under each of the names. Before each
+// further part, still checks that the caller has access.
 func inParts[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
 	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
-	r = rows{ctx: ctx, limit: page.Limit, still: still, names: names, begun: bytes.NewBufferString(`{"` + names[0] + `":[`)}
+	r = rows{
+		ctx:   ctx,
+		limit: page.Limit,
+		still: still,
+		names: names,
+		begun: bytes.NewBufferString(`{"` + names[0] + `":[`),
+	}
 	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
 		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, mostAtOnce)})
 		if err != nil {
@@ -72,7 +78,7 @@ func inParts[A, B any](ctx context.Context, page access.Page, still func(context
 			if err := out.Encode(show(one)); err != nil {
 				return p, err
 			}
-			to.Truncate(to.Len() - 1) // the end of the line
+			to.Truncate(to.Len() - 1) // the newline
 		}
 		return part{to.Bytes()[begin:], len(list), lastOf(list, at), more}, nil
 	}
@@ -80,13 +86,13 @@ func inParts[A, B any](ctx context.Context, page access.Page, still func(context
 	return r, err
 }
 
-// rest writes the other parts, each once the one before has been taken: however long the list is and however slowly its caller
-// reads, it takes no more memory. It returns the last one. It fails when the caller may not see more.
+// streamRest streams the other parts, each after the client has read the previous one. So memory does not depend on the
+// length of the list or the speed of the client. It returns the last part, or an error if the caller has lost access.
 func (r rows) rest(w io.Writer) (last part, err error) {
 	last = r.first
 	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
 		text := bytes.NewBufferString(",")
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // of this part: whoever reads slowly is served
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // per part, so that slow readers are served
 		var next part
 		err := admission.Again(ctx, func() (err error) {
 			if err := r.still(ctx); err != nil {
@@ -99,7 +105,7 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 		if err != nil {
 			return last, err
 		}
-		if next.n == 0 { // the others were deleted meanwhile
+		if next.n == 0 { // the remaining rows were deleted in the meantime
 			last.more = false
 			return last, nil
 		}
@@ -111,7 +117,7 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 	return last, nil
 }
 
-// answer writes the rows, and what else there is, which end says from the last part.
+// answer writes the rows, and the fields that end returns for the last part.
 func (r rows) answer(w http.ResponseWriter, end func(part) any) (err error) {
 	w.Header().Set("Content-Type", jsonUTF8)
 	last, out := r.first, r.begun
@@ -143,13 +149,13 @@ func (r rows) answer(w http.ResponseWriter, end func(part) any) (err error) {
 	return err
 }
 
-// paged is what a page has beside its rows.
+// paged has the fields of a page other than its rows.
 type paged struct {
 	Ok         bool           `json:"ok"`
 	Pagination api.Pagination `json:"pagination"`
 }
 
-// longPage is the answer of a list with pages that may be long.
+// longPage is the response of a list with pages that can be long.
 type longPage struct {
 	rows
 	page page

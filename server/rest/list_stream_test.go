@@ -32,8 +32,8 @@ func always(context.Context) error { return nil }
 
 func itself(n int) int { return n }
 
-// Whoever has fifty thousand locks asks for all of them with two bytes, and each list of them is there twice.
-func TestLongListsAreReadAndWrittenInParts(t *testing.T) {
+// A tiny request can list fifty thousand locks, and the response contains each list twice.
+func TestLongListsAreStreamed(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
 		r, err := inParts(t.Context(), access.Page{Limit: limit}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
@@ -68,8 +68,8 @@ func TestLongListsAreReadAndWrittenInParts(t *testing.T) {
 	}
 }
 
-// What has been sent must not look whole.
-func TestAListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
+// A truncated list must not look complete.
+func TestList_ReadFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("lost")
 	for good := range 3 {
@@ -90,8 +90,8 @@ func TestAListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
 	}
 }
 
-// Each part but the first is read only for those who may still see it.
-func TestAListEndsWithWhatItsCallerMaySee(t *testing.T) {
+// Each further part requires that the caller still has access.
+func TestList_AccessLost(t *testing.T) {
 	t.Parallel()
 	ended := errors.New("ended")
 	for good := range 3 {
@@ -115,8 +115,8 @@ func TestAListEndsWithWhatItsCallerMaySee(t *testing.T) {
 	}
 }
 
-// The other rows may have been deleted since the first ones were read.
-func TestRowsThatAreGoneMeanwhileEndAList(t *testing.T) {
+// The remaining rows can be deleted after the first part.
+func TestList_RowsDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r, err := inParts(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 		if p.After.ID != uuid.Nil {
@@ -134,7 +134,7 @@ func TestRowsThatAreGoneMeanwhileEndAList(t *testing.T) {
 	}
 }
 
-func TestNoPageIsLongerThanIsKept(t *testing.T) {
+func TestPageLengthIsBounded(t *testing.T) {
 	t.Parallel()
 	long := &operation{body: &shape{properties: []*property{{name: "limit", fallback: []byte("22900")}}}}
 	short := &operation{body: &shape{properties: []*property{{name: "limit", fallback: []byte("500")}}}}

@@ -11,7 +11,7 @@ import (
 func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august", "schlage"))
-	const nobody = "00000000-0000-4000-8000-000000000000"
+	const foreign = "00000000-0000-4000-8000-000000000000"
 	account, _ := must(t, s, "/devices/get", "device", in{"device_id": s.Device(t, "august")})["connected_account_id"].(string)
 	for query, want := range map[string]int{
 		"":                                      2,
@@ -24,14 +24,14 @@ func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 		"device_types=august_lock,schlage_lock&device_type=schlage_lock": 1,
 		"device_types=august_lock&device_type=schlage_lock":              0,
 		"device_ids=" + s.Device(t, "august"):                            1,
-		"device_ids=" + nobody:                                           0,
-		"connected_account_id=" + nobody:                                 0,
+		"device_ids=" + foreign:                                          0,
+		"connected_account_id=" + foreign:                                0,
 		// Identifiers are the same in capitals.
 		"connected_account_id=" + strings.ToUpper(account) + "&connected_account_ids=" + account: 2,
 		"connected_account_id=" + account + "&connected_account_ids=" + strings.ToUpper(account): 2,
-		"connected_account_id=" + account + "&connected_account_ids=" + nobody:                   0,
+		"connected_account_id=" + account + "&connected_account_ids=" + foreign:                  0,
 		"customer_key=x":                      0,
-		"space_id=" + nobody:                  0,
+		"space_id=" + foreign:                 0,
 		"custom_metadata_has.a=b":             0,
 		"include_if=can_remotely_unlock":      2,
 		"exclude_if=can_remotely_unlock":      0,
@@ -48,7 +48,7 @@ func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 		for _, c := range []struct {
 			value any
 			found bool
-		}{{nobody, false}, {nil, true}} {
+		}{{foreign, false}, {nil, true}} {
 			_, out := call(t, s, http.MethodPost, path, in{place: c.value})
 			list, ok := out[map[bool]string{true: "acs_entrances", false: "devices"}[place == "location_id"]].([]any)
 			if !ok || (len(list) > 0) != c.found {

@@ -5,31 +5,36 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {
+func (h *handlers) GetLock(ctx context.Context, r openapi.GetLockRequestObject) (openapi.GetLockResponseObject, error) {
 	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
 	shown := toDevice(d)
-	return GetLock200JSONResponse{Ok: true, Device: shown, Lock: shown}, nil
+	return openapi.GetLock200JSONResponse{Ok: true, Device: shown, Lock: shown}, nil
 }
 
-func (h *handlers) LockDoor(ctx context.Context, r LockDoorRequestObject) (LockDoorResponseObject, error) {
+func (h *handlers) LockDoor(
+	ctx context.Context, r openapi.LockDoorRequestObject,
+) (openapi.LockDoorResponseObject, error) {
 	answer, err := h.moveBolt(ctx, r.Body, true)
 	if err != nil {
 		return nil, err
 	}
-	return LockDoor200JSONResponse(answer), nil
+	return openapi.LockDoor200JSONResponse(answer), nil
 }
 
-func (h *handlers) UnlockDoor(ctx context.Context, r UnlockDoorRequestObject) (UnlockDoorResponseObject, error) {
+func (h *handlers) UnlockDoor(
+	ctx context.Context, r openapi.UnlockDoorRequestObject,
+) (openapi.UnlockDoorResponseObject, error) {
 	answer, err := h.moveBolt(ctx, r.Body, false)
 	if err != nil {
 		return nil, err
 	}
-	return UnlockDoor200JSONResponse(answer), nil
+	return openapi.UnlockDoor200JSONResponse(answer), nil
 }
 
 func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock bool) (api.ActionAttemptResponse, error) {
@@ -37,16 +42,20 @@ func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock boo
 	return h.attempted(ctx, attempt, err, body.Sync)
 }
 
-func (h *handlers) ConfigureAutoLock(ctx context.Context, r ConfigureAutoLockRequestObject) (ConfigureAutoLockResponseObject, error) {
+func (h *handlers) ConfigureAutoLock(
+	ctx context.Context, r openapi.ConfigureAutoLockRequestObject,
+) (openapi.ConfigureAutoLockResponseObject, error) {
 	attempt, err := h.access.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
-	return ConfigureAutoLock200JSONResponse(answer), nil
+	return openapi.ConfigureAutoLock200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error) {
+func (h *handlers) SimulateKeypadCodeEntry(
+	ctx context.Context, r openapi.SimulateKeypadCodeEntryRequestObject,
+) (openapi.SimulateKeypadCodeEntryResponseObject, error) {
 	var attempt access.Attempt
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		attempt, err = h.simulator.EnterCode(ctx, p, r.Body.DeviceID, r.Body.Code)
@@ -56,10 +65,12 @@ func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypad
 	if err != nil {
 		return nil, err
 	}
-	return SimulateKeypadCodeEntry200JSONResponse(answer), nil
+	return openapi.SimulateKeypadCodeEntry200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error) {
+func (h *handlers) SimulateManualLockViaKeypad(
+	ctx context.Context, r openapi.SimulateManualLockViaKeypadRequestObject,
+) (openapi.SimulateManualLockViaKeypadResponseObject, error) {
 	var attempt access.Attempt
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		attempt, err = h.simulator.LockByHand(ctx, p, r.Body.DeviceID)
@@ -69,5 +80,5 @@ func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r SimulateMa
 	if err != nil {
 		return nil, err
 	}
-	return SimulateManualLockViaKeypad200JSONResponse(answer), nil
+	return openapi.SimulateManualLockViaKeypad200JSONResponse(answer), nil
 }

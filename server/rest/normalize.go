@@ -17,10 +17,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// maxBody is how many bytes the body of a request may have.
+// maxBody is the maximum size of a request body in bytes.
 const maxBody = 1 << 20
 
-// answerWithin is for how long a request is worked on, the database's work included: beyond it nobody would be there for its answer.
+// requestTimeout bounds the time for a request, including the database. Clients do not wait longer.
 const answerWithin = 50 * time.Second
 
 // canonicalBody is the body that the generated handlers read.
@@ -28,8 +28,8 @@ type canonicalBody struct{ bytes.Reader }
 
 func (*canonicalBody) Close() error { return nil }
 
-// canonical turns every form in which an operation may be called into one: a POST with a JSON body that the contract
-// has been checked for, defaults filled in. Paths outside the contract pass through.
+// canonical converts every form of a request to a POST with a validated JSON body that includes defaults. Paths
+// outside the contract pass through.
 func (e *edge) canonical(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
@@ -47,7 +47,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(x.acting(x.span.In(r.Context())), answerWithin)
 		defer cancel()
-		request := *r.WithContext(ctx) // the log needs the method as it came
+		request := *r.WithContext(ctx) // the log needs the original method
 		request.Method = http.MethodPost
 		request.ContentLength = int64(len(body))
 		request.Body = &canonicalBody{*bytes.NewReader(body)}
@@ -55,7 +55,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 	})
 }
 
-// admit makes the checks in the order that clients may rely on, and returns the canonical body.
+// admit runs the checks in the order that clients rely on, and returns the canonical body.
 func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	err := e.identify(x, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// readBody reads the parameters in the body; nil when it is absent, empty or null.
+// readBody reads the parameters of the body, or nil if it is absent, empty or null.
 func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
@@ -127,14 +127,14 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), jsonType)
 }
 
-// parseBody reads a JSON object that has been measured. Of a name that is there twice, the last counts.
+// parseBody parses a JSON object whose size has been checked. The last of repeated names wins.
 func parseBody(raw []byte) (map[string]any, error) {
 	if !utf8.Valid(raw) {
 		return nil, invalidJSON("The body is not UTF-8")
 	}
 	var body any
 	if err := json.Unmarshal(raw, &body); err != nil {
-		// The decoder's own message quotes from the body, which may hold a PIN.
+		// The decoder's message quotes the body, which may contain a PIN.
 		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
 			return nil, invalidJSON(fmt.Sprintf("The body is not JSON: syntax error at byte %d", syntax.Offset))
 		}

@@ -8,17 +8,17 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// operation is what the edge needs to know of one path of the contract, worked out once at start.
+// operation is what the edge needs to know about a path of the contract. It is computed once at startup.
 type operation struct {
 	path    string
-	methods []string // what callers may use: further methods first, POST last
+	methods []string // allowed methods, POST last
 	public  bool     // needs no credential
-	accepts []string // the kinds of credentials that may call it, as the contract names them
-	body    *shape   // of the canonical request
-	keyed   bool     // takes an Idempotency-Key
+	accepts []string // the security schemes that may call it
+	body    *shape   // schema of the canonical request
+	keyed   bool     // accepts an Idempotency-Key
 }
 
-// compileOperations reads the operations from an expanded contract, by path.
+// compileOperations reads the operations of an expanded contract, by path.
 func compileOperations(doc *openapi3.T) (map[string]*operation, error) {
 	operations := map[string]*operation{}
 	for path, item := range doc.Paths.Map() {
@@ -40,7 +40,11 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	if err != nil {
 		return nil, err
 	}
-	op := &operation{path: path, body: body, keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil}
+	op := &operation{
+		path:  path,
+		body:  body,
+		keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil,
+	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {
 		if item.GetOperation(method) != nil {
 			op.methods = append(op.methods, method)
@@ -65,7 +69,7 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	return op, nil
 }
 
-// takes tells whether the operation may be called by the method. HEAD is a GET whose answer nobody reads.
+// allowsMethod reports whether the operation accepts the method. HEAD is a GET without a response body.
 func (o *operation) takes(method string) bool {
 	return slices.Contains(o.methods, method) || method == http.MethodHead && slices.Contains(o.methods, http.MethodGet)
 }

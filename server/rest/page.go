@@ -17,17 +17,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// pageCursor is the parameter that every list with pages has.
+// pageCursor is the cursor parameter of lists.
 const pageCursor = "page_cursor"
 
-// pager opens the pages of lists.
+// pager decodes and encodes page cursors.
 type pager struct {
 	key            []byte
 	publicURL      *url.URL
 	trustForwarded bool
 }
 
-// page is one page of one list of one workspace.
+// page is a page of a list of a workspace.
 type page struct {
 	access.Page
 
@@ -37,13 +37,18 @@ type page struct {
 	list     []byte         // the list's digest
 }
 
-// open reads which page the request asks for. It fails when the cursor is none of ours, or belongs to a list with
-// other parameters.
+// open returns the page that the request asks for. It returns an error if the cursor is invalid or belongs to other
+// parameters.
 func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	x := exchangeOf(ctx)
-	opened := page{Page: access.Page{Limit: x.operation.bounded(limit)}, pager: p, exchange: x, query: maps.Clone(x.params)}
+	opened := page{
+		Page:     access.Page{Limit: x.operation.bounded(limit)},
+		pager:    p,
+		exchange: x,
+		query:    maps.Clone(x.params),
+	}
 	delete(opened.query, pageCursor)
-	// Defaults stay out, so that cursors outlive new parameters and changed defaults.
+	// Without defaults, cursors stay valid when parameters or defaults change.
 	params, _ := canonical(x.operation.body, opened.query, false)
 	opened.list = p.digest("list", x.principal.WorkspaceID[:], []byte(x.operation.path), params)
 	cursor, _ := x.params[pageCursor].(string)
@@ -55,7 +60,7 @@ func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	return opened, err
 }
 
-// pagination tells where the next page is, given the last row of this one.
+// pagination describes the next page after the last row of this one.
 func (p page) pagination(more bool, last access.Position) api.Pagination {
 	if !more {
 		return api.Pagination{}
@@ -64,7 +69,7 @@ func (p page) pagination(more bool, last access.Position) api.Pagination {
 	return api.Pagination{HasNextPage: true, NextPageCursor: &cursor, NextPageURL: p.nextURL(cursor)}
 }
 
-// nextURL is the URL whose GET answers the next page; nil when a query string cannot express the parameters.
+// nextURL returns the URL of the next page for GET, or nil if a query string cannot express the parameters.
 func (p page) nextURL(cursor string) *string {
 	shape := p.exchange.operation.body
 	query := formatQuery(shape, p.query)
@@ -84,7 +89,7 @@ func (p page) nextURL(cursor string) *string {
 	return &text
 }
 
-// base is where the service is for the caller of a request.
+// base returns the URL of the service for the caller of a request.
 func (p *pager) base(r *http.Request) *url.URL {
 	if p.publicURL != nil {
 		return p.publicURL
@@ -105,7 +110,7 @@ func (p *pager) base(r *http.Request) *url.URL {
 	return base
 }
 
-// firstOf is the first element of a header that each proxy appends to.
+// firstOf returns the first element of a header that each proxy appends to.
 func firstOf(list string) string {
 	first, _, _ := strings.Cut(list, ",")
 	return strings.TrimSpace(first)
@@ -115,7 +120,7 @@ func firstOf(list string) string {
 //
 //	1 version | 8 microseconds since 1970 | 16 id | 16 digest of the list | 16 digest of all that
 //
-// The list is the workspace, the path and the parameters. Cursors may be kept for as long as the key is.
+// The list is the workspace, the path and the parameters. Cursors stay valid as long as the key.
 const (
 	cursorVersion = 1
 	cursorSize    = 57
@@ -150,7 +155,7 @@ func (p *pager) unseal(cursor string, list []byte) (at access.Position, err erro
 	return at, nil
 }
 
-// digest is keyed, and tells apart both its purposes and where its parts end.
+// digest is keyed. It distinguishes its purposes and the boundaries of its parts.
 func (p *pager) digest(purpose string, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, p.key)
 	h.Write([]byte(purpose))

@@ -43,7 +43,7 @@ func TestWalkByCursorMeetsEveryRowOnce(t *testing.T) {
 	}
 }
 
-func TestGetOfNextPageURLAnswersTheNextPage(t *testing.T) {
+func TestNextPageURL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, body := range map[string]string{
@@ -76,7 +76,7 @@ func TestGetOfNextPageURLAnswersTheNextPage(t *testing.T) {
 	}
 }
 
-func TestNextPageURLIsNullWhereAQueryCannotSayIt(t *testing.T) {
+func TestNextPageURL_NotExpressible(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, body := range []string{`{"limit":60,"search":"x","device_type":""}`, `{"limit":60,"exclude_if":[""]}`, `{"limit":60,"custom_metadata_has":{"a":"true"}}`} {
@@ -92,7 +92,7 @@ func TestNextPageURLIsNullWhereAQueryCannotSayIt(t *testing.T) {
 	}
 }
 
-func TestNextPageURLIsWhereTheCallerIs(t *testing.T) {
+func TestNextPageURL_Host(t *testing.T) {
 	t.Parallel()
 	public := func(raw string) func(*answers) {
 		return func(a *answers) { a.pager.publicURL, _ = url.Parse(raw) }
@@ -123,7 +123,7 @@ func TestNextPageURLIsWhereTheCallerIs(t *testing.T) {
 	}
 }
 
-func TestCursorsAreGoodForTheirListOnly(t *testing.T) {
+func TestCursors_OtherList(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/devices/list"
@@ -174,7 +174,7 @@ func TestCursorsAreGoodForTheirListOnly(t *testing.T) {
 	}
 }
 
-func TestCursorsOfAnotherKeyAreGarbage(t *testing.T) {
+func TestCursors_OtherKey(t *testing.T) {
 	t.Parallel()
 	cursor, _, _ := nextPage(setup(t).send(t, request{method: "POST", path: "/devices/list", body: `{"limit":2}`}))
 	other := setup(t, func(a *answers) { a.pager.key = []byte("another key of more than 32 bytes") })

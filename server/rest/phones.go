@@ -5,14 +5,24 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// ListPhones lists none: no adapter has phones, so whatever is asked for is met by nothing.
-func (h *handlers) ListPhones(context.Context, ListPhonesRequestObject) (ListPhonesResponseObject, error) {
-	return ListPhones200JSONResponse{Ok: true, Phones: []api.Phone{}}, nil
+// ListPhones returns an empty list, because no adapter has phones.
+func (h *handlers) ListPhones(
+	context.Context, openapi.ListPhonesRequestObject,
+) (openapi.ListPhonesResponseObject, error) {
+	return openapi.ListPhones200JSONResponse{Ok: true, Phones: []api.Phone{}}, nil
 }
 
-// GetPhone fails with NotFound.
-func (h *handlers) GetPhone(_ context.Context, r GetPhoneRequestObject) (GetPhoneResponseObject, error) {
-	return nil, &access.Error{Kind: access.NotFound, Type: "phone_not_found", Message: "Could not find a phone with this device_id.", Data: map[string]any{"device_id": r.Body.DeviceID}}
+// GetPhone returns an error of kind NotFound.
+func (h *handlers) GetPhone(
+	_ context.Context, r openapi.GetPhoneRequestObject,
+) (openapi.GetPhoneResponseObject, error) {
+	return nil, &access.Error{
+		Kind:    access.NotFound,
+		Type:    "phone_not_found",
+		Message: "Could not find a phone with this device_id.",
+		Data:    map[string]any{"device_id": r.Body.DeviceID},
+	}
 }

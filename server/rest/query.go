@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// strictParameter selects strict parsing: only what the serializer of the SDKs writes. Without it, parsing is generous.
+// strictParameter selects strict parsing, which accepts only what the serializer of the SDKs writes. The default is
+// lenient.
 const strictParameter = "_strict"
 
 var (
@@ -18,17 +19,17 @@ var (
 	falsy  = []string{"false", "False", "FALSE", "no", "No", "NO", "0"}
 )
 
-// argument is one parameter of a query string with all the values that were given for it.
+// argument is a query parameter with all its values.
 type argument struct {
-	name     string   // as given, without brackets
-	path     []string // where it belongs in the body
+	name     string   // as sent, without brackets
+	path     []string // its location in the body
 	shape    *shape
 	repeated []string // k=a&k=b
 	brackets []string // k[]=a&k[]=b
 }
 
-// parseQuery turns a query string into the parameters of a body, typed as the contract says. What the contract does
-// not know is passed over. The rules are those of @seamapi/url-search-params-parser.
+// parseQuery converts a query string to the parameters of a body, with the types of the contract. Unknown parameters
+// are ignored. The rules are those of @seamapi/url-search-params-parser.
 func parseQuery(query string, body *shape) (map[string]any, error) {
 	arguments, strict, err := collect(query, body)
 	if err != nil {
@@ -47,7 +48,7 @@ func parseQuery(query string, body *shape) (map[string]any, error) {
 	return params, nil
 }
 
-// collect gathers the values by parameter, in the order of the query string.
+// collect groups the values by parameter, in the order of the query string.
 func collect(query string, body *shape) (arguments []*argument, strict bool, err error) {
 	known := map[string]*argument{}
 	for query != "" {
@@ -90,12 +91,16 @@ func collect(query string, body *shape) (arguments []*argument, strict bool, err
 func decode(s string) (string, error) {
 	decoded, err := url.QueryUnescape(s)
 	if err != nil || !utf8.ValidString(decoded) {
-		return "", &failure{status: http.StatusBadRequest, kind: invalidQueryParams, message: "Could not parse the query string: it is not percent-encoded UTF-8"}
+		return "", &failure{
+			status:  http.StatusBadRequest,
+			kind:    invalidQueryParams,
+			message: "Could not parse the query string: it is not percent-encoded UTF-8",
+		}
 	}
 	return decoded, nil
 }
 
-// locate finds where the dotted name belongs; the shape is nil when the contract does not know the name.
+// locate resolves a dotted name. The shape is nil if the contract does not have the name.
 func (s *shape) locate(name string, above []string) (path []string, leaf *shape, err error) {
 	if p := s.property(name); p != nil {
 		return append(above, name), p.shape, nil
@@ -113,7 +118,7 @@ func (s *shape) locate(name string, above []string) (path []string, leaf *shape,
 	return nil, nil, nil
 }
 
-// place puts a value where its path says.
+// place stores a value at its path.
 func place(params map[string]any, a *argument, value any) error {
 	last := len(a.path) - 1
 	for _, name := range a.path[:last] {
@@ -180,8 +185,8 @@ func (a *argument) array(strict bool) (any, error) {
 	return items, nil
 }
 
-// scalar reads one value. Whatever cannot be read stays text, so that the check names what was expected; numbers stay
-// text too, because the check reads them from JSON strings as well.
+// scalar parses a value. Invalid values stay text, so that the check reports the expected type. Numbers also stay
+// text, because the check reads them from strings.
 func scalar(s *shape, v string, strict bool) any {
 	yes, no := truthy[:1], falsy[:1]
 	if !strict && s.types&text == 0 {
@@ -211,8 +216,8 @@ func unparseable(name, format string, args ...any) error {
 	return &failure{status: http.StatusBadRequest, kind: invalidQueryParams, message: message}
 }
 
-// formatQuery writes parameters the way the SDKs do in strict mode. What a query string cannot express (an empty
-// string, say) comes back changed from parseQuery: the caller has to compare.
+// formatQuery encodes parameters like the SDKs in strict mode. Values that a query string cannot express, such as an
+// empty string, change in parseQuery, so callers must compare.
 func formatQuery(s *shape, params map[string]any) url.Values {
 	query := url.Values{}
 	addToQuery(query, s, "", params)
@@ -248,7 +253,7 @@ func addToQuery(query url.Values, s *shape, prefix string, params map[string]any
 	}
 }
 
-// plain writes a scalar as people would, numbers without an exponent.
+// plain formats a scalar, numbers without an exponent.
 func plain(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)

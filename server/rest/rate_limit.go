@@ -3,11 +3,13 @@ package rest
 import (
 	"context"
 	"net/http"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// paced has each credential make workspaces, and empty them, at its pace: every one is an account with new locks, if they are
-// simulated, and nobody deletes one. What is refused before, or answered as it was before, does not count.
-func (e *edge) paced(next StrictHandlerFunc, operation string) StrictHandlerFunc {
+// limitWorkspaces limits how fast a credential creates and resets workspaces. Each sandbox workspace has an account with new
+// locks, and workspaces are never deleted. Rejected and replayed requests do not count.
+func (e *edge) paced(next openapi.StrictHandlerFunc, operation string) openapi.StrictHandlerFunc {
 	if operation != "CreateWorkspace" && operation != "ResetSandbox" {
 		return next
 	}

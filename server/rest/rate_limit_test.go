@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
+func TestWorkspaceCreationIsRateLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{WorkspacesPerMinute: 20})
 	for i := range 20 {
@@ -36,15 +38,15 @@ func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
 	free, _ := clocked(Limits{})
 	for range 100 {
 		if free.workspace("a") != 0 {
-			t.Fatal("there is a pace that nobody has set")
+			t.Fatal("workspaces are limited without a limit")
 		}
 	}
 }
 
-// A request that is refused or answered as before makes no workspace, and is none of those that count. One that resets a workspace is.
-func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
+// Only requests that create or reset a workspace count. Rejected and replayed requests do not.
+func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 	t.Parallel()
-	answered := func(next StrictHandlerFunc, _ string) StrictHandlerFunc {
+	answered := func(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 		return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 			if r.Header.Get(keyHeader) == "answered before" {
 				return echo{"as before"}, nil
@@ -53,7 +55,7 @@ func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
 		}
 	}
 	b := setup(t, func(a *answers) {
-		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []StrictMiddlewareFunc{answered}
+		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []openapi.StrictMiddlewareFunc{answered}
 	})
 	ask := func(path, body, key string) response {
 		return b.send(t, request{method: "POST", path: path, body: body, header: map[string]string{"Authorization": "Bearer " + roamerKey, keyHeader: key}})

@@ -23,62 +23,67 @@ const (
 	jsonUTF8        = jsonType + "; charset=utf-8"
 )
 
-// answered are headers of every answer, with values that all of them share.
+// commonHeaders are the headers of every response. All responses share the values.
 var answered = []struct {
 	name   string
 	values []string
 }{
-	{"Cache-Control", []string{"no-store"}}, // answers hold PINs
+	{"Cache-Control", []string{"no-store"}}, // responses contain PINs
 	{acceptsKeysHeader, []string{"true"}},
 	{"X-Content-Type-Options", []string{"nosniff"}},
 }
 
-// exchange is one request and its answer: what the edge learns of it on the way, for the layers further in and for
-// the access log. It is the ResponseWriter of everything inside.
+// exchange is a request and its response. It collects what the edge learns for inner layers and the access log. It is
+// their ResponseWriter.
 type exchange struct {
 	http.ResponseWriter
 	id        string
 	request   *http.Request
-	operation *operation // nil outside the contract
+	operation *operation // nil for paths outside the contract
 	principal access.Principal
-	params    map[string]any // what was given, typed as the contract says
-	key       string         // Idempotency-Key; empty: none
+	params    map[string]any // parameters, with the types of the contract
+	key       string         // Idempotency-Key; may be empty
 
-	unanswered func() // to be called where we fail; nil: there is nothing to be done then
+	unanswered func() // called if the server fails; may be nil
 
-	status  int // 0 until the answer has begun
+	status  int // 0 until the response starts
 	written int
-	unread  error  // why the answer has not been sent to its end
-	torn    bool   // we could not go on with an answer that had begun
-	failure string // error.type of the answer
+	unread  error  // why the response was not sent completely
+	torn    bool   // the server failed after the response had started
+	failure string // error.type of the response
 
 	begun time.Time
-	turn  time.Time   // when it was taken up; only where there are traces
-	span  traces.Span // none until somebody with a good credential is known to ask
+	turn  time.Time   // when the request got its slot; only with traces
+	span  traces.Span // empty until the caller is authenticated
 }
 
 type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange) // observe has put it there
+	x, _ := ctx.Value(exchangeKey{}).(*exchange) // set by observe
 	return x
 }
 
-// principal is who makes the request; zero in public operations.
+// principal returns the authenticated caller. It is zero in public operations.
 func principal(ctx context.Context) access.Principal { return exchangeOf(ctx).principal }
 
-// acting is the context for what the request does, which the audit log tells of.
+// acting returns the context that carries the request's data for the audit log.
 func (x *exchange) acting(ctx context.Context) context.Context {
 	if x.operation.public {
 		return ctx
 	}
 	id, _ := uuid.Parse(x.id)
-	return access.Acting(ctx, access.Act{Principal: x.principal, RequestID: id, Operation: x.operation.path, Named: func() []access.Subject {
-		return subjects(nil, x.params)
-	}})
+	return access.Acting(ctx, access.Act{
+		Principal: x.principal,
+		RequestID: id,
+		Operation: x.operation.path,
+		Named: func() []access.Subject {
+			return subjects(nil, x.params)
+		},
+	})
 }
 
-// subjects are the identifiers that parameters hold, besides those in found.
+// subjects adds the identifiers in parameters to found.
 func subjects(found []access.Subject, params map[string]any) []access.Subject {
 	add := func(kind string, value any) {
 		text, _ := value.(string)
@@ -103,7 +108,7 @@ func subjects(found []access.Subject, params map[string]any) []access.Subject {
 	return found
 }
 
-// Unwrap lets http.ResponseController reach the writer of the server.
+// Unwrap gives http.ResponseController access to the server's writer.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 func (x *exchange) WriteHeader(status int) {
@@ -128,12 +133,17 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// observe gives every request its id, answers for what panics inside, and writes the access log: never a body, a query
-// string, a path that the contract does not have, or a header.
+// observe assigns the request ID, recovers from panics, and writes the access log. The log never contains a body, a
+// query string, an unknown path, or a header.
 func (e *edge) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &exchange{ResponseWriter: w, id: uuid.Must(uuid.NewV7()).String(), operation: e.operations[r.URL.Path], begun: start}
+		x := &exchange{
+			ResponseWriter: w,
+			id:             uuid.Must(uuid.NewV7()).String(),
+			operation:      e.operations[r.URL.Path],
+			begun:          start,
+		}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		x.request = r
 		header := w.Header()
@@ -151,7 +161,7 @@ func (e *edge) observe(next http.Handler) http.Handler {
 			if x.torn {
 				aborted, thrown = true, http.ErrAbortHandler
 			}
-			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // nobody has hung up
+			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // the client is still connected
 				x.unanswered()
 			}
 			e.log(x, time.Since(start))
@@ -163,7 +173,7 @@ func (e *edge) observe(next http.Handler) http.Handler {
 	})
 }
 
-// panicked is a panic as an error.
+// panicked is a recovered panic as an error.
 type panicked struct {
 	value any
 	stack []byte
@@ -197,15 +207,16 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	e.logger.LogAttrs(x.span.In(x.request.Context()), slog.LevelInfo, "request", attributes...)
 }
 
-// hungUp says whether an error is that the caller has not waited for the answer.
+// clientDisconnected reports whether an error means that the client has disconnected.
 func (x *exchange) hungUp(err error) bool {
 	return errors.Is(err, context.Canceled) && x.request.Context().Err() != nil
 }
 
-// logCause records what the caller is not told.
+// logCause logs the cause that the caller does not see.
 func (e *edge) logCause(x *exchange, err error) {
 	if x.unread != nil && errors.Is(err, x.unread) {
-		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the answer was not read to its end", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the client did not read the whole response",
+			slog.String("request_id", x.id), slog.String("cause", err.Error()))
 		return
 	}
 	level := slog.LevelError

@@ -1,11 +1,11 @@
-// Package rest is the HTTP edge: it knows how requests are written, who makes them, what the contract asks of them,
-// and how answers and errors look. It decides nothing about codes, devices or webhooks: each handler maps a request
-// to one operation of package access and its result back.
+// Package rest serves the HTTP API. It decodes and validates requests, authenticates callers, and encodes responses
+// and errors. It must not decide anything about codes, devices or webhooks: each handler maps a request to one
+// operation of package access, and the result to a response.
 //
-// A request passes, in this order: its id and the access log (exchange.go), CORS (cors.go), authentication
-// (credential.go), the method, the content type and the check against the contract (canonical.go), the generated
-// handler, for what has an Idempotency-Key the answer that was given before (once.go), for some the pace at which they may
-// come (pace.go), and one of ours.
+// A request passes through these steps: the request ID and the access log (request_context.go), CORS (cors.go),
+// authentication (credential.go), validation of the method, the content type and the body (normalize.go), the
+// generated handler (package openapi), idempotency (idempotency.go), the limit on new workspaces (rate_limit.go), and
+// a method of handlers.
 package rest
 
 import (
@@ -23,53 +23,72 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Options of NewHandler.
+// Options configures NewHandler.
 type Options struct {
-	Access    *access.Service
-	ACS       *acs.Service
+	// Access runs the operations on workspaces, accounts, devices and codes.
+	Access *access.Service
+	// ACS runs the operations on access systems and their users.
+	ACS *acs.Service
+	// Simulator changes simulated devices.
 	Simulator Simulator
 
-	// CursorKey seals page cursors: at least 32 random bytes, kept for as long as cursors shall be good.
+	// CursorKey signs page cursors. It has at least 32 random bytes. Cursors are valid as long as the key stays the
+	// same.
 	CursorKey []byte
-	// PublicURL is where callers reach the service; empty: where each request says that it was sent.
+	// PublicURL is the URL at which clients reach the service. By default, each request's own URL is used.
 	PublicURL string
-	// TrustForwarded is whether X-Forwarded-Proto, -Host and -For come from a proxy of ours.
+	// TrustForwarded reports whether X-Forwarded-Proto, -Host and -For come from a trusted proxy.
 	TrustForwarded bool
 
-	Limits  Limits
-	Callers *Callers // also of others than this handler; nil: of it alone
+	// Limits bound what clients can request.
+	Limits Limits
+	// Callers counts requests by address. It can be shared with other handlers. By default, the handler has its own.
+	Callers *Callers
 
-	Health func(context.Context) Health // how the server is; nil: nobody knows
+	// Health returns the health of the server. If nil, it is unknown.
+	Health func(context.Context) Health
 
-	Logger *slog.Logger // nil: none
+	// Logger receives the access log and errors. By default, nothing is logged.
+	Logger *slog.Logger
 
-	// Observe is told of each request: its operation, a path of the contract or "unknown", and its status. nil: nobody.
+	// Observe receives each request: its operation (a path of the contract, or "unknown"), its status, and its
+	// duration. It can be nil.
 	Observe func(operation string, status int, took time.Duration)
 
-	Traces *traces.Traces // nil: there are none
+	// Traces receives a span of each request. It can be nil.
+	Traces *traces.Traces
 }
 
-// Simulator does by hand what a person would do to a simulated device. It fails with an access.Error of kind NotFound,
-// and of kind Invalid for a device or an account that is real.
+// Simulator does to a simulated device what a person does to a real one. Its methods return an access.Error of kind
+// NotFound, or of kind Invalid if the device or the account is real.
 type Simulator interface {
+	// SetOnline connects or disconnects a device.
 	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	// RemoveDevice removes a device from its vendor account.
 	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
+	// SetHub connects or disconnects the hub of a device.
 	SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	// SetSubscription ends or renews the subscription for access codes.
 	SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error
+	// EnterCode enters a PIN at the keypad of a device.
 	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
+	// LockByHand locks a device with the button on its keypad.
 	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
+	// DisconnectAccount makes the vendor reject the credentials of an account.
 	DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error
-	// NewAccount is an account with simulated devices that a sandbox workspace begins with.
+	// NewAccount returns an account with the simulated devices of a new sandbox workspace.
 	NewAccount(workspace uuid.UUID) (access.NewAccount, error)
-	// Forget has simulated devices forgotten that nobody reaches any more.
+	// Forget deletes the simulated devices of accounts that were removed.
 	Forget(ctx context.Context, accounts []access.Account)
+	// AddUnmanagedCode adds a code at the keypad of a device.
 	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
 }
 
-// NewHandler makes the handler of the whole API.
+// NewHandler returns the handler of the whole API.
 func NewHandler(o Options) (http.Handler, error) {
 	if len(o.CursorKey) < 32 {
 		return nil, errors.New("the cursor key has fewer than 32 bytes")
@@ -85,11 +104,18 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger, health: o.Health}
+	h := &handlers{
+		access:    o.Access,
+		acs:       o.ACS,
+		simulator: o.Simulator,
+		pager:     pager,
+		logger:    o.Logger,
+		health:    o.Health,
+	}
 	return newEdge(h, o.Access.Authenticate, o, h.once)
 }
 
-// edge is everything between HTTP and the handlers.
+// edge is the code between HTTP and the handlers.
 type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
@@ -99,12 +125,14 @@ type edge struct {
 	trustForwarded bool
 
 	logger   *slog.Logger
-	observed func(operation string, status int, took time.Duration) // nil: nobody is told
-	traces   *traces.Traces                                         // nil: there are none
+	observed func(operation string, status int, took time.Duration) // may be nil
+	traces   *traces.Traces                                         // may be nil
 }
 
-// newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
-func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options, around ...StrictMiddlewareFunc) (http.Handler, error) {
+// newEdge wraps the handlers. It returns an error if the contract uses keywords that requests are not checked for.
+func newEdge(
+	handlers openapi.StrictServerInterface, authenticate authenticate, o Options, around ...openapi.StrictMiddlewareFunc,
+) (http.Handler, error) {
 	c, err := compiled()
 	if err != nil {
 		return nil, err
@@ -112,14 +140,24 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	if o.Callers == nil {
 		o.Callers = NewCallers(o.Limits)
 	}
-	e := &edge{authenticate: authenticate, callers: o.Callers.callers, repeats: newRepeats(), operations: c.operations, trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
+	e := &edge{
+		authenticate:   authenticate,
+		callers:        o.Callers.callers,
+		repeats:        newRepeats(),
+		operations:     c.operations,
+		trustForwarded: o.TrustForwarded,
+		logger:         o.Logger,
+		observed:       o.Observe,
+		traces:         o.Traces,
+	}
 	router := chi.NewRouter()
 	router.Use(e.observe, cors, e.inTurn, e.canonical)
 	router.NotFound(e.notFound)
-	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
+	router.MethodNotAllowed(e.notFound) // only for methods that HTTP does not define
 	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
-	around = slices.Concat([]StrictMiddlewareFunc{e.paced}, around) // the first is the innermost
-	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, around, StrictHTTPServerOptions{
-		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
-	}), ChiServerOptions{BaseRouter: router}), nil
+	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.paced}, around) // innermost first
+	return openapi.HandlerWithOptions(openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc:  e.fail,
+		ResponseErrorHandlerFunc: e.fail,
+	}), openapi.ChiServerOptions{BaseRouter: router}), nil
 }

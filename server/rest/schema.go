@@ -29,26 +29,26 @@ var typeNames = map[string]types{
 	"string": text, "boolean": boolean, "number": number, "integer": integer, "array": array, "object": object,
 }
 
-// shape is a schema of the contract in the form that requests are checked by: nothing is looked up per request.
+// shape is a compiled schema of the contract, so that requests need no lookups.
 type shape struct {
 	types    types
 	nullable bool
 
-	// Of text.
+	// For strings.
 	minLength, maxLength int
 	pattern              *regexp.Regexp
 	format               *format
 	enum                 []string
 
-	// Of numbers.
+	// For numbers.
 	min, max float64
 
-	// Of arrays.
+	// For arrays.
 	items              *shape
 	minItems, maxItems int
 
-	// Of objects: either named properties, or any name with values of one shape.
-	properties []*property // by name
+	// For objects: either named properties, or any names with values of one shape.
+	properties []*property // sorted by name
 	values     *shape
 }
 
@@ -56,18 +56,21 @@ type property struct {
 	name     string
 	shape    *shape
 	required bool
-	fallback []byte // the default as JSON; nil when there is none
+	fallback []byte // the default as JSON; may be nil
 }
 
-// maxSafeInteger is the greatest integer that every JSON reader keeps exact.
+// maxSafeInteger is the largest integer that all JSON readers represent exactly.
 const maxSafeInteger = 1<<53 - 1
 
-// compileShape fails for whatever requests would not be checked for, so that the contract cannot promise it.
+// compileShape returns an error for unsupported keywords, so that the contract cannot promise unchecked constraints.
 func compileShape(schema *openapi3.Schema) (*shape, error) {
 	s := &shape{
-		minLength: int(schema.MinLength), maxLength: math.MaxInt,
-		minItems: int(schema.MinItems), maxItems: math.MaxInt,
-		min: math.Inf(-1), max: math.Inf(1),
+		minLength: int(schema.MinLength),
+		maxLength: math.MaxInt,
+		minItems:  int(schema.MinItems),
+		maxItems:  math.MaxInt,
+		min:       math.Inf(-1),
+		max:       math.Inf(1),
 	}
 	for _, name := range schema.Type.Slice() {
 		known, ok := typeNames[name]
@@ -126,7 +129,7 @@ func (s *shape) compileText(schema *openapi3.Schema) (err error) {
 	return nil
 }
 
-// compileParts does the items of arrays and the properties of objects.
+// compileParts compiles the items of arrays and the properties of objects.
 func (s *shape) compileParts(schema *openapi3.Schema) (err error) {
 	if schema.Items != nil {
 		if s.items, err = compileShape(schema.Items.Value); err != nil {
@@ -154,7 +157,7 @@ func (s *shape) compileParts(schema *openapi3.Schema) (err error) {
 	return nil
 }
 
-// unchecked reports a schema that says more than a shape holds.
+// unchecked returns an error if a schema has keywords that a shape does not support.
 func unchecked(schema *openapi3.Schema) error {
 	rest := *schema
 	for _, known := range []any{
@@ -170,7 +173,7 @@ func unchecked(schema *openapi3.Schema) error {
 	return nil
 }
 
-// property finds a property by its name, nil when there is none.
+// property returns a property by name, or nil.
 func (s *shape) property(name string) *property {
 	i, found := slices.BinarySearchFunc(s.properties, name, func(p *property, name string) int { return strings.Compare(p.name, name) })
 	if !found {

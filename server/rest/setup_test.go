@@ -21,6 +21,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 const (
@@ -52,19 +53,19 @@ func knownKeys(_ context.Context, token, workspaceID string) (access.Principal, 
 	case publicKey:
 		return access.Principal{WorkspaceID: workspaceA, Kind: access.PublishableKey}, nil
 	case sessionKey, customerKey:
-		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Reach: []uuid.UUID{}, Customer: map[string]string{customerKey: "somebody"}[token]}, nil
+		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Reach: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
 	}
 	return access.Principal{}, &access.Error{Kind: access.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
 }
 
 // answers are handlers that show what has reached them: the edge is tested without anything behind it.
 type answers struct {
-	StrictServerInterface
+	openapi.StrictServerInterface
 	pager pager
 	rows  int // how many devices there are
 
 	limits Limits
-	around []StrictMiddlewareFunc
+	around []openapi.StrictMiddlewareFunc
 }
 
 // echo answers with the request as the handler has got it.
@@ -99,43 +100,59 @@ func (e echoWithPage) VisitListDevicesResponse(w http.ResponseWriter) error {
 	return json.NewEncoder(w).Encode(map[string]any{"ok": true, "request": e.request, "pagination": e.page, "ids": e.ids})
 }
 
-func (answers) CreateWebhook(_ context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
+func (answers) CreateWebhook(
+	_ context.Context, r openapi.CreateWebhookRequestObject,
+) (openapi.CreateWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) CreateAccessCode(_ context.Context, r CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error) {
+func (answers) CreateAccessCode(
+	_ context.Context, r openapi.CreateAccessCodeRequestObject,
+) (openapi.CreateAccessCodeResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) DeleteWebhook(_ context.Context, r DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error) {
+func (answers) DeleteWebhook(
+	_ context.Context, r openapi.DeleteWebhookRequestObject,
+) (openapi.DeleteWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) UpdateWebhook(_ context.Context, r UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error) {
+func (answers) UpdateWebhook(
+	_ context.Context, r openapi.UpdateWebhookRequestObject,
+) (openapi.UpdateWebhookResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListEvents(_ context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
+func (answers) ListEvents(
+	_ context.Context, r openapi.ListEventsRequestObject,
+) (openapi.ListEventsResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error) {
+func (answers) ListDeviceProviders(
+	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
+) (openapi.ListDeviceProvidersResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) GetHealth(context.Context, GetHealthRequestObject) (GetHealthResponseObject, error) {
+func (answers) GetHealth(context.Context, openapi.GetHealthRequestObject) (openapi.GetHealthResponseObject, error) {
 	return echo{}, nil
 }
 
-func (answers) CreateWorkspace(_ context.Context, r CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error) {
+func (answers) CreateWorkspace(
+	_ context.Context, r openapi.CreateWorkspaceRequestObject,
+) (openapi.CreateWorkspaceResponseObject, error) {
 	return echo{r.Body}, nil
 }
 
-func (answers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject) (ListWorkspacesResponseObject, error) {
+func (answers) ListWorkspaces(
+	ctx context.Context, _ openapi.ListWorkspacesRequestObject,
+) (openapi.ListWorkspacesResponseObject, error) {
 	return echo{principal(ctx)}, nil
 }
 
-// torn is an answer that we cannot go on with.
+// truncated is an answer that we cannot go on with.
 type torn struct{}
 
 func (torn) VisitGetDeviceResponse(w http.ResponseWriter) error {
@@ -146,7 +163,9 @@ func (torn) VisitGetDeviceResponse(w http.ResponseWriter) error {
 }
 
 // GetDevice fails in the way that the name asks for.
-func (answers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+func (answers) GetDevice(
+	ctx context.Context, r openapi.GetDeviceRequestObject,
+) (openapi.GetDeviceResponseObject, error) {
 	if r.Body.Name == "torn" {
 		return torn{}, nil
 	}
@@ -181,7 +200,9 @@ var failures = map[string]error{
 }
 
 // ListDevices walks rows whose identifiers count up from one.
-func (a answers) ListDevices(ctx context.Context, r ListDevicesRequestObject) (ListDevicesResponseObject, error) {
+func (a answers) ListDevices(
+	ctx context.Context, r openapi.ListDevicesRequestObject,
+) (openapi.ListDevicesResponseObject, error) {
 	page, err := a.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// The list of this vendor shows a code only a while after it was typed in, and so not at the first look.
-func TestSimulatedCodeIsNoticedThoughTheListLags(t *testing.T) {
+// The list of this vendor shows a new code only after a delay.
+func TestSimulatedCode_ListLags(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("schlage"), apptest.WithSpeed(1))
 	for i := range 2 {
@@ -27,8 +27,8 @@ func TestSimulatedCodeIsNoticedThoughTheListLags(t *testing.T) {
 	}
 }
 
-// Simulations that wait until they are noticed keep no turn from other requests.
-func TestSimulationsThatWaitHaveNoTurn(t *testing.T) {
+// Waiting simulations do not block other requests.
+func TestWaitingSimulationsReleaseSlot(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.DatabaseURL = storetest.New(t) + "&lock_timeout=600000" // those that wait do not fail meanwhile

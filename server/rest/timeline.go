@@ -6,10 +6,18 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r GetAccessCodeTimelineRequestObject) (GetAccessCodeTimelineResponseObject, error) {
-	filter := access.TimelineFilter{CodeID: r.Body.AccessCodeID, Before: r.Body.Before, After: r.Body.After, Limit: r.Body.Limit}
+func (h *handlers) GetAccessCodeTimeline(
+	ctx context.Context, r openapi.GetAccessCodeTimelineRequestObject,
+) (openapi.GetAccessCodeTimelineResponseObject, error) {
+	filter := access.TimelineFilter{
+		CodeID: r.Body.AccessCodeID,
+		Before: r.Body.Before,
+		After:  r.Body.After,
+		Limit:  r.Body.Limit,
+	}
 	if r.Body.EventTypes != nil {
 		filter.Types = each(*r.Body.EventTypes, func(t api.TimelineEventType) string { return string(t) })
 	}
@@ -17,11 +25,15 @@ func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r GetAccessCodeTim
 	if err != nil {
 		return nil, err
 	}
-	return GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
-		Pagination: api.TimelinePagination{HasMore: part.Next != nil, NextCursor: cursorOf(part.Next), PrevCursor: cursorOf(part.Previous)}}, nil
+	return openapi.GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
+		Pagination: api.TimelinePagination{
+			HasMore:    part.Next != nil,
+			NextCursor: cursorOf(part.Next),
+			PrevCursor: cursorOf(part.Previous),
+		}}, nil
 }
 
-// cursorOf is a time as it is given back to ask for what came after or before it.
+// cursorOf formats a time as a cursor for earlier or later events.
 func cursorOf(at *time.Time) *string {
 	if at == nil {
 		return nil
@@ -31,8 +43,16 @@ func cursorOf(at *time.Time) *string {
 
 func toTimelineEvent(e access.TimelineEvent) api.TimelineEvent {
 	return api.TimelineEvent{
-		TimelineEventID: e.ID.String(), EventType: e.Type, OccurredAt: e.At, Description: e.Description,
-		Actor: api.TimelineActor{Type: api.TimelineActorType(e.Actor)}, Details: e.Details,
-		RelatedResourceIds: api.TimelineResources{EventID: e.ID.String(), DeviceID: e.DeviceID, ConnectedAccountID: e.AccountID},
+		TimelineEventID: e.ID.String(),
+		EventType:       e.Type,
+		OccurredAt:      e.At,
+		Description:     e.Description,
+		Actor:           api.TimelineActor{Type: api.TimelineActorType(e.Actor)},
+		Details:         e.Details,
+		RelatedResourceIds: api.TimelineResources{
+			EventID:            e.ID.String(),
+			DeviceID:           e.DeviceID,
+			ConnectedAccountID: e.AccountID,
+		},
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// beginSpan has what is done from here on told of, as a part of the request: who asks is known now. When its turn had come,
-// and how long his credential took, are moments of it.
+// beginSpan starts the span of an authenticated request. The span records when the request got its slot, and how long
+// authentication took.
 func (e *edge) beginSpan(x *exchange, r *http.Request) {
 	if e.traces == nil {
 		return
@@ -18,8 +18,8 @@ func (e *edge) beginSpan(x *exchange, r *http.Request) {
 	x.span.Note("the credential is good", time.Now())
 }
 
-// endSpan tells what has come of the request. Of what needs no credential nothing is told: balancers ask for the health all
-// the time.
+// endSpan ends the span with the result of the request. Public operations have no span, because load balancers call
+// them constantly.
 func (e *edge) endSpan(x *exchange, route string) {
 	if e.traces == nil {
 		return

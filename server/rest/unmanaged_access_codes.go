@@ -6,9 +6,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanagedAccessCodesRequestObject) (ListUnmanagedAccessCodesResponseObject, error) {
+func (h *handlers) ListUnmanagedAccessCodes(
+	ctx context.Context, r openapi.ListUnmanagedAccessCodesRequestObject,
+) (openapi.ListUnmanagedAccessCodesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -23,17 +26,24 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	return longPage{list, page}, err
 }
 
-func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r GetUnmanagedAccessCodeRequestObject) (GetUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) GetUnmanagedAccessCode(
+	ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject,
+) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
 	c, err := h.access.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
-	return GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
-func (h *handlers) UpdateUnmanagedAccessCode(ctx context.Context, r UpdateUnmanagedAccessCodeRequestObject) (UpdateUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) UpdateUnmanagedAccessCode(
+	ctx context.Context, r openapi.UpdateUnmanagedAccessCodeRequestObject,
+) (openapi.UpdateUnmanagedAccessCodeResponseObject, error) {
 	if !r.Body.IsManaged {
-		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "Must be true: an unmanaged code can only be converted"}})
+		return nil, invalid([]issue{{
+			path:    []string{"is_managed"},
+			message: "Must be true: an unmanaged code can only be converted",
+		}})
 	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
@@ -41,29 +51,35 @@ func (h *handlers) UpdateUnmanagedAccessCode(ctx context.Context, r UpdateUnmana
 	if err != nil {
 		return nil, err
 	}
-	return UpdateUnmanagedAccessCode200JSONResponse(answer), nil
+	return openapi.UpdateUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) ConvertUnmanagedAccessCode(ctx context.Context, r ConvertUnmanagedAccessCodeRequestObject) (ConvertUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) ConvertUnmanagedAccessCode(
+	ctx context.Context, r openapi.ConvertUnmanagedAccessCodeRequestObject,
+) (openapi.ConvertUnmanagedAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
-	return ConvertUnmanagedAccessCode200JSONResponse(answer), nil
+	return openapi.ConvertUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r DeleteUnmanagedAccessCodeRequestObject) (DeleteUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) DeleteUnmanagedAccessCode(
+	ctx context.Context, r openapi.DeleteUnmanagedAccessCodeRequestObject,
+) (openapi.DeleteUnmanagedAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
-	return DeleteUnmanagedAccessCode200JSONResponse(answer), nil
+	return openapi.DeleteUnmanagedAccessCode200JSONResponse(answer), nil
 }
 
-func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error) {
+func (h *handlers) SimulateCreateUnmanagedAccessCode(
+	ctx context.Context, r openapi.SimulateCreateUnmanagedAccessCodeRequestObject,
+) (openapi.SimulateCreateUnmanagedAccessCodeResponseObject, error) {
 	var c access.Code
 	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
 		c, err = h.simulator.AddUnmanagedCode(ctx, p, r.Body.DeviceID, r.Body.Name, r.Body.Code)
@@ -72,19 +88,30 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r Simu
 	if err != nil {
 		return nil, err
 	}
-	return SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
 func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
 	return api.UnmanagedAccessCode{
-		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
-		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: statusOfUnmanaged(c), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-		CannotBeManaged: c.CannotBeManaged, CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
-		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings),
+		AccessCodeID:                    c.ID.String(),
+		DeviceID:                        c.DeviceID.String(),
+		WorkspaceID:                     c.WorkspaceID.String(),
+		Name:                            c.Name,
+		Code:                            c.PIN,
+		CreatedAt:                       c.CreatedAt,
+		Type:                            typeOfCode(c),
+		Status:                          statusOfUnmanaged(c),
+		StartsAt:                        c.StartsAt,
+		EndsAt:                          c.EndsAt,
+		CannotBeManaged:                 c.CannotBeManaged,
+		CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
+		Errors:                          toErrors(c.Errors),
+		Warnings:                        toWarnings(c.Warnings),
 	}
 }
 
-// statusOfUnmanaged is set for a code that is being removed, too: it is on its device until that is seen to be done.
+// statusOfUnmanaged returns `set` also for a code that is being removed, because it is on its device until the
+// removal is confirmed.
 func statusOfUnmanaged(c access.Code) string {
 	if c.Status == access.StatusUnset {
 		return string(access.StatusUnset)

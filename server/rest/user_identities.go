@@ -8,26 +8,38 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateUserIdentity(ctx context.Context, r CreateUserIdentityRequestObject) (CreateUserIdentityResponseObject, error) {
-	i, err := h.acs.CreateIdentity(ctx, principal(ctx), acs.NewIdentity{Key: r.Body.UserIdentityKey, Email: r.Body.EmailAddress,
-		Phone: r.Body.PhoneNumber, FullName: r.Body.FullName, SystemIDs: r.Body.AcsSystemIds})
+func (h *handlers) CreateUserIdentity(
+	ctx context.Context, r openapi.CreateUserIdentityRequestObject,
+) (openapi.CreateUserIdentityResponseObject, error) {
+	i, err := h.acs.CreateIdentity(ctx, principal(ctx), acs.NewIdentity{
+		Key:       r.Body.UserIdentityKey,
+		Email:     r.Body.EmailAddress,
+		Phone:     r.Body.PhoneNumber,
+		FullName:  r.Body.FullName,
+		SystemIDs: r.Body.AcsSystemIds,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return CreateUserIdentity200JSONResponse{Ok: true, UserIdentity: toUserIdentity(i)}, nil
+	return openapi.CreateUserIdentity200JSONResponse{Ok: true, UserIdentity: toUserIdentity(i)}, nil
 }
 
-func (h *handlers) GetUserIdentity(ctx context.Context, r GetUserIdentityRequestObject) (GetUserIdentityResponseObject, error) {
+func (h *handlers) GetUserIdentity(
+	ctx context.Context, r openapi.GetUserIdentityRequestObject,
+) (openapi.GetUserIdentityResponseObject, error) {
 	i, err := h.acs.GetIdentity(ctx, principal(ctx), r.Body.UserIdentityID, r.Body.UserIdentityKey)
 	if err != nil {
 		return nil, err
 	}
-	return GetUserIdentity200JSONResponse{Ok: true, UserIdentity: toUserIdentity(i)}, nil
+	return openapi.GetUserIdentity200JSONResponse{Ok: true, UserIdentity: toUserIdentity(i)}, nil
 }
 
-func (h *handlers) ListUserIdentities(ctx context.Context, r ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error) {
+func (h *handlers) ListUserIdentities(
+	ctx context.Context, r openapi.ListUserIdentitiesRequestObject,
+) (openapi.ListUserIdentitiesResponseObject, error) {
 	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
@@ -36,36 +48,60 @@ func (h *handlers) ListUserIdentities(ctx context.Context, r ListUserIdentitiesR
 		CreatedBefore: r.Body.CreatedBefore,
 		IDs:           r.Body.UserIdentityIds,
 		Search:        r.Body.Search,
-		// There are no credential managers here.
+		// The server has no credential managers.
 		Nothing: r.Body.CredentialManagerAcsSystemID != "",
 	}, page.Page)
 	if err != nil {
 		return nil, err
 	}
 	last := lastOf(list, func(i acs.Identity) (time.Time, uuid.UUID) { return i.CreatedAt, i.ID })
-	return ListUserIdentities200JSONResponse{Ok: true, UserIdentities: each(list, toUserIdentity), Pagination: page.pagination(more, last)}, nil
+	return openapi.ListUserIdentities200JSONResponse{
+		Ok:             true,
+		UserIdentities: each(list, toUserIdentity),
+		Pagination:     page.pagination(more, last),
+	}, nil
 }
 
-func (h *handlers) UpdateUserIdentity(ctx context.Context, r UpdateUserIdentityRequestObject) (UpdateUserIdentityResponseObject, error) {
-	err := h.acs.UpdateIdentity(ctx, principal(ctx), r.Body.UserIdentityID, acs.IdentityChange{Key: acs.Change(r.Body.UserIdentityKey),
-		Email: acs.Change(r.Body.EmailAddress), Phone: acs.Change(r.Body.PhoneNumber), FullName: acs.Change(r.Body.FullName)})
+func (h *handlers) UpdateUserIdentity(
+	ctx context.Context, r openapi.UpdateUserIdentityRequestObject,
+) (openapi.UpdateUserIdentityResponseObject, error) {
+	err := h.acs.UpdateIdentity(ctx, principal(ctx), r.Body.UserIdentityID, acs.IdentityChange{
+		Key:      acs.Change(r.Body.UserIdentityKey),
+		Email:    acs.Change(r.Body.EmailAddress),
+		Phone:    acs.Change(r.Body.PhoneNumber),
+		FullName: acs.Change(r.Body.FullName),
+	})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateUserIdentity200JSONResponse{Ok: true}, nil
+	return openapi.UpdateUserIdentity200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) DeleteUserIdentity(ctx context.Context, r DeleteUserIdentityRequestObject) (DeleteUserIdentityResponseObject, error) {
+func (h *handlers) DeleteUserIdentity(
+	ctx context.Context, r openapi.DeleteUserIdentityRequestObject,
+) (openapi.DeleteUserIdentityResponseObject, error) {
 	if err := h.acs.DeleteIdentity(ctx, principal(ctx), r.Body.UserIdentityID); err != nil {
 		return nil, err
 	}
-	return DeleteUserIdentity200JSONResponse{Ok: true}, nil
+	return openapi.DeleteUserIdentity200JSONResponse{Ok: true}, nil
 }
 
 func toUserIdentity(i acs.Identity) api.UserIdentity {
-	return api.UserIdentity{UserIdentityID: i.ID.String(), WorkspaceID: i.WorkspaceID.String(), UserIdentityKey: i.Key, DisplayName: i.DisplayName(),
-		FullName: i.FullName, EmailAddress: i.Email, PhoneNumber: i.Phone, CreatedAt: i.CreatedAt, AcsUserIds: each(i.UserIDs, uuid.UUID.String),
-		MergedUserIdentityIds: []string{}, MergedUserIdentityKeys: []string{}, Errors: toACSErrors(i.Errors), Warnings: toACSWarnings(i.Warnings)}
+	return api.UserIdentity{
+		UserIdentityID:         i.ID.String(),
+		WorkspaceID:            i.WorkspaceID.String(),
+		UserIdentityKey:        i.Key,
+		DisplayName:            i.DisplayName(),
+		FullName:               i.FullName,
+		EmailAddress:           i.Email,
+		PhoneNumber:            i.Phone,
+		CreatedAt:              i.CreatedAt,
+		AcsUserIds:             each(i.UserIDs, uuid.UUID.String),
+		MergedUserIdentityIds:  []string{},
+		MergedUserIdentityKeys: []string{},
+		Errors:                 toACSErrors(i.Errors),
+		Warnings:               toACSWarnings(i.Warnings),
+	}
 }
 
 func toACSErrors(problems []acs.Problem) []api.Problem {

@@ -5,48 +5,66 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
+func (h *handlers) CreateWebhook(
+	ctx context.Context, r openapi.CreateWebhookRequestObject,
+) (openapi.CreateWebhookResponseObject, error) {
 	w, err := h.access.CreateWebhook(ctx, principal(ctx), r.Body.URL, r.Body.EventTypes)
 	if err != nil {
 		return nil, err
 	}
-	return CreateWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
+	return openapi.CreateWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
 }
 
-func (h *handlers) GetWebhook(ctx context.Context, r GetWebhookRequestObject) (GetWebhookResponseObject, error) {
+func (h *handlers) GetWebhook(
+	ctx context.Context, r openapi.GetWebhookRequestObject,
+) (openapi.GetWebhookResponseObject, error) {
 	w, err := h.access.GetWebhook(ctx, principal(ctx), r.Body.WebhookID)
 	if err != nil {
 		return nil, err
 	}
-	return GetWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
+	return openapi.GetWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
 }
 
-func (h *handlers) ListWebhooks(ctx context.Context, _ ListWebhooksRequestObject) (ListWebhooksResponseObject, error) {
+func (h *handlers) ListWebhooks(
+	ctx context.Context, _ openapi.ListWebhooksRequestObject,
+) (openapi.ListWebhooksResponseObject, error) {
 	list, err := h.access.ListWebhooks(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return ListWebhooks200JSONResponse{Ok: true, Webhooks: each(list, toWebhook)}, nil
+	return openapi.ListWebhooks200JSONResponse{Ok: true, Webhooks: each(list, toWebhook)}, nil
 }
 
-func (h *handlers) UpdateWebhook(ctx context.Context, r UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error) {
+func (h *handlers) UpdateWebhook(
+	ctx context.Context, r openapi.UpdateWebhookRequestObject,
+) (openapi.UpdateWebhookResponseObject, error) {
 	if err := h.access.UpdateWebhook(ctx, principal(ctx), r.Body.WebhookID, r.Body.EventTypes); err != nil {
 		return nil, err
 	}
-	return UpdateWebhook200JSONResponse{Ok: true}, nil
+	return openapi.UpdateWebhook200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) DeleteWebhook(ctx context.Context, r DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error) {
+func (h *handlers) DeleteWebhook(
+	ctx context.Context, r openapi.DeleteWebhookRequestObject,
+) (openapi.DeleteWebhookResponseObject, error) {
 	if err := h.access.DeleteWebhook(ctx, principal(ctx), r.Body.WebhookID); err != nil {
 		return nil, err
 	}
-	return DeleteWebhook200JSONResponse{Ok: true}, nil
+	return openapi.DeleteWebhook200JSONResponse{Ok: true}, nil
 }
 
 func toWebhook(w access.Webhook) api.Webhook {
 	disabled := w.DisabledAt != nil
-	return api.Webhook{WebhookID: w.ID.String(), URL: w.URL, EventTypes: w.EventTypes, Secret: w.Secret,
-		Disabled: &disabled, DisabledAt: w.DisabledAt, DisabledReason: w.DisabledReason}
+	return api.Webhook{
+		WebhookID:      w.ID.String(),
+		URL:            w.URL,
+		EventTypes:     w.EventTypes,
+		Secret:         w.Secret,
+		Disabled:       &disabled,
+		DisabledAt:     w.DisabledAt,
+		DisabledReason: w.DisabledReason,
+	}
 }

@@ -6,34 +6,48 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-func (h *handlers) GetWorkspace(ctx context.Context, _ GetWorkspaceRequestObject) (GetWorkspaceResponseObject, error) {
+func (h *handlers) GetWorkspace(
+	ctx context.Context, _ openapi.GetWorkspaceRequestObject,
+) (openapi.GetWorkspaceResponseObject, error) {
 	w, err := h.access.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
-	return GetWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
+	return openapi.GetWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject) (ListWorkspacesResponseObject, error) {
+func (h *handlers) ListWorkspaces(
+	ctx context.Context, _ openapi.ListWorkspacesRequestObject,
+) (openapi.ListWorkspacesResponseObject, error) {
 	list, err := h.access.ListWorkspaces(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
+	return openapi.ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
 }
 
-func (h *handlers) CreateWorkspace(ctx context.Context, r CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error) {
+func (h *handlers) CreateWorkspace(
+	ctx context.Context, r openapi.CreateWorkspaceRequestObject,
+) (openapi.CreateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
 	look := access.WebviewLook(r.Body.ConnectWebviewCustomization)
-	n := access.NewWorkspace{Name: r.Body.Name, CompanyName: r.Body.CompanyName, ConnectPartnerName: r.Body.ConnectPartnerName, Sandbox: r.Body.IsSandbox,
-		Webviews: access.WebviewLook{LogoShape: cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
+	n := access.NewWorkspace{
+		Name:               r.Body.Name,
+		CompanyName:        r.Body.CompanyName,
+		ConnectPartnerName: r.Body.ConnectPartnerName,
+		Sandbox:            r.Body.IsSandbox,
+		Webviews: access.WebviewLook{
+			LogoShape:              cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
 			PrimaryButtonColor:     cmp.Or(look.PrimaryButtonColor, r.Body.WebviewPrimaryButtonColor),
 			PrimaryButtonTextColor: cmp.Or(look.PrimaryButtonTextColor, r.Body.WebviewPrimaryButtonTextColor),
-			SuccessMessage:         cmp.Or(look.SuccessMessage, r.Body.WebviewSuccessMessage)}}
+			SuccessMessage:         cmp.Or(look.SuccessMessage, r.Body.WebviewSuccessMessage),
+		},
+	}
 	if n.Sandbox {
 		n.Account = h.simulator.NewAccount
 	}
@@ -41,32 +55,44 @@ func (h *handlers) CreateWorkspace(ctx context.Context, r CreateWorkspaceRequest
 	if err != nil {
 		return nil, err
 	}
-	return CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
+	return openapi.CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
 }
 
-func (h *handlers) UpdateWorkspace(ctx context.Context, r UpdateWorkspaceRequestObject) (UpdateWorkspaceResponseObject, error) {
+func (h *handlers) UpdateWorkspace(
+	ctx context.Context, r openapi.UpdateWorkspaceRequestObject,
+) (openapi.UpdateWorkspaceResponseObject, error) {
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
-	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{Name: r.Body.Name, ConnectPartnerName: r.Body.ConnectPartnerName,
-		Webviews: access.WebviewLook(r.Body.ConnectWebviewCustomization), PublishableKeys: r.Body.IsPublishableKeyAuthEnabled, Suspended: r.Body.IsSuspended})
+	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{
+		Name:               r.Body.Name,
+		ConnectPartnerName: r.Body.ConnectPartnerName,
+		Webviews:           access.WebviewLook(r.Body.ConnectWebviewCustomization),
+		PublishableKeys:    r.Body.IsPublishableKeyAuthEnabled,
+		Suspended:          r.Body.IsSuspended,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return UpdateWorkspace200JSONResponse{Ok: true}, nil
+	return openapi.UpdateWorkspace200JSONResponse{Ok: true}, nil
 }
 
 func noOrganizations() error {
-	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; there are no organisations"}})
+	return invalid([]issue{{
+		path:    []string{"organization_id"},
+		message: "Not available; this server has no organizations",
+	}})
 }
 
-func (h *handlers) ResetSandbox(ctx context.Context, _ ResetSandboxRequestObject) (ResetSandboxResponseObject, error) {
+func (h *handlers) ResetSandbox(
+	ctx context.Context, _ openapi.ResetSandboxRequestObject,
+) (openapi.ResetSandboxResponseObject, error) {
 	p := principal(ctx)
-	anew, err := h.simulator.NewAccount(p.WorkspaceID)
+	account, err := h.simulator.NewAccount(p.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.access.ResetSandbox(ctx, p, anew, h.simulator.Forget)
+	a, err := h.access.ResetSandbox(ctx, p, account, h.simulator.Forget)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +100,19 @@ func (h *handlers) ResetSandbox(ctx context.Context, _ ResetSandboxRequestObject
 	if err != nil {
 		return nil, err
 	}
-	return ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
+	return openapi.ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
 }
 
 func toWorkspace(w access.Workspace) api.Workspace {
 	return api.Workspace{
-		WorkspaceID: w.ID.String(), Name: w.Name, CompanyName: w.CompanyName,
-		ConnectPartnerName: w.ConnectPartnerName, IsSandbox: w.IsSandbox, IsSuspended: w.IsSuspended,
-		IsPublishableKeyAuthEnabled: w.PublishableKeys, PublishableKey: w.PublishableKey,
+		WorkspaceID:                 w.ID.String(),
+		Name:                        w.Name,
+		CompanyName:                 w.CompanyName,
+		ConnectPartnerName:          w.ConnectPartnerName,
+		IsSandbox:                   w.IsSandbox,
+		IsSuspended:                 w.IsSuspended,
+		IsPublishableKeyAuthEnabled: w.PublishableKeys,
+		PublishableKey:              w.PublishableKey,
 		ConnectWebviewCustomization: api.ConnectWebviewCustomization(w.Webviews),
 	}
 }

@@ -28,8 +28,8 @@ func clientOf(t *testing.T, endpoint string, way *http.Transport) *Client {
 	return client
 }
 
-// net/http takes a request with an Idempotency-Key for one that it may send again by itself.
-func TestCreationsAreSentOnceToAServerThatDoesNotGoByTheirKeys(t *testing.T) {
+// net/http resends requests that have an Idempotency-Key automatically.
+func TestCreationsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
 		var created, keyless atomic.Int32
@@ -62,13 +62,13 @@ func TestCreationsAreSentOnceToAServerThatDoesNotGoByTheirKeys(t *testing.T) {
 	}
 }
 
-func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
+func TestIsNotConnected(t *testing.T) {
 	t.Parallel()
 	answering := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }
 	plain := httptest.NewServer(http.HandlerFunc(answering))
 	t.Cleanup(plain.Close)
-	nobody := httptest.NewServer(nil)
-	nobody.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	mutual := func(version uint16) *httptest.Server {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(answering))
 		server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: version} //nolint:gosec // older ones are served, too
@@ -94,14 +94,14 @@ func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
 		kind   string
 		says   string
 	}{
-		"nobody there":                       {server: nobody, says: "connect"},
+		"server closed":                      {server: closed, says: "connect"},
 		"a server that speaks no TLS":        {url: strings.Replace(plain.URL, "http:", "https:", 1), kind: "untrusted", says: "HTTP response to HTTPS client"},
 		"a certificate that is not trusted":  {server: mutual(0), kind: "untrusted", says: "certificate"},
 		"a client certificate, TLS 1.3":      {server: mutual(tls.VersionTLS13), kind: "turned away", says: "certificate required"},
 		"a client certificate, TLS 1.2":      {server: mutual(tls.VersionTLS12), kind: "turned away", says: "remote error"},
 		"a handshake that does not end":      {url: "https://" + silent.Addr().String(), says: "handshake timeout"},
-		"no proxy there":                     {server: plain, proxy: nobody.URL, kind: "proxy", says: "proxyconnect"},
-		"no SOCKS proxy there":               {server: plain, proxy: "socks5" + strings.TrimPrefix(nobody.URL, "http"), kind: "proxy", says: "connect"},
+		"no proxy there":                     {server: plain, proxy: closed.URL, kind: "proxy", says: "proxyconnect"},
+		"no SOCKS proxy there":               {server: plain, proxy: "socks5" + strings.TrimPrefix(closed.URL, "http"), kind: "proxy", says: "connect"},
 		"a proxy that wants a password":      {url: "https://server.example", proxy: refusing(407).URL, kind: "proxy", says: "407 Proxy Authentication Required"},
 		"a proxy that does not let through":  {url: "https://server.example", proxy: refusing(403).URL, kind: "proxy", says: "403 Forbidden"},
 		"a proxy that does not reach anyone": {url: "https://server.example", proxy: refusing(502).URL, kind: "proxy", says: "502 Bad Gateway"},

@@ -8,39 +8,54 @@ import (
 )
 
 const (
-	freshFor   = time.Minute // counted from when a list was asked for
-	maxRecords = 20_000      // that are kept of one kind: about 20 MB of access codes
+	// listTTL is how long a list is used, counted from its request.
+	freshFor = time.Minute
+	// maxRecords bounds the cached records of one kind: about 20 MB of access codes.
+	maxRecords = 20_000
 )
 
-// pages keeps what lists have answered. A list has a key, such as its device, and is asked for once however
-// many wait for it. There is no list for what is in singly.
+// listCache caches the records of lists. Each list has a key, such as its device, and is requested once for all
+// concurrent readers. Bypassed keys and identifiers are never read from the cache.
 type pages[T any] struct {
 	list  func(ctx context.Context, key string) iter.Seq2[T, error]
 	names func(*T) (key, id string)
-	limit int // of records
+	// limit is the maximum number of records.
+	limit int
 
-	mu         sync.Mutex
-	loads      map[string]*load[T] // by key
-	kept       int                 // records of loads that are complete
-	singly     map[string]bool     // keys and identifiers that were written to, and keys whose list failed
-	unfiltered bool                // the server answers every list with all there is: one, with the key "", does for all
+	mu sync.Mutex
+	// loads has the lists by key.
+	loads map[string]*load[T]
+	// kept counts the records of complete loads.
+	kept int
+	// bypassed has the keys and identifiers that were written to, and the keys whose list failed.
+	singly map[string]bool
+	// unfiltered is set if the server ignores the filter. The list with the key "" then serves all keys.
+	unfiltered bool
 }
 
-// load is a list that was asked for, and what it has answered.
+// load is a list request and its records.
 type load[T any] struct {
 	key     string
 	begun   time.Time
 	waiting int
 	cancel  context.CancelFunc
 	done    chan struct{}
-	records map[string]*T // by identifier; nil until it is done, and when it has failed
+	// records are keyed by identifier. They are nil until the load is done, and if it fails.
+	records map[string]*T
 }
 
+// newListCache returns an empty cache. names returns the key and the identifier of a record.
 func newPages[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *pages[T] {
-	return &pages[T]{list: list, names: names, limit: maxRecords, loads: map[string]*load[T]{}, singly: map[string]bool{}}
+	return &pages[T]{
+		list:   list,
+		names:  names,
+		limit:  maxRecords,
+		loads:  map[string]*load[T]{},
+		singly: map[string]bool{},
+	}
 }
 
-// find is the record as the list of that key has it, or nil where it does not tell.
+// find returns the record from the list of the key, or nil if the list cannot be used.
 func (p *pages[T]) find(ctx context.Context, key, id string) *T {
 	l := p.join(ctx, key, id)
 	if l == nil {
@@ -53,7 +68,7 @@ func (p *pages[T]) find(ctx context.Context, key, id string) *T {
 	return p.leave(l, id)
 }
 
-// all are the records of that key, or false where its list does not tell.
+// all returns the records of the key, or false if its list cannot be used.
 func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
 	l := p.join(ctx, key, key)
 	if l == nil {
@@ -78,7 +93,7 @@ func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
 	return records, true
 }
 
-// join waits for a list with the others, or as the first. It answers nil where there is none to wait for.
+// join waits for the list of a key, and starts it if necessary. It returns nil if there is no list to wait for.
 func (p *pages[T]) join(ctx context.Context, key, id string) *load[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,10 +115,15 @@ func (p *pages[T]) join(ctx context.Context, key, id string) *load[T] {
 	return l
 }
 
-// begin asks for a list. That some of those who wait give up does not end it; that all do, does.
+// startLoad requests a list. The request ends early only if all waiting readers give up.
 func (p *pages[T]) begin(ctx context.Context, key string) *load[T] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &load[T]{key: key, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	l := &load[T]{
+		key:    key,
+		begun:  time.Now(),
+		cancel: cancel,
+		done:   make(chan struct{}),
+	}
 	p.loads[key] = l
 	go func() {
 		defer cancel()
@@ -113,7 +133,7 @@ func (p *pages[T]) begin(ctx context.Context, key string) *load[T] {
 	return l
 }
 
-// collect reads a list as far as there is room, and says whether there are records of other keys on it.
+// collect reads a list up to the limit, and reports whether it contains records of other keys.
 func (p *pages[T]) collect(ctx context.Context, key string) (records map[string]*T, others bool, err error) {
 	records = map[string]*T{}
 	for record, err := range p.list(ctx, key) {
@@ -130,20 +150,21 @@ func (p *pages[T]) collect(ctx context.Context, key string) (records map[string]
 	return records, others, nil
 }
 
+// completeLoad stores the result of a load and wakes its readers.
 func (p *pages[T]) finish(l *load[T], records map[string]*T, others bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer close(l.done)
 	current := p.loads[l.key] == l
 	if err != nil {
-		if current { // else it was given up
+		if current { // otherwise all readers gave up
 			p.drop(l)
 			p.singly[l.key] = true
 		}
 		return
 	}
 	l.records = records
-	if !current { // a write has overtaken it: those who waited before may have it
+	if !current { // a write invalidated the load: only readers that joined before it get the records
 		return
 	}
 	p.kept += len(records)
@@ -157,7 +178,7 @@ func (p *pages[T]) finish(l *load[T], records map[string]*T, others bool, err er
 	}
 }
 
-// leave ends waiting for a list, and takes the record from it.
+// leave ends the waiting for a load, and returns a copy of the record.
 func (p *pages[T]) leave(l *load[T], id string) *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +195,8 @@ func (p *pages[T]) leave(l *load[T], id string) *T {
 	return &taken
 }
 
-// wrote forgets what a write to these keys and identifiers may have changed; all of it where none are named. What
-// is on its way may be from before the write, so nobody may join it.
+// invalidate drops the records that a write to these keys and identifiers may have changed, or all records if names
+// is empty. Running loads may predate the write, so new readers must not join them.
 func (p *pages[T]) wrote(names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,6 +215,7 @@ func (p *pages[T]) wrote(names []string) {
 	}
 }
 
+// dropOld drops the loads that are too old to use.
 func (p *pages[T]) dropOld() {
 	for _, l := range p.loads {
 		if time.Since(l.begun) > freshFor {
@@ -202,7 +224,7 @@ func (p *pages[T]) dropOld() {
 	}
 }
 
-// drop lets nobody join a load any more.
+// drop removes a load, so that new readers cannot join it.
 func (p *pages[T]) drop(l *load[T]) {
 	if p.loads[l.key] == l {
 		p.kept -= len(l.records)
@@ -210,6 +232,7 @@ func (p *pages[T]) drop(l *load[T]) {
 	}
 }
 
+// ended reports whether the load is done.
 func (l *load[T]) ended() bool {
 	select {
 	case <-l.done:

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// One address has as few of its requests for pages worked on at once as of others.
+// The bound on concurrent requests of an address also applies to pages.
 func TestPagesAreShownInTurn(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -41,9 +41,9 @@ func TestPagesAreShownInTurn(t *testing.T) {
 			answered.Add(1)
 		})
 	}
-	const shown = "OpenConnectWebview" // others may look whether somebody waits for an account
+	const shown = "OpenConnectWebview" // other requests may read webviews meanwhile
 	watch.Await(most, shown)
-	for answered.Load() == 0 { // until the first has waited for too long
+	for answered.Load() == 0 { // until the first wait times out
 		if n := watch.Waiting(shown); n > most {
 			t.Fatalf("%d of one address are worked on at once", n)
 		}

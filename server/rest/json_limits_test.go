@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// What is in strings does not count, however the body comes in parts.
-func TestBodiesAreMeasuredWhileTheyCome(t *testing.T) {
+// The contents of strings do not count, regardless of how the body is split.
+func TestMeasured(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", maxDepth+1)
 	for body, want := range map[string]string{
@@ -33,8 +33,8 @@ func TestBodiesAreMeasuredWhileTheyCome(t *testing.T) {
 	}
 }
 
-// Who sends too much need not be waited for: the rest may never come.
-func TestTooDeepABodyIsRefusedBeforeItsEnd(t *testing.T) {
+// A body over the limit is rejected before its end.
+func TestMeasured_RejectsEarly(t *testing.T) {
 	t.Parallel()
 	m := &measured{Reader: io.MultiReader(strings.NewReader(strings.Repeat("[", maxDepth+1)), iotest.ErrReader(errors.New("more was read")))}
 	if _, err := io.ReadAll(m); !errors.Is(err, errExcess) {

@@ -14,9 +14,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// Ten logins can be tried on a webview, and anybody who may make one may make any number: what fails is counted by
-// address, too, together with bad credentials. Each server counts by itself.
-func TestGuessesAreCountedByAddressWhateverTheWebview(t *testing.T) {
+// A webview allows ten logins, but clients can create any number of webviews. So failures also count per address,
+// together with invalid credentials. Each server counts separately.
+func TestGuessesAreCountedByAddress(t *testing.T) {
 	t.Parallel()
 	const perMinute = 2
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
@@ -56,7 +56,7 @@ func TestGuessesAreCountedByAddressWhateverTheWebview(t *testing.T) {
 	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); res.StatusCode != http.StatusTooManyRequests || err != nil || after < 1 || after > 30 {
 		t.Fatalf("too many: %s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
 	}
-	if !strings.Contains(body, "Too many logins have failed from where you are") || !strings.Contains(body, "jane@example.com") || strings.Contains(body, "guess") {
+	if !strings.Contains(body, "too many failed logins from your network") || !strings.Contains(body, "jane@example.com") || strings.Contains(body, "guess") {
 		t.Errorf("the page is %s", body)
 	}
 	if got := now(t, s, w); got.Status != "pending" {
@@ -65,7 +65,7 @@ func TestGuessesAreCountedByAddressWhateverTheWebview(t *testing.T) {
 	if res, _ := logIn(w.URL, there, "1234"); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("from elsewhere: %s", res.Status)
 	}
-	// They are the same guesses that bad credentials are.
+	// Failed logins and invalid credentials share a limit.
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.App.URL+"/devices/list", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestGuessesAreCountedByAddressWhateverTheWebview(t *testing.T) {
 	}
 }
 
-// Logins that are good are no guesses.
+// Successful logins are not guesses.
 func TestGoodLoginsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} })

@@ -12,12 +12,15 @@ import (
 )
 
 const (
-	maxAnswer = 16 << 20        // bytes; a page of five hundred records is below one million
-	maxWait   = 2 * time.Minute // from sending a request to the end of its answer
-	grace     = 30 * time.Second
+	// maxResponseBytes bounds a response, in bytes. A page of 500 records has less than one million.
+	maxAnswer = 16 << 20
+	// tryTimeout bounds a try, from sending the request to the end of the response.
+	maxWait = 2 * time.Minute
+	// creationGracePeriod is how long a creation continues after its context ends.
+	grace = 30 * time.Second
 )
 
-// limited lets so many requests at a time through as slots has room for.
+// limited bounds the number of concurrent requests by the capacity of slots.
 type limited struct {
 	next  http.RoundTripper
 	slots chan struct{}
@@ -33,13 +36,13 @@ func (t limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// notSent is what ends the waiting for a turn.
+// notSent is the end of the wait for a slot.
 type notSent struct{ err error }
 
 func (e notSent) Error() string { return "the request was not sent: " + e.err.Error() }
 func (e notSent) Unwrap() error { return e.err }
 
-// IsNotSent says that a request was given up before it was sent, so that it cannot have been carried out.
+// IsNotSent reports whether a request was abandoned before it was sent, so that it cannot have been carried out.
 func IsNotSent(err error) bool { return isNotSent(err) && !MayHaveHappened(err) }
 
 func isNotSent(err error) bool {
@@ -47,16 +50,21 @@ func isNotSent(err error) bool {
 	return ok
 }
 
-// Try is how one try of a request has ended. It holds no credential and no PIN.
+// Try describes one try of a request. It contains no credential and no PIN.
 type Try struct {
+	// Method and Path are those of the request.
 	Method, Path string
-	Status       int    // of HTTP; 0 if there was no answer
-	RequestID    string // of the answer; may be empty
-	Took         time.Duration
-	Err          string // what kept the server from answering, else empty
+	// Status is the HTTP status, or 0 without a response.
+	Status int
+	// RequestID is that of the response. It may be empty.
+	RequestID string
+	// Took is how long the try lasted.
+	Took time.Duration
+	// Err is why the server did not respond. It is empty if it did.
+	Err string
 }
 
-// logged tells of each try of a request. Bodies hold PINs and secrets, so none is told.
+// logged logs each try of a request. It never logs bodies, because they contain PINs and secrets.
 type logged struct {
 	next       http.RoundTripper
 	credential string
@@ -79,7 +87,7 @@ func (t logged) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// authorised adds what every request carries.
+// authorizing adds the headers that each request needs.
 type authorised struct {
 	next   http.RoundTripper
 	config Config
@@ -96,11 +104,10 @@ func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// whole reads answers to their end, so that one that breaks off, never ends or drags on is a failure of the
-// network like any other.
+// bodyReading reads responses completely, so that a truncated, endless or slow response becomes a network error.
 //
-// A request that creates something is not abandoned when the context ends, as it does when Terraform is
-// interrupted: for a while longer its answer is waited for, which names what was created.
+// A creation continues for a grace period after its context ends, for example when Terraform is interrupted. Its
+// response names the created resource.
 type whole struct{ next http.RoundTripper }
 
 var (
@@ -109,13 +116,13 @@ var (
 	errNotHTTP = errors.New("the answer goes on in another protocol than HTTP")
 )
 
-// badAnswer is what keeps an answer that has begun from being read.
+// badResponse is the error of a response that could not be read completely.
 type badAnswer struct{ err error }
 
 func (e badAnswer) Error() string { return "read the answer: " + e.err.Error() }
 func (e badAnswer) Unwrap() error { return e.err }
 
-// IsBadAnswer says that something answers, but what it says could not be read: it broke off, was too slow or too long.
+// IsBadResponse reports whether a response started but could not be read: it was truncated, too slow or too long.
 func IsBadAnswer(err error) bool {
 	_, bad := errors.AsType[badAnswer](err)
 	slow, ok := errors.AsType[net.Error](err)
@@ -131,7 +138,8 @@ func (t whole) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, why(ctx, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no context would end the reading of it
+	// After a protocol switch the context does not end reads.
+	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, badAnswer{errNotHTTP}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -145,7 +153,7 @@ func (t whole) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// tryContext bounds one try of a request.
+// tryContext returns the context of one try of a request.
 func tryContext(req *http.Request) (context.Context, context.CancelCauseFunc) {
 	parent := req.Context()
 	if isRepeatable(req.URL.Path) || parent.Err() != nil {
@@ -161,7 +169,7 @@ func tryContext(req *http.Request) (context.Context, context.CancelCauseFunc) {
 	return ctx, func(cause error) { stop(); timer.Stop(); cancel(cause) }
 }
 
-// why is the reason that the context of a try has ended, if it was that.
+// causeOf returns the cause of the context's end if that is why err happened, otherwise err.
 func why(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -173,8 +181,8 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// ownLimit is the end of a time that is the transport's own, as to connect or until an answer begins. Go says of it that it is
-// context.DeadlineExceeded, which is to mean here that whoever asked had no more time.
+// transportTimeout is a timeout of the transport itself, such as for connecting. It does not match context.DeadlineExceeded,
+// which means here that the caller's time is up.
 type ownLimit struct{ err error }
 
 func (e ownLimit) Error() string      { return e.err.Error() }

@@ -6,19 +6,18 @@ import (
 	"io"
 )
 
-// The most that is read into memory, where a value of one byte takes fifty.
+// Limits on parsed JSON. In memory, a value of one byte takes fifty.
 const (
-	maxValues = 20_000 // of a body, and members of its objects
+	maxValues = 20_000 // values and object members of a body
 	maxDepth  = 64
 )
 
-var errExcess = errors.New("more JSON than is read")
+var errExcess = errors.New("the JSON exceeds a limit")
 
-// measured reads JSON, if it is that at all, until it is too much: who sends a megabyte of brackets is refused after the
-// first of them.
+// limitedJSON reads JSON until it exceeds a limit, so that a megabyte of brackets is rejected early.
 type measured struct {
 	io.Reader
-	problem string // what is too much; empty: nothing
+	problem string // the exceeded limit; empty if none
 
 	values, depth   int
 	quoted, escaped bool
@@ -32,7 +31,7 @@ func (m *measured) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// excess says what is too much once more has come; empty: nothing.
+// excess returns the limit that more exceeds, or an empty string.
 func (m *measured) excess(more []byte) string {
 	for _, c := range more {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-func TestNotFoundWithoutAReasonIsBelievedOfServersOfThisAPIOnly(t *testing.T) {
+func TestBareNotFound(t *testing.T) {
 	const workspace = `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`
 	plain := says(404, "<h1>404</h1>")
 	gone := func(ctx context.Context, client *Client) error {
@@ -55,7 +55,7 @@ func TestNotFoundWithoutAReasonIsBelievedOfServersOfThisAPIOnly(t *testing.T) {
 	}
 }
 
-func TestNotFoundOfAProxyThatHasLostItsServerIsNotBelieved(t *testing.T) {
+func TestBareNotFound_OfProxy(t *testing.T) {
 	away := false
 	client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
 		if away || path.Dir(req.URL.Path) == "/webhooks" {
@@ -72,7 +72,7 @@ func TestNotFoundOfAProxyThatHasLostItsServerIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestNotFoundWithoutAReasonWaitsForAServerThatIsBusy(t *testing.T) {
+func TestBareNotFound_ServerBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := []func(*http.Request) (*http.Response, error){says(429, "{}"), says(502, "<h1>"), says(200, `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`)}
 		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
@@ -89,7 +89,7 @@ func TestNotFoundWithoutAReasonWaitsForAServerThatIsBusy(t *testing.T) {
 	})
 }
 
-func TestListsThatAreMissingAreNotEmpty(t *testing.T) {
+func TestMissingListsAreErrors(t *testing.T) {
 	for body, good := range map[string]bool{
 		`{"ok": true, "webhooks": []}`: true, `{"webhooks": null}`: true, `{"ok": true}`: false, `{"ok": true, "data": []}`: false, `null`: false,
 	} {

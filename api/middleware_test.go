@@ -28,7 +28,7 @@ func clientOver(t *testing.T, config Config, send transport) *Client {
 	return client
 }
 
-func TestNoMoreRequestsAreUnderWayThanAllowed(t *testing.T) {
+func TestConcurrentRequestsAreLimited(t *testing.T) {
 	for allowed, want := range map[int]int{0: DefaultMaxConcurrentRequests, 3: 3} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -96,7 +96,7 @@ func (b *slowBody) Close() error {
 	return nil
 }
 
-func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
+func TestWaitForSlot_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		client := clientOver(t, Config{MaxConcurrentRequests: 1}, func(req *http.Request) (*http.Response, error) {
@@ -114,7 +114,7 @@ func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestAnswersThatDragOnAreGivenUp(t *testing.T) {
+func TestSlowResponsesTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
@@ -137,7 +137,7 @@ func TestAnswersThatDragOnAreGivenUp(t *testing.T) {
 }
 
 // After it the connection belongs to its caller, and no context ends the reading of it.
-func TestAnswersInAnotherProtocolAreNotWaitedFor(t *testing.T) {
+func TestProtocolSwitchIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
 			resp, err := goodRead(req)
@@ -150,7 +150,7 @@ func TestAnswersInAnotherProtocolAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestCreationUnderWayIsNotAbandonedWhenTerraformIsInterrupted(t *testing.T) {
+func TestInterruptedCreationIsCompleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		call  func(context.Context, *Client) error
 		takes time.Duration

@@ -11,27 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// issue is one violation of the contract: where, and what zod would say of it. The message never holds the value.
+// issue is a violation of the contract: its location, and a message in the style of zod. The message never contains
+// the value.
 type issue struct {
 	path    []string
 	message string
-	domain  bool // the domain reports it too, in its own way
+	domain  bool // the domain also reports it, with its own error type
 }
 
-// maxIssues bounds the answer to a request that is wrong in very many places.
+// maxIssues bounds the number of issues in a response.
 const maxIssues = 100
 
-// checker writes values in canonical form: only what the contract knows, typed as it says, in the order of the
-// names. It goes on after a violation, to report all of them.
+// checker writes values in canonical form: only known properties, with the types of the contract, sorted by name. It
+// continues after a violation to report all of them.
 type checker struct {
 	out    []byte
 	path   []string
 	issues []issue
-	// withDefaults is whether defaults are filled in.
+	// withDefaults reports whether defaults are filled in.
 	withDefaults bool
 }
 
-// canonical writes the parameters of a request as JSON.
+// canonical encodes the parameters of a request as canonical JSON.
 func canonical(s *shape, params map[string]any, withDefaults bool) ([]byte, []issue) {
 	c := checker{out: make([]byte, 0, 256), withDefaults: withDefaults}
 	c.object(s, params)
@@ -144,7 +145,7 @@ func (c *checker) text(s *shape, v string) {
 	if s.enum != nil && !slices.Contains(s.enum, v) {
 		c.report("Invalid enum value. Expected %s", options(s.enum))
 	}
-	if strings.IndexByte(v, 0) >= 0 { // Postgres stores none
+	if strings.IndexByte(v, 0) >= 0 { // PostgreSQL cannot store it
 		c.report("String must not contain a null character")
 	}
 	c.out = appendString(c.out, v)
@@ -239,7 +240,7 @@ func appendString(out []byte, s string) []byte {
 	return append(append(append(out, '"'), s...), '"')
 }
 
-// parseNumber reads what a JSON number may look like; the standard parser would also take hex, Inf and NaN.
+// parseNumber parses a JSON number. The standard parser would also accept hexadecimal numbers, Inf and NaN.
 func parseNumber(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, "+-.0123456789eE") != "" {
 		return 0, false

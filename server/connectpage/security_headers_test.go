@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// What a page says to browsers, where it can be asked without one.
+// TestPagesAreClosedToOtherSites checks the security headers and the rejection of foreign forms.
 func TestPagesAreClosedToOtherSites(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -66,7 +66,7 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 		}
 	}
 	if got := now(t, s, w); got.Status != "pending" {
-		t.Errorf("the webview is %s: what cannot be meant was tried", got.Status)
+		t.Errorf("the webview is %s: an invalid form was tried", got.Status)
 	}
 	restored := map[string]string{"Content-Type": form["Content-Type"], "Sec-Fetch-Site": "none"}
 	if res := send(http.MethodPost, w.URL+"/nuki", good, restored); res.StatusCode == http.StatusForbidden {
@@ -74,7 +74,7 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 	}
 }
 
-// Who asks for the head of a page is told what GET would be, and nothing else.
+// HEAD has the status and the headers of GET, without a body.
 func TestHeadIsAnsweredLikeGet(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -106,7 +106,7 @@ func TestHeadIsAnsweredLikeGet(t *testing.T) {
 		}
 	}
 	if got := now(t, s, choice); got.Status != "pending" {
-		t.Errorf("looking has made the webview %s", got.Status)
+		t.Errorf("HEAD changed the webview to %s", got.Status)
 	}
 }
 
@@ -128,7 +128,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-func TestLogTellsNeitherPagesNorPasswords(t *testing.T) {
+func TestLogHasNoPathsOrPasswords(t *testing.T) {
 	t.Parallel()
 	var log logged
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
@@ -143,12 +143,12 @@ func TestLogTellsNeitherPagesNorPasswords(t *testing.T) {
 		res.Body.Close()
 	}
 	if now(t, s, w).Status != "authorized" {
-		t.Fatal("nobody has logged in")
+		t.Fatal("the login failed")
 	}
 	token := w.URL[strings.LastIndex(w.URL, "/")+1:]
 	for _, secret := range []string{token, "mistyped-secret"} {
 		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log tells %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 	if !strings.Contains(log.String(), "connect_webview_id="+w.ConnectWebviewID) {
@@ -174,7 +174,7 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 		return res.StatusCode, string(b)
 	}
 	if _, page := read(w.URL); strings.Contains(page, "look.css") {
-		t.Error("there are colours that nobody has chosen")
+		t.Error("the page has colors without a setting")
 	}
 	look := map[string]any{"primary_button_color": "#0a7", "primary_button_text_color": "white", "success_message": "Welcome to Oak Street"}
 	if status := s.Post(t, "/workspaces/update", map[string]any{"connect_webview_customization": look, "connect_partner_name": "Oak <Rentals>"}, nil); status != http.StatusOK {
@@ -187,7 +187,7 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 		}
 	}
 	if _, css := read(w.URL + "/look.css"); !strings.Contains(css, "--button: #0a7;") || !strings.Contains(css, "--on-button: white;") {
-		t.Errorf("the colours are %q", css)
+		t.Errorf("the colors are %q", css)
 	}
 	if _, err := http.Post(w.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader("email=jane%40example.com&password=1234")); err != nil {
 		t.Fatal(err)

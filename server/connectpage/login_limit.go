@@ -10,7 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// guess is Guess where there is one. What is tried on one webview is counted with that, but anybody can have any number.
+// guess calls Guess, if it is set. Attempts are also limited per webview, but a client can create any number of
+// webviews.
 func (h *handler) guess(r *http.Request) (after time.Duration, told func(refused bool)) {
 	if h.Guess == nil {
 		return 0, func(bool) {}
@@ -18,8 +19,8 @@ func (h *handler) guess(r *http.Request) (after time.Duration, told func(refused
 	return h.Guess(r)
 }
 
-// isGuess says whether a login that has ended so may have been a guess: of a password, or of what is at an address. One
-// that was not tried, or that failed by no fault of the person, was none.
+// isGuess reports whether a failed login may have been a guess of a password or an address. Logins that were not
+// tried, or that failed for other reasons, are not guesses.
 func isGuess(err error) bool {
 	if _, refused := errors.AsType[*Refusal](err); refused {
 		return true
@@ -30,11 +31,11 @@ func isGuess(err error) bool {
 
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
-// tooSoon is for a login that has to wait. It was not tried, and what was entered stands there still.
+// mustWait is the refusal of a login that must wait. The login was not tried, and the entered values stay in the form.
 func tooSoon(after time.Duration) *Refusal {
 	unit := "seconds"
 	if seconds(after) == 1 {
 		unit = "second"
 	}
-	return &Refusal{Message: fmt.Sprintf("Too many logins have failed from where you are. This one was not tried; wait %d %s, then log in again.", seconds(after), unit)}
+	return &Refusal{Message: fmt.Sprintf("There were too many failed logins from your network. Please wait %d %s, then log in again.", seconds(after), unit)}
 }

@@ -7,10 +7,11 @@ import (
 	"net/http"
 )
 
-// A creation that gets no answer may have happened. What becomes of the tries after it, such as that nobody is there any more, tells
-// nothing about it: so its last failure says whether one of them is in doubt.
+// A creation without a response may have been carried out. Later retries cannot settle that, for example if the server
+// has become unreachable. So the last failure reports whether any try is in doubt.
 
-// MayHaveHappened says of a failed request that the server may have carried it out, with the last of its tries or one before.
+// MayHaveHappened reports whether the server may have carried out a failed request, in the last try or an earlier
+// one.
 func MayHaveHappened(err error) bool {
 	if _, doubted := errors.AsType[inDoubt](err); doubted {
 		return true
@@ -29,13 +30,13 @@ func mayHaveHappened(resp *http.Response, err error) bool {
 	return isUnclear(resp.StatusCode)
 }
 
-// isUnclear says of the status of an answer that it does not tell whether the request was carried out.
+// isInconclusive reports whether a status leaves open if the request was carried out.
 func isUnclear(status int) bool {
 	return status/100 != 4 && status/100 != 3 && status != http.StatusServiceUnavailable
 }
 
-// settles says of an answer to a creation that none of its tries was carried out: a server that goes by keys refuses one only
-// where it knows of none before.
+// provesNotApplied reports whether a response to a creation proves that no try was carried out. A server with
+// idempotency keys rejects a creation only if it knows of no earlier one.
 func settles(resp *http.Response) bool {
 	if resp == nil || resp.Header.Get(acceptsKeysHeader) != "true" || resp.Header.Get("Retry-After") != "" {
 		return false
@@ -47,12 +48,12 @@ func settles(resp *http.Response) bool {
 	return false
 }
 
-// inDoubt is the failure of the last try of a request of which one before may have been carried out.
+// inDoubt is the failure of the last try of a request whose earlier tries may have been carried out.
 type inDoubt struct{ error }
 
 func (e inDoubt) Unwrap() error { return e.error }
 
-// Timeout is asked for by url.Error, which does not look at what is wrapped.
+// Timeout implements the interface that url.Error looks for, because url.Error does not unwrap errors.
 func (e inDoubt) Timeout() bool {
 	slow, ok := errors.AsType[net.Error](e.error)
 	return ok && slow.Timeout()
@@ -60,7 +61,7 @@ func (e inDoubt) Timeout() bool {
 
 type inDoubtKey struct{}
 
-// doubted is the end of a request of which a try may have been carried out.
+// markInDoubt marks the result of a request as in doubt.
 func doubted(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, inDoubt{err}
@@ -69,6 +70,7 @@ func doubted(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
+// isInDoubt reports whether markInDoubt marked the response.
 func isInDoubt(resp *http.Response) bool {
 	return resp.Request != nil && resp.Request.Context().Value(inDoubtKey{}) != nil
 }

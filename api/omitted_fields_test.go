@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCodesThatDoNotSayWhatTheirListTellsAreCompleted(t *testing.T) {
+func TestCodesGetOmittedFields(t *testing.T) {
 	t.Parallel()
 	for encoded, want := range map[string]AccessCode{
 		`{}`: {IsManaged: true, Type: Ongoing},

@@ -2,10 +2,9 @@ package api
 
 import "encoding/json"
 
-// Some servers leave out of an access code what the operation or its time frame tells. It is put in here, once for all
-// who read codes.
+// Some servers omit fields of access codes that follow from the operation or the time frame. Decoding fills them in.
 
-// UnmarshalJSON takes a code for managed that does not say so.
+// UnmarshalJSON decodes a code. A code without is_managed is managed, and a missing type follows from the time frame.
 func (c *AccessCode) UnmarshalJSON(encoded []byte) error {
 	type plain AccessCode
 	decoded := plain{IsManaged: true}
@@ -15,7 +14,7 @@ func (c *AccessCode) UnmarshalJSON(encoded []byte) error {
 	return err
 }
 
-// UnmarshalJSON gives a code its type that does not say it.
+// UnmarshalJSON decodes a code. A missing type follows from the time frame.
 func (c *UnmanagedAccessCode) UnmarshalJSON(encoded []byte) error {
 	type plain UnmanagedAccessCode
 	err := json.Unmarshal(encoded, (*plain)(c))
@@ -23,6 +22,7 @@ func (c *UnmanagedAccessCode) UnmarshalJSON(encoded []byte) error {
 	return err
 }
 
+// or returns the type, or the type that follows from timeBound if it is empty.
 func (t AccessCodeType) or(timeBound bool) AccessCodeType {
 	switch {
 	case t != "":

@@ -11,20 +11,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// How many requests with sync, and simulations, wait at once: each asks the database now and then.
+// Limits on concurrent waits of simulations and requests with sync. Each wait polls the database.
 const (
 	mostWaits     = 400
-	mostWaitsEach = 100 // of one credential
+	mostWaitsEach = 100 // per credential
 )
 
-// waits are the requests of this process that wait for an attempt, or until a simulation is noticed, by credential.
+// waits counts the requests that wait for an attempt or a simulation, by credential.
 type waits struct {
 	mu   sync.Mutex
 	all  int
 	each map[uuid.UUID]int
 }
 
-// enter says whether one more may wait. Whoever may, leaves.
+// enter reports whether another request may wait. If so, the caller must call leave.
 func (w *waits) enter(credential uuid.UUID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,8 +48,9 @@ func (w *waits) leave(credential uuid.UUID) {
 	}
 }
 
-// simulated does a simulation, which waits for a vendor and then until what that tells has been noticed. It gives up its turn for
-// that, unless too many wait. What has come of it is told by what the credential sees by then; named finds what was simulated upon.
+// simulated runs a simulation and waits until the server has noticed its effect. It releases the request's slot
+// meanwhile, unless too many requests wait. named reads the simulated resource, to check that the credential still
+// has access.
 func (h *handlers) simulated(ctx context.Context, do, named func(access.Principal) error) error {
 	began := principal(ctx)
 	if h.waits.enter(began.CredentialID) {

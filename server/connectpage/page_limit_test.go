@@ -18,7 +18,7 @@ import (
 
 const here, there = "192.0.2.1", "192.0.2.2"
 
-// pathOf is where a page is on any of the servers.
+// pathOf returns the path of a page, which is the same on all servers.
 func pathOf(t *testing.T, page string) string {
 	t.Helper()
 	u, err := url.Parse(page)
@@ -28,7 +28,7 @@ func pathOf(t *testing.T, page string) string {
 	return u.Path
 }
 
-// seen is how a server answers somebody who asks for a page.
+// seen requests a page from a server.
 func seen(t *testing.T, s *apptest.Server, from, path string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.App.URL+path, nil) // of one server, should there be more
@@ -44,8 +44,8 @@ func seen(t *testing.T, s *apptest.Server, from, path string) *http.Response {
 	return res
 }
 
-// One address has so many pages a second, whichever they are. What all pages share does not count.
-func TestPagesOfOneAddressHaveTheirPace(t *testing.T) {
+// The rate limit of an address applies to all pages together. Shared files do not count.
+func TestPagesAreRateLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	const perSecond = 1
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
@@ -71,7 +71,8 @@ func TestPagesOfOneAddressHaveTheirPace(t *testing.T) {
 	}
 }
 
-// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages, too, just before each request
+// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages,
+// too, just before each request
 // of a script; it counts those that it sends away.
 func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentAway *atomic.Int32) {
 	t.Helper()
@@ -102,8 +103,8 @@ func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentA
 	return s, crowded, sentAway
 }
 
-// A page that waits for its devices while others of its address ask for too many goes on to wait.
-func TestPageThatWaitsGoesOnBesideOthersOfItsAddress(t *testing.T) {
+// A page that waits for its devices continues while its address is rate-limited.
+func TestWaitingPage_RateLimited(t *testing.T) {
 	t.Parallel()
 	s, crowded, sentAway := crowdedServer(t)
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": true})
@@ -121,18 +122,18 @@ func TestPageThatWaitsGoesOnBesideOthersOfItsAddress(t *testing.T) {
 	b.content()
 }
 
-// A login that is sent away, because others of its address ask for too many pages, leaves what was entered.
-func TestLoginThatIsSentAwayKeepsWhatWasEntered(t *testing.T) {
+// A login rejected by the rate limit keeps the entered values.
+func TestRateLimitedLoginKeepsValues(t *testing.T) {
 	t.Parallel()
 	s, crowded, _ := crowdedServer(t)
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}})
 	b := open(t)
 	b.do(chromedp.Navigate(w.URL), shows("h1", "Log in to Nuki"))
 	crowded.Store(true)
-	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "asked for more often"))
+	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "Many people are using this page"))
 	email, password, title := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password"))), ask(b, chromedp.Title())
 	if email != "jane@example.com" || password != "1234" || title != "Log in to Nuki" {
-		t.Errorf("the page is called %q, and there stands %q, %q", title, email, password)
+		t.Errorf("the page is called %q, with the values %q, %q", title, email, password)
 	}
 	b.content()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // What becomes of later tries tells nothing about a first one that was not answered.
-func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
+func TestMayHaveHappened(t *testing.T) {
 	t.Parallel()
 	type answer = func(*http.Request) (*http.Response, error)
 	lost := breaks(&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded})
@@ -24,7 +24,7 @@ func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
 		then  []answer
 		doubt bool
 	}{
-		"nobody there any more":        {lost, again(5, breaks(refused)), true},
+		"server has gone":              {lost, again(5, breaks(refused)), true},
 		"of a gateway, too":            {says(502, ``), again(5, breaks(refused)), true},
 		"503":                          {lost, again(5, says(503, ``)), true},
 		"429":                          {lost, again(5, says(429, `{}`)), true},
@@ -32,10 +32,10 @@ func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
 		"the key is refused now":       {lost, again(1, says(401, `{}`, acceptsKeysHeader, "true")), true},
 		"400 of what is before it":     {lost, again(1, says(400, `<h1>`)), true},
 		"400 of a server by keys":      {lost, again(1, says(400, `{}`, acceptsKeysHeader, "true")), false},
-		"nobody there all the time":    {breaks(refused), again(5, breaks(refused)), false},
+		"server never reachable":       {breaks(refused), again(5, breaks(refused)), false},
 		"429 at first":                 {says(429, `{}`), again(5, breaks(refused)), false},
 		"in doubt in the end only":     {breaks(refused), again(5, lost), true},
-		"400 after nobody was there":   {breaks(refused), again(1, says(400, `{}`)), false},
+		"400 after no connection":      {breaks(refused), again(1, says(400, `{}`)), false},
 		"500, which is not sent again": {says(500, `{}`), nil, true},
 		"a success in the end":         {lost, again(1, goodRead), false},
 		"a page that is no answer":     {lost, again(1, says(200, `<h1>`)), true},
@@ -56,7 +56,7 @@ func TestACreationThatMayHaveHappenedStaysInDoubt(t *testing.T) {
 }
 
 // The second try waits for its turn when Terraform is interrupted.
-func TestACreationInDoubtIsNotOneThatWasNotSent(t *testing.T) {
+func TestIsNotSent_InDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

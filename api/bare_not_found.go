@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// trusting gives a reason to a 404 without one, as some servers of this API answer for what is gone. It does so
-// only if the server shows that it is one, by answering /workspaces/get right then: from anything else, such as a proxy whose
-// server is away, such a 404 must not be mistaken for a deletion.
+// verifyingNotFound adds a reason to 404s that some servers of this API send without one for missing resources. It does so
+// only if the server proves that it is one by answering /workspaces/get. A 404 of anything else, such as a proxy that
+// has lost its server, must not be mistaken for a deletion.
 type trusting struct {
 	next http.RoundTripper
-	base string // the path of the endpoint
+	// base is the path of the endpoint.
+	base string
 }
 
-// everywhere are the operations that every server has, so that a 404 of them is not about the path.
+// universalOperations lists operations that every server has, so that their 404s are not about the path.
 var everywhere = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
 
 func (t trusting) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -28,7 +29,7 @@ func (t trusting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.explain(req, resp)
 }
 
-// explain gives the reason, if there is none and the server is to be trusted.
+// explain adds the reason if the response has none and the server proves itself.
 func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := peek(resp)
 	if err != nil {
@@ -40,7 +41,7 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 	asked, err := t.next.RoundTrip(asksForWorkspace(req, t.base))
 	switch {
 	case err != nil || worthRepeating(asked, nil, true):
-		return asked, err // nobody knows by now: the request is repeated, and this asked again
+		return asked, err // still unknown: the retry of the request asks again
 	case !names(asked):
 		return resp, nil
 	}
@@ -55,7 +56,7 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 	return resp, nil
 }
 
-// asksForWorkspace is a request for the workspace of the key, by whoever makes another request.
+// workspaceRequest returns a request for the workspace, with the headers of req.
 func asksForWorkspace(req *http.Request, base string) *http.Request {
 	const empty = "{}"
 	question := req.Clone(req.Context())
@@ -65,7 +66,7 @@ func asksForWorkspace(req *http.Request, base string) *http.Request {
 	return question
 }
 
-// names says whether an answer names a workspace.
+// namesWorkspace reports whether a response names a workspace.
 func names(resp *http.Response) bool {
 	var answer struct {
 		Workspace struct {
@@ -75,7 +76,7 @@ func names(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && isJSON(resp) && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Workspace.ID != ""
 }
 
-// peek reads a body and puts it back.
+// peek reads a body and restores it.
 func peek(resp *http.Response) ([]byte, error) {
 	body, err := io.ReadAll(resp.Body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))

@@ -8,11 +8,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// bodyLimit is more than anybody has to enter.
+// bodyLimit bounds the size of a form in bytes.
 const bodyLimit = 16 << 10
 
-// guard sets what every answer says to browsers. Nothing on a page is inline or of another site; no other site learns
-// its URL; none shows it in a frame, where a person cannot see whom they give a password to.
+// setSecurityHeaders sets the security headers. Pages contain nothing inline and nothing of other sites, do not leak their URL,
+// and cannot be framed, so that people see to whom they give a password.
 func guard(header http.Header) {
 	header.Set("Content-Security-Policy", policy(""))
 	header.Set("Referrer-Policy", "no-referrer")
@@ -24,13 +24,14 @@ func guard(header http.Header) {
 	header.Set("X-Robots-Tag", "noindex, nofollow")
 }
 
-// policy lets forms lead to the page itself and, by way of a redirect, to those origins.
+// policy returns the content security policy. Forms can lead to the page itself and, by redirect, to origins.
 func policy(origins string) string {
 	return "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'" + origins +
 		"; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// allowRedirects lets the page's forms end where the webview sends the person. Their hosts were checked when it was made.
+// allowRedirects allows forms to redirect to the URLs of the webview. Their hosts were checked when the webview was
+// created.
 func allowRedirects(header http.Header, w access.Webview) {
 	origins := ""
 	for _, text := range []string{w.RedirectURL, w.FailureURL} {
@@ -41,14 +42,14 @@ func allowRedirects(header http.Header, w access.Webview) {
 	header.Set("Content-Security-Policy", policy(origins))
 }
 
-// ownOrigin says whether a form was sent from our own page, as far as the browser tells. The token in the URL is what
-// keeps others out: where there is no origin (it is "null", since the page has no referrer) that has to do.
+// ownOrigin reports whether a form comes from this page, as far as the browser says. If there is no origin (it is
+// "null", because the page has no referrer), the secret token in the URL must suffice.
 func (h *handler) ownOrigin(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
-		return site == "same-origin" || site == "none" // of none: the person repeats it, such as by opening a window again
+		return site == "same-origin" || site == "none" // none: the person resends it, for example by reopening a window
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || origin == "null" {
@@ -58,7 +59,7 @@ func (h *handler) ownOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, h.host(r))
 }
 
-// host is where the browser has sent the request.
+// host returns the host to which the browser sent the request.
 func (h *handler) host(r *http.Request) string {
 	if u, err := url.Parse(h.PublicURL); err == nil && u.Host != "" {
 		return u.Host

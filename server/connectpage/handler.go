@@ -1,0 +1,234 @@
+// Package connectpage serves the pages on which people log in to a vendor account. A page lets the person choose a
+// vendor, takes the login, explains errors, and sends the person back. The pages work without JavaScript; with it,
+// responses replace a part of the page.
+//
+// Any person with a page's URL can use it, so the URL must not appear in logs or be sent to other sites. The package
+// must not decide about accounts (package access does) or know vendors (Vendors does).
+package connectpage
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+)
+
+// Vendor describes how a person logs in to a vendor.
+type Vendor struct {
+	// Name is the device_provider_name of the API.
+	Name string
+	// DisplayName is the name for people.
+	DisplayName string
+	// Fields are the inputs of the login form.
+	Fields []Field
+	// Samples are the values to enter if the vendor is simulated.
+	Samples []Sample
+	// AccessSystems reports whether the accounts of the vendor have access systems instead of locks.
+	AccessSystems bool
+}
+
+// Field is an input of a login form.
+type Field struct {
+	// Name is the name of the input.
+	Name string
+	// Label is the text above the input.
+	Label string
+	// Kind is the type of the input: text, email, password or url.
+	Kind string
+	// Value is the initial value.
+	Value string
+	// Placeholder is shown while the input is empty.
+	Placeholder string
+	// Help is an explanation of the input.
+	Help string
+	// Autocomplete is the attribute for browsers.
+	Autocomplete string
+	// Optional reports whether the input can be empty.
+	Optional bool
+}
+
+// Sample is a value that can be entered in a field of a simulated vendor.
+type Sample struct{ Label, Value string }
+
+// Vendors logs in to vendors.
+type Vendors interface {
+	// Vendor returns the vendor of that name, or false if it is unknown.
+	Vendor(name string) (Vendor, bool)
+	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *Refusal
+	// if the person must enter something else or try later.
+	LogIn(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (access.NewAccount, error)
+}
+
+// Refusal is the reason why a login failed, written for the person. It must not quote the entered values.
+type Refusal struct {
+	// Field is the name of the wrong field. It is empty if no single field is wrong.
+	Field string
+	// Message is shown to the person.
+	Message string
+}
+
+// Error returns the message.
+func (r *Refusal) Error() string { return "the login was refused: " + r.Message }
+
+// Options configures New.
+type Options struct {
+	// Access runs the operations on webviews and accounts.
+	Access *access.Service
+	// Vendors logs in to vendors.
+	Vendors Vendors
+	// Log receives the access log and errors. By default, nothing is logged.
+	Log *slog.Logger
+	// PublicURL is the URL at which people reach the server. By default, each request's own URL is used.
+	PublicURL string
+	// TrustForwarded reports whether X-Forwarded-Host comes from a trusted proxy.
+	TrustForwarded bool
+	// Guess returns how long the sender of a request must wait before the server tries a login, because too many have
+	// failed. If after is 0, the caller must call told once with the result. If nil, logins are not limited.
+	Guess func(r *http.Request) (after time.Duration, told func(refused bool))
+	// Page counts a request for a page, or returns how long its sender must wait. If nil, requests are not limited.
+	Page func(r *http.Request) (after time.Duration)
+	// Observe receives each request: "connect", its status, and its duration. It can be nil.
+	Observe func(operation string, status int, took time.Duration)
+	// Traces receives a span of each request. It can be nil.
+	Traces *traces.Traces
+}
+
+// assetsPath is the path of the files that all pages share.
+const assetsPath = "/connect/assets/"
+
+type handler struct {
+	Options
+}
+
+// New returns the handler of all paths below /connect/.
+func New(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &handler{o}
+	router := chi.NewRouter()
+	router.Use(middleware.GetHead) // link checkers receive the same status as browsers
+	router.Get(assetsPath+"{file}", asset)
+	router.Get("/connect/{token}", h.onWebview(h.choose))
+	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))
+	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
+	router.Get("/connect/{token}/look.css", h.onWebview(h.style))
+	router.Get("/connect/{token}/waiting", h.onWebview(h.wait))
+	router.Post("/connect/{token}/give_up", h.onWebview(h.giveUp))
+	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }
+	router.NotFound(nothing)
+	router.MethodNotAllowed(nothing)
+	busy := func(w http.ResponseWriter, r *http.Request) { h.busy(w, r, time.Minute) }
+	return h.observe(h.paced(admission.InTurn(router, http.HandlerFunc(busy))))
+}
+
+// limitRate limits the rate of requests with Page. Shared files do not count.
+func (h *handler) paced(next http.Handler) http.Handler {
+	if h.Page == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, assetsPath) {
+			if after := h.Page(r); after > 0 {
+				h.busy(w, r, after)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// busy responds to a request that must wait. The browser retries reads automatically and keeps the entered values.
+func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Duration) {
+	again := strconv.Itoa(seconds(after))
+	w.Header().Set("Retry-After", again)
+	looks, scripts := r.Method == http.MethodGet || r.Method == http.MethodHead, r.Header.Get("HX-Request") != ""
+	switch {
+	case looks && scripts:
+		w.Header().Set("HX-Reswap", "none ignoreTitle:true") // the waiting page stays and polls again
+	case looks:
+		w.Header().Set("Refresh", again)
+	case scripts:
+		w.Header().Set("HX-Reswap", "afterbegin ignoreTitle:true") // above the form
+		w.Header().Set("HX-Reselect", "[role=alert]")
+	}
+	h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r), looks))
+}
+
+// observe writes the access log. It must not contain paths, which are secret, or entered values.
+func (h *handler) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		seen := &answer{
+			ResponseWriter: w,
+			status:         http.StatusOK,
+			request:        access.NewID(),
+			begun:          start,
+		}
+		seen.Header().Set("Seam-Request-Id", seen.request.String())
+		guard(seen.Header())
+		defer func() {
+			thrown := recover()
+			if thrown != nil && thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
+				seen.WriteHeader(http.StatusInternalServerError)
+				h.Log.ErrorContext(r.Context(), "a login page failed",
+					"request_id", seen.request.String(), "panic", thrown, "stack", string(debug.Stack()))
+				thrown = nil
+			}
+			if seen.span.Set(traces.Status(seen.status), traces.RequestID(seen.request.String())); seen.status >= http.StatusInternalServerError {
+				seen.span.Fail("internal_error")
+			}
+			seen.span.End()
+			took := time.Since(start)
+			if h.Observe != nil {
+				h.Observe("connect", seen.status, took)
+			}
+			h.Log.LogAttrs(seen.span.In(r.Context()), slog.LevelInfo, "request",
+				slog.String("method", r.Method),
+				slog.String("route", "/connect"),
+				slog.Int("status", seen.status),
+				slog.Duration("duration", took),
+				slog.String("connect_webview_id", seen.webview),
+				slog.String("request_id", seen.request.String()))
+			if thrown != nil {
+				panic(thrown)
+			}
+		}()
+		if !h.ownOrigin(r) {
+			h.render(seen, r, http.StatusForbidden, gonePage(upFrom(r)))
+			return
+		}
+		r.Body = http.MaxBytesReader(seen, r.Body, bodyLimit)
+		next.ServeHTTP(seen, r)
+	})
+}
+
+// recordedResponse records what the access log needs about a response.
+type answer struct {
+	http.ResponseWriter
+	status  int
+	webview string
+	begun   time.Time
+	span    traces.Span // empty until the page is known
+	request uuid.UUID
+}
+
+// WriteHeader records the status.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap gives http.ResponseController access to the server's writer.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,100 @@
+package connectpage
+
+import (
+	"slices"
+	"strings"
+)
+
+// htmxConfig disables the features of htmx that the content security policy forbids, and shows error responses like
+// others.
+const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
+	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
+
+// productNames names what the person connects with one of the vendors.
+func productNames(vendors ...Vendor) string {
+	isSystem := func(v Vendor) bool { return v.AccessSystems }
+	switch {
+	case !slices.ContainsFunc(vendors, isSystem):
+		return "locks"
+	case slices.ContainsFunc(vendors, func(v Vendor) bool { return !isSystem(v) }):
+		return "locks or access systems"
+	}
+	return "access systems"
+}
+
+// question asks the person to choose one of the vendors.
+func question(vendors ...Vendor) string {
+	switch productNames(vendors...) {
+	case "locks":
+		return "Which brand is your lock?"
+	case "access systems":
+		return "Which brand is your access system?"
+	}
+	return "Which brand do you use?"
+}
+
+// purpose says what the inviter will do with the account.
+func purpose(vendor Vendor) string {
+	if vendor.AccessSystems {
+		return "will see the access systems of this account and manage who can use them."
+	}
+	return "will see the locks of this account and manage the codes on them."
+}
+
+// selected returns the vendor that the person logged in to.
+func (v *visit) selected() (one Vendor) {
+	for _, vendor := range v.vendors {
+		if name := v.webview.SelectedProvider; name != nil && *name == vendor.Name {
+			one = vendor
+		}
+	}
+	return one
+}
+
+func loginTitle(vendor Vendor, refused *Refusal) string {
+	title := "Log in to " + vendor.DisplayName
+	if refused != nil { // screen readers read it first when the page reloads
+		title = "Not logged in: " + title
+	}
+	return title
+}
+
+// fieldValue returns the value of a field: the entered value, unless it is secret.
+func fieldValue(f Field, entered string) string {
+	switch {
+	case f.Kind == "password":
+		return ""
+	case f.Kind == "url" && strings.Contains(entered, "@"): // it may contain a password
+		scheme, rest, isURL := strings.Cut(entered, "://")
+		if !isURL {
+			return ""
+		}
+		return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
+	case entered != "":
+		return entered
+	}
+	return f.Value
+}
+
+// isWrong reports whether the refusal is about the field.
+func isWrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
+
+// describedBy returns the IDs of the elements that explain the field.
+func describedBy(f Field, refused *Refusal) string {
+	var by []string
+	if f.Help != "" {
+		by = append(by, f.Name+"-help")
+	}
+	if isWrong(f, refused) {
+		by = append(by, "refusal")
+	}
+	return strings.Join(by, " ")
+}
+
+// hasFocus reports whether the i-th field gets the focus.
+func hasFocus(vendor Vendor, refused *Refusal, i int) bool {
+	if refused != nil && refused.Field != "" {
+		return isWrong(vendor.Fields[i], refused)
+	}
+	return i == 0
+}
