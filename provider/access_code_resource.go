@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
 var (
@@ -97,7 +105,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		model.fillUnmanaged(unmanaged)
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
 	case imported:
-		refuse(&resp.Diagnostics, actionImport, nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()))
+		diagnostics.Error(&resp.Diagnostics, actionImport, nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()))
 		return
 	default:
 		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
@@ -106,12 +114,12 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if model.DeviceID.ValueString() != deviceID {
-		refuse(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
+		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
 	}
 	if imported {
-		resp.Diagnostics.Append(noteImport(ctx, resp.Private)...)
+		resp.Diagnostics.Append(planmodifiers.MarkImported(ctx, resp.Private)...)
 	}
 	if managed != nil {
 		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
@@ -167,7 +175,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		return
 	}
 	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
-		warnAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than was planned",
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than was planned",
 			"Where its vendor chooses the PINs, and changes no code that is on a lock, a code that is changed gets another one. The state, and what depends on it, has the former PIN "+
 				"until the next refresh: run `terraform apply -refresh-only`.")
 	}
@@ -258,3 +266,365 @@ const (
 	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. "
 	raiseDelete  = "For a lock that always takes longer, raise `timeouts { delete }`: a destroy goes by the state, so that counts only once it is applied."
 )
+
+// accessCodeIdentity is what Terraform 1.12 and newer know a code by. Both parts are needed, because servers list
+// unmanaged codes by device only.
+type accessCodeIdentity struct {
+	AccessCodeID types.String `tfsdk:"access_code_id"`
+	DeviceID     types.String `tfsdk:"device_id"`
+}
+
+// IdentitySchema describes accessCodeIdentity.
+func (r *accessCodeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"access_code_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the access code."},
+		"device_id":      identityschema.StringAttribute{RequiredForImport: true, Description: "The lock that the code is on."},
+	}}
+}
+
+func (m *accessCodeModel) identity() accessCodeIdentity {
+	return accessCodeIdentity{AccessCodeID: m.AccessCodeID, DeviceID: m.DeviceID}
+}
+
+// importIdentity is the form of import that never writes: it only takes over what it was given.
+func (r *accessCodeResource) importIdentity(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var identity accessCodeIdentity
+	resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if identity.AccessCodeID.ValueString() == "" || identity.DeviceID.ValueString() == "" {
+		diagnostics.Error(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and `device_id`. "+
+			"The data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are.")
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), identity.AccessCodeID)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), identity.DeviceID)...)
+}
+
+const actionImport = "Import access code"
+
+// ImportState takes three forms. <device_id>/<access_code_id> and an identity change nothing: Read looks the code up, and apply
+// converts it if need be. A bare <access_code_id> converts an unmanaged code at once, which the setting
+// convert_on_import can forbid: import blocks are imported while planning.
+func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if r.cannotImport(req, resp) {
+		return
+	}
+	if req.ID == "" {
+		r.importIdentity(ctx, req, resp)
+		return
+	}
+	deviceID, id, hasDevice := strings.Cut(req.ID, "/")
+	if !hasDevice {
+		id = req.ID
+	}
+	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
+		diagnostics.Error(&resp.Diagnostics, actionImport,
+			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. %s", req.ID, whereIdentifiersAre))
+		return
+	}
+	if !hasDevice {
+		if deviceID = r.importBare(ctx, id, &resp.Diagnostics); deviceID == "" {
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), id)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), deviceID)...)
+}
+
+// whereIdentifiersAre is where to look for what to import.
+const whereIdentifiersAre = "Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices, and deviceaccess_unmanaged_access_codes and " +
+	"deviceaccess_access_codes list the codes on one."
+
+// nothingToImport says that there is no such code on the lock. Left to itself, Terraform would say something of regions.
+func nothingToImport(ctx context.Context, client *api.Client, deviceID, id string) string {
+	if _, err := deviceByID(ctx, client, id); err == nil {
+		return fmt.Sprintf("%s is a device, and no access code. Is the order right? Write `<device_id>/<access_code_id>`, here %[1]s/%[2]s.", id, deviceID)
+	}
+	return fmt.Sprintf("There is no access code %s on the device %s, neither managed nor unmanaged. Is the order right? %s", id, deviceID, whereIdentifiersAre)
+}
+
+// importBare makes sure that the code is managed, and answers its device, or "" and an error in diags.
+func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *diag.Diagnostics) (deviceID string) {
+	client := r.client(diags)
+	if client == nil {
+		return ""
+	}
+	managed, err := managedCode(ctx, client, id)
+	if err == nil {
+		return managed.DeviceID
+	}
+	if !api.IsNotFound(err) {
+		report(diags, actionImport, err)
+		return ""
+	}
+	unmanaged, err := unmanagedCode(ctx, client, "", id)
+	switch {
+	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so what remains is to try
+	case err != nil:
+		report(diags, actionImport, err)
+		return ""
+	case unmanaged == nil:
+		diagnostics.Error(diags, actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
+		return ""
+	case unmanaged.CannotBeManaged:
+		reportNext(diags, actionImport, errCannotBeManaged, notImported)
+		return ""
+	}
+	if !r.convertOnImport {
+		diagnostics.Error(diags, actionImport, fmt.Sprintf("The code %s is not managed by the workspace, and convert_on_import is off. Import %s/%s instead: "+
+			"that changes nothing by itself, the plan shows the conversion, and apply does it.", id, deviceOf(unmanaged), id))
+		return ""
+	}
+	return r.convertNow(ctx, client, id, diags)
+}
+
+func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client, id string, diags *diag.Diagnostics) (deviceID string) {
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // there is no configuration in an import
+	defer cancel()
+	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
+	if err != nil {
+		next := conversionAdvice(err)
+		switch next {
+		case stayUnmanaged:
+			next = notImported
+		case makesAnother:
+			next = noneToImport
+		}
+		reportNext(diags, "Convert access code to managed", err, next)
+		return ""
+	}
+	diagnostics.Warning(diags, "Access code converted to managed during import",
+		fmt.Sprintf("The code %s was not managed by the workspace, and is from now on. To see a conversion in the plan before it happens, import %s/%s.",
+			id, code.DeviceID, id))
+	return code.DeviceID
+}
+
+// conversionAdvice is what can be done when a conversion has failed.
+func conversionAdvice(err error) string {
+	const again = "The code is still unmanaged. Run Terraform again when the lock is online; a conversion that has happened in the meantime is noticed."
+	switch {
+	case isOfType(err, "access_code_being_deleted"):
+		return makesAnother
+	case errors.Is(err, errCannotBeManaged), api.StatusOf(err) == 400, api.StatusOf(err) == 409:
+		return stayUnmanaged
+	case nextStep(err) != "":
+		return nextStep(err)
+	default:
+		return again
+	}
+}
+
+func deviceOf(code *api.UnmanagedAccessCode) string {
+	if code == nil {
+		return "<device_id>"
+	}
+	return code.DeviceID
+}
+
+type accessCodeModel struct {
+	AccessCodeID                  types.String   `tfsdk:"access_code_id"`
+	DeviceID                      types.String   `tfsdk:"device_id"`
+	Name                          types.String   `tfsdk:"name"`
+	Code                          types.String   `tfsdk:"code"`
+	CodeWO                        types.String   `tfsdk:"code_wo"`
+	CodeWOVersion                 types.Int64    `tfsdk:"code_wo_version"`
+	StartsAt                      instant        `tfsdk:"starts_at"`
+	EndsAt                        instant        `tfsdk:"ends_at"`
+	IsExternalModificationAllowed types.Bool     `tfsdk:"is_external_modification_allowed"`
+	PreferredCodeLength           types.Int64    `tfsdk:"preferred_code_length"`
+	CommonCodeKey                 types.String   `tfsdk:"common_code_key"`
+	PreferNativeScheduling        types.Bool     `tfsdk:"prefer_native_scheduling"`
+	AttemptForOfflineDevice       types.Bool     `tfsdk:"attempt_for_offline_device"`
+	UseBackupAccessCodePool       types.Bool     `tfsdk:"use_backup_access_code_pool"`
+	IsBackupAccessCodeAvailable   types.Bool     `tfsdk:"is_backup_access_code_available"`
+	PulledBackupAccessCodeID      types.String   `tfsdk:"pulled_backup_access_code_id"`
+	IsOfflineAccessCode           types.Bool     `tfsdk:"is_offline_access_code"`
+	IsOneTimeUse                  types.Bool     `tfsdk:"is_one_time_use"`
+	MaxTimeRounding               types.String   `tfsdk:"max_time_rounding"`
+	Type                          types.String   `tfsdk:"type"`
+	Status                        types.String   `tfsdk:"status"`
+	Errors                        types.List     `tfsdk:"errors"`
+	IsManaged                     types.Bool     `tfsdk:"is_managed"`
+	CreatedAt                     types.String   `tfsdk:"created_at"`
+	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
+	Keepers                       types.Map      `tfsdk:"keepers"`
+	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// fill takes over what the server says about a managed code.
+func (m *accessCodeModel) fill(code *api.AccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.fillFrame(code)
+	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
+	m.fillKey(code.CommonCodeKey)
+	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
+	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(code.IsOfflineAccessCode), types.BoolValue(code.IsOneTimeUse)
+	m.Type = types.StringValue(string(code.Type))
+	m.Status, m.Errors = types.StringValue(string(code.Status)), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
+	m.IsManaged = types.BoolValue(true)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillUnmanaged takes over what the server says about an unmanaged code.
+func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
+	m.IsExternalModificationAllowed = types.BoolNull()
+	m.fillKey(nil)
+	m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.BoolValue(false), types.StringNull()
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
+	m.Type = types.StringValue(string(code.Type))
+	m.Status, m.Errors = types.StringValue(code.Status), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
+	m.IsManaged = types.BoolValue(false)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillPIN keeps the PIN that is known where the server does not tell it: that does not mean it has changed. A PIN
+// that was written only does not get into the state.
+func (m *accessCodeModel) fillPIN(pin *string) {
+	if m.writesOnly() {
+		m.Code = types.StringNull()
+	} else if pin != nil || m.Code.IsUnknown() {
+		m.Code = types.StringPointerValue(pin)
+	}
+}
+
+// fillKey keeps the key that is known where the server tells none. A code loses it when its management is given up, and no
+// conversion gives it back: that is no reason to take the PIN off the lock and make another.
+func (m *accessCodeModel) fillKey(key *string) {
+	if key != nil || m.CommonCodeKey.IsUnknown() {
+		m.CommonCodeKey = types.StringPointerValue(key)
+	}
+}
+
+// pinsOf are the PINs that a text about a code must not tell: the one that the server tells, and those that are known here.
+func pinsOf(told *string, m *accessCodeModel) []string {
+	pins := []string{m.Code.ValueString(), m.CodeWO.ValueString()}
+	if told != nil {
+		pins = append(pins, *told)
+	}
+	return pins
+}
+
+// writesOnly says whether the PIN is given by code_wo.
+func (m *accessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+
+// pin is the PIN that is asked for, "" if the server is to make one.
+func (m *accessCodeModel) pin() string {
+	if m.writesOnly() {
+		return m.CodeWO.ValueString()
+	}
+	return m.Code.ValueString()
+}
+
+// applied is the state after the plan was applied. What was planned has come true, as Terraform demands; should
+// the server see it otherwise, the next refresh shows it.
+func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
+	state := *m
+	state.CodeWO = types.StringNull() // what is written only is never kept
+	state.fill(code)
+	for _, text := range []struct{ planned, filled *types.String }{
+		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.Status, &state.Status}, {&m.CreatedAt, &state.CreatedAt},
+		{&m.CommonCodeKey, &state.CommonCodeKey}, {&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
+	} {
+		if !text.planned.IsUnknown() {
+			*text.filled = *text.planned
+		}
+	}
+	for _, yes := range []struct{ planned, filled *types.Bool }{
+		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed}, {&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
+		{&m.IsOneTimeUse, &state.IsOneTimeUse}, {&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
+	} {
+		if !yes.planned.IsUnknown() {
+			*yes.filled = *yes.planned
+		}
+	}
+	if !m.Errors.IsUnknown() {
+		state.Errors = m.Errors
+	}
+	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
+	return &state
+}
+
+// createRequest asks for the planned code. What is not configured is left to the server.
+func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
+	return api.CreateAccessCodeRequest{
+		DeviceID:                      m.DeviceID.ValueString(),
+		Name:                          m.Name.ValueString(),
+		Code:                          m.pin(),
+		StartsAt:                      m.StartsAt.ValueString(),
+		EndsAt:                        m.EndsAt.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+		PreferredCodeLength:           int(m.PreferredCodeLength.ValueInt64()),
+		CommonCodeKey:                 m.CommonCodeKey.ValueString(),
+		PreferNativeScheduling:        known(m.PreferNativeScheduling),
+		AttemptForOfflineDevice:       known(m.AttemptForOfflineDevice),
+		UseBackupAccessCodePool:       m.UseBackupAccessCodePool.ValueBool(),
+		IsOfflineAccessCode:           m.IsOfflineAccessCode.ValueBool(),
+		IsOneTimeUse:                  m.IsOneTimeUse.ValueBool(),
+		MaxTimeRounding:               api.CreateAccessCodeRequestMaxTimeRounding(m.MaxTimeRounding.ValueString()),
+	}
+}
+
+func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
+	return api.ConvertAccessCodeRequest{
+		AccessCodeID:                  m.AccessCodeID.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+	}
+}
+
+// updateRequest asks for what the plan changes about the state, and says whether there is anything. Of an offline code
+// nothing can be changed.
+func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
+	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(m.AttemptForOfflineDevice)
+	if state.IsOfflineAccessCode.ValueBool() {
+		return request, false
+	}
+	if planned(m.Name, state.Name) {
+		request.Name, changes = m.Name.ValueStringPointer(), true
+	}
+	if planned(m.Code, state.Code) || m.writesOnly() && !m.CodeWOVersion.Equal(state.CodeWOVersion) {
+		request.Code, changes = m.pin(), true
+	}
+	if planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
+		request.IsExternalModificationAllowed, changes = known(m.IsExternalModificationAllowed), true
+	}
+	if !m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt) {
+		request.Type, changes = m.plannedType(), true
+		request.StartsAt, request.EndsAt = m.StartsAt.ValueString(), m.EndsAt.ValueString()
+	}
+	return request, changes
+}
+
+// plannedType is the type that a code with this time frame has.
+func (m *accessCodeModel) plannedType() api.AccessCodeType {
+	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.IsOfflineAccessCode.ValueBool() {
+		return api.Ongoing
+	}
+	return api.TimeBound
+}
+
+// planned says whether the plan has a value of its own, other than the state's.
+func planned(plan, state attr.Value) bool {
+	return isSet(plan) && !plan.Equal(state)
+}
+
+func isSet(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
+
+func known(value types.Bool) *bool {
+	if value.IsUnknown() {
+		return nil
+	}
+	return value.ValueBoolPointer()
+}
+
+func timestamp(t time.Time) types.String { return instantOf(&t).StringValue }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type accessCodesDataSource struct{ connectedDataSource }
@@ -57,7 +58,7 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 			"everybody's PIN into the state. For codes that the workspace does not manage see `deviceaccess_unmanaged_access_codes`.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source deviceaccess_devices lists those there are."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,

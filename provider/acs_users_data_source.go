@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type acsUsersDataSource struct{ connectedDataSource }
@@ -70,10 +71,10 @@ func (d *acsUsersDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 		MarkdownDescription: "The users of access systems that the workspace manages: all of them, or those that match every condition given.",
 		Attributes: map[string]schema.Attribute{
 			"acs_system_id": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{isFilter{}}, MarkdownDescription: "Only users of this access system.",
+				Optional: true, Validators: []validator.String{validators.OptionalIdentifier{}}, MarkdownDescription: "Only users of this access system.",
 			},
 			"user_identity_id": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{isFilter{}}, MarkdownDescription: "Only users of this user identity.",
+				Optional: true, Validators: []validator.String{validators.OptionalIdentifier{}}, MarkdownDescription: "Only users of this user identity.",
 			},
 			"user_identity_email_address": schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this email address."},
 			"user_identity_phone_number":  schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this phone number, in E.164 format."},

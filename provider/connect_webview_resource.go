@@ -2,23 +2,28 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var (
@@ -36,10 +41,10 @@ func (r *connectWebviewResource) Metadata(_ context.Context, req resource.Metada
 
 func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	told, untold := []planmodifier.Set{keptAfterImport{}, countsAtCreation{}}, []planmodifier.Set{countsAtCreation{}}
+	told, untold := []planmodifier.Set{planmodifiers.StateAfterImport{}, planmodifiers.RequiresReplaceUnlessImported{}}, []planmodifier.Set{planmodifiers.RequiresReplaceUnlessImported{}}
 	same := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	some := func(instead string, each validator.String) []validator.Set {
-		return []validator.Set{isNotEmpty{instead}, setvalidator.ValueStringsAre(each)}
+		return []validator.Set{validators.NotEmpty{Hint: instead}, setvalidator.ValueStringsAre(each)}
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An invitation to connect an account: a page on which somebody, such as a homeowner, chooses a vendor and logs in, so that the locks " +
@@ -52,15 +57,15 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "The page. Whoever has this URL can log in on it, so it is sensitive: hand it to the person, and use a backend that encrypts the state.",
 			},
 			"accepted_providers": schema.SetAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told, Validators: some("Name the vendors to offer, or leave it out for all.", isNotEmpty{"Name a vendor."}),
+				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told, Validators: some("Name the vendors to offer, or leave it out for all.", validators.NotEmpty{Hint: "Name a vendor."}),
 				MarkdownDescription: "The vendors to offer, such as `august` or `nuki`; those of the data source `deviceaccess_device_providers`. By default all that the server can connect.",
 			},
 			"excluded_providers": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: untold, Validators: some("Name vendors, or leave it out.", isNotEmpty{"Name a vendor."}),
+				Optional: true, ElementType: types.StringType, PlanModifiers: untold, Validators: some("Name vendors, or leave it out.", validators.NotEmpty{Hint: "Name a vendor."}),
 				MarkdownDescription: "Vendors not to offer. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
 			},
 			"provider_category": schema.StringAttribute{
-				Optional: true, PlanModifiers: []planmodifier.String{countsAtCreation{}}, Validators: []validator.String{isNotEmpty{"Name a kind of vendors, or leave it out."}},
+				Optional: true, PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceUnlessImported{}}, Validators: []validator.String{validators.NotEmpty{Hint: "Name a kind of vendors, or leave it out."}},
 				MarkdownDescription: "A kind of vendors, such as `stable` or `consumer_smartlocks`, to offer alone. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
 			},
 			"accepted_capabilities": schema.SetAttribute{
@@ -77,20 +82,20 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "Whether the login counts as successful only once the devices of the account are there. By default `false`.",
 			},
 			"custom_redirect_url": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{isWebAddress{}},
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.URL{}},
 				MarkdownDescription: "Where the person is sent after the login, with `connect_webview_id` and `connected_account_id` in the query.",
 			},
 			"custom_redirect_failure_url": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{isWebAddress{}},
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.URL{}},
 				MarkdownDescription: "Where the person is sent when it comes to nothing. Unless given, who gives up is sent to `custom_redirect_url`.",
 			},
 			"custom_metadata": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{replacedUnlessEmpty()},
-				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(isNotEmpty{"Give the key a text, or leave it out."})},
+				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{planmodifiers.RequiresReplaceUnlessEmpty()},
+				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(validators.NotEmpty{Hint: "Give the key a text, or leave it out."})},
 				MarkdownDescription: "Data of your own, which the account gets, too: up to 50 keys of 40 characters, with texts of up to 500.",
 			},
 			"customer_key": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{isNotEmpty{"Name a customer, or leave it out."}},
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.NotEmpty{Hint: "Name a customer, or leave it out."}},
 				MarkdownDescription: "The customer whose account it will be.",
 			},
 			"status": schema.StringAttribute{
@@ -98,7 +103,7 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "`pending` until somebody logs in, `authorized` afterwards; `failed` after a login that was refused, which can be tried again. It changes with a refresh.",
 			},
 			"login_successful": schema.BoolAttribute{
-				Computed: true, PlanModifiers: []planmodifier.Bool{keptOr{false}},
+				Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.DefaultOrState{Default: false}},
 				MarkdownDescription: "Whether somebody has logged in, as of the last refresh. It is known in every plan, so that `count` can depend on it.",
 			},
 			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The account that was logged in to; null until then."},
@@ -107,14 +112,6 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 			"created_at":           schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When it was made, in RFC 3339."},
 		},
 	}
-}
-
-// replacedUnlessEmpty replaces a resource when a map changes. An empty one and none are the same to servers, and an import reads none.
-func replacedUnlessEmpty() planmodifier.Map {
-	const description = "Changing it makes another."
-	return mapplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
-		resp.RequiresReplace = req.PlanValue.IsUnknown() || len(req.PlanValue.Elements()) > 0 || len(req.StateValue.Elements()) > 0
-	}, description, description)
 }
 
 func (r *connectWebviewResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -165,7 +162,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, webview.WorkspaceID)...)
 	model.fill(webview)
 	if imported {
-		resp.Diagnostics.Append(noteImport(ctx, resp.Private)...)
+		resp.Diagnostics.Append(planmodifiers.MarkImported(ctx, resp.Private)...)
 		resp.Diagnostics.Append(model.fillSettings(ctx, webview)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -237,4 +234,115 @@ func (r *connectWebviewResource) ImportState(ctx context.Context, req resource.I
 		return
 	}
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("connect_webview_id"), path.Root("connect_webview_id"), req, resp)
+}
+
+type connectWebviewModel struct {
+	ConnectWebviewID              types.String `tfsdk:"connect_webview_id"`
+	URL                           types.String `tfsdk:"url"`
+	AcceptedProviders             types.Set    `tfsdk:"accepted_providers"`
+	ExcludedProviders             types.Set    `tfsdk:"excluded_providers"`
+	ProviderCategory              types.String `tfsdk:"provider_category"`
+	AcceptedCapabilities          types.Set    `tfsdk:"accepted_capabilities"`
+	AutomaticallyManageNewDevices types.Bool   `tfsdk:"automatically_manage_new_devices"`
+	WaitForDeviceCreation         types.Bool   `tfsdk:"wait_for_device_creation"`
+	CustomRedirectURL             types.String `tfsdk:"custom_redirect_url"`
+	CustomRedirectFailureURL      types.String `tfsdk:"custom_redirect_failure_url"`
+	CustomMetadata                types.Map    `tfsdk:"custom_metadata"`
+	CustomerKey                   types.String `tfsdk:"customer_key"`
+
+	Status             types.String `tfsdk:"status"`
+	LoginSuccessful    types.Bool   `tfsdk:"login_successful"`
+	ConnectedAccountID types.String `tfsdk:"connected_account_id"`
+	SelectedProvider   types.String `tfsdk:"selected_provider"`
+	AuthorizedAt       types.String `tfsdk:"authorized_at"`
+	CreatedAt          types.String `tfsdk:"created_at"`
+}
+
+// fill takes over what changes by itself. What is configured cannot be changed on a server; what one makes of it, such
+// as the vendors of a kind, is its own business.
+func (m *connectWebviewModel) fill(w *api.ConnectWebview) {
+	m.ConnectWebviewID = types.StringValue(w.ConnectWebviewID)
+	m.URL = types.StringValue(w.URL)
+	m.Status = types.StringValue(string(w.Status))
+	m.LoginSuccessful = types.BoolValue(w.LoginSuccessful)
+	m.ConnectedAccountID = types.StringPointerValue(w.ConnectedAccountID)
+	m.SelectedProvider = types.StringPointerValue(w.SelectedProvider)
+	m.AuthorizedAt = types.StringNull()
+	if w.AuthorizedAt != nil {
+		m.AuthorizedAt = types.StringValue(w.AuthorizedAt.UTC().Format(time.RFC3339))
+	}
+	m.CreatedAt = types.StringValue(w.CreatedAt.UTC().Format(time.RFC3339))
+}
+
+// applied is fill after an apply: whether somebody has logged in stays as it was planned, and the next refresh shows it.
+func (m *connectWebviewModel) applied(w *api.ConnectWebview) {
+	planned := m.LoginSuccessful
+	m.fill(w)
+	m.LoginSuccessful = planned
+}
+
+// fillSettings takes over what was configured, for an import.
+func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWebview) (diags diag.Diagnostics) {
+	m.AutomaticallyManageNewDevices = types.BoolValue(w.AutomaticallyManageNewDevices)
+	m.WaitForDeviceCreation = types.BoolValue(w.WaitForDeviceCreation)
+	m.CustomRedirectURL = types.StringPointerValue(w.CustomRedirectURL)
+	m.CustomRedirectFailureURL = types.StringPointerValue(w.CustomRedirectFailureURL)
+	if w.CustomerKey != "" {
+		m.CustomerKey = types.StringValue(w.CustomerKey)
+	}
+	if !w.AnyProviderAllowed && len(w.AcceptedProviders) > 0 {
+		providers := slices.Compact(slices.Sorted(slices.Values(w.AcceptedProviders)))
+		m.AcceptedProviders, diags = types.SetValueFrom(ctx, types.StringType, providers)
+	}
+	if len(w.AcceptedCapabilities) > 0 {
+		kinds, more := types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(w.AcceptedCapabilities))))
+		m.AcceptedCapabilities = kinds
+		diags.Append(more...)
+	}
+	if len(w.CustomMetadata) > 0 {
+		texts := map[string]string{}
+		for key, value := range w.CustomMetadata {
+			texts[key] = fmt.Sprint(value)
+		}
+		kept, more := types.MapValueFrom(ctx, types.StringType, texts)
+		m.CustomMetadata = kept
+		diags.Append(more...)
+	}
+	return diags
+}
+
+func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebviewRequest {
+	request := api.CreateConnectWebviewRequest{
+		ProviderCategory: m.ProviderCategory.ValueString(), CustomRedirectURL: m.CustomRedirectURL.ValueString(),
+		CustomRedirectFailureURL: m.CustomRedirectFailureURL.ValueString(), CustomerKey: m.CustomerKey.ValueString(),
+		AutomaticallyManageNewDevices: m.AutomaticallyManageNewDevices.ValueBoolPointer(), WaitForDeviceCreation: m.WaitForDeviceCreation.ValueBool(),
+		ExcludedProviders: elements(ctx, m.ExcludedProviders),
+	}
+	if !m.AcceptedProviders.IsNull() {
+		request.AcceptedProviders = new(elements(ctx, m.AcceptedProviders))
+	}
+	if !m.AcceptedCapabilities.IsNull() {
+		kinds := []api.AccountCapability{}
+		for _, kind := range elements(ctx, m.AcceptedCapabilities) {
+			kinds = append(kinds, api.AccountCapability(kind))
+		}
+		request.AcceptedCapabilities = &kinds
+	}
+	texts := map[string]string{}
+	m.CustomMetadata.ElementsAs(ctx, &texts, false)
+	for key, value := range texts {
+		if request.CustomMetadata == nil {
+			request.CustomMetadata = map[string]any{}
+		}
+		request.CustomMetadata[key] = value
+	}
+	return request
+}
+
+// elements are the texts of a set, sorted.
+func elements(ctx context.Context, set types.Set) []string {
+	var texts []string
+	set.ElementsAs(ctx, &texts, false)
+	slices.Sort(texts)
+	return texts
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var _ datasource.DataSourceWithConfigValidators = (*deviceDataSource)(nil)
@@ -33,11 +35,11 @@ func (d *deviceDataSource) Metadata(_ context.Context, req datasource.MetadataRe
 func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := deviceAttributes()
 	attributes["device_id"] = schema.StringAttribute{
-		Optional: true, Computed: true, Validators: []validator.String{isIdentifier{"Name a device, or leave it out and give its `name`."}},
+		Optional: true, Computed: true, Validators: []validator.String{validators.Identifier{Hint: "Name a device, or leave it out and give its `name`."}},
 		MarkdownDescription: "The identifier of the device. Either this or `name` is needed.",
 	}
 	attributes["name"] = schema.StringAttribute{
-		Optional: true, Validators: []validator.String{isNotEmpty{"Give the name of a device, or leave it out and give its `device_id`."}},
+		Optional: true, Validators: []validator.String{validators.NotEmpty{Hint: "Give the name of a device, or leave it out and give its `device_id`."}},
 		MarkdownDescription: "The name of the device, as `display_name` spells it. It is an error if there are two of that name.",
 	}
 	resp.Schema = schema.Schema{
@@ -63,7 +65,7 @@ func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	if model.Name.IsNull() {
 		device, err = deviceByID(ctx, client, model.DeviceID.ValueString())
 	} else if device, err = deviceByName(ctx, client, model.Name.ValueString()); device == nil && err == nil {
-		refuseAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("There is no device of the name %q in the workspace of the API key. "+
+		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("There is no device of the name %q in the workspace of the API key. "+
 			"The data source deviceaccess_devices lists those there are.", model.Name.ValueString()))
 		return
 	}

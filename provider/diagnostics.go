@@ -15,40 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
-
-// Every diagnostic is made by the four functions that follow. The summary is the action, or what was checked; the
-// detail begins with what is wrong and ends with what to do.
-
-// refuse adds an error.
-func refuse(diags *diag.Diagnostics, summary, detail string) { diags.AddError(summary, detail) }
-
-// refuseAt adds an error that points to an attribute. Terraform shows the line of the configuration that it points to,
-// so those that hold a secret are not pointed to.
-func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if isSecret(attribute) {
-		diags.AddError(summary, detail)
-		return
-	}
-	diags.AddAttributeError(attribute, summary, detail)
-}
-
-// warn adds a warning.
-func warn(diags *diag.Diagnostics, summary, detail string) { diags.AddWarning(summary, detail) }
-
-// warnAt adds a warning that points to an attribute, unless that holds a secret.
-func warnAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if isSecret(attribute) {
-		diags.AddWarning(summary, detail)
-		return
-	}
-	diags.AddAttributeWarning(attribute, summary, detail)
-}
-
-// secrets are the attributes whose lines are not shown. The URL of a webhook may carry a token.
-var secrets = []string{"api_key", "code", "code_wo", "url"}
-
-func isSecret(attribute path.Path) bool { return slices.Contains(secrets, attribute.String()) }
 
 // report adds what kept an action from being done: the summary is the action, the detail what the server says
 // and what can be done about it. It points to the attribute that the server complains about.
@@ -63,10 +31,10 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 		detail += "\n\n" + next
 	}
 	if field, ok := blamed(err); ok {
-		refuseAt(diags, path.Root(field), action, detail)
+		diagnostics.ErrorAt(diags, path.Root(field), action, detail)
 		return
 	}
-	refuse(diags, action, detail)
+	diagnostics.Error(diags, action, detail)
 }
 
 // reportCreate is report for a request that creates something, which may have happened although it failed.
@@ -91,7 +59,7 @@ func inDoubt(err error, look string) string {
 // warnInterrupted says that Terraform was interrupted while it waited for a lock. It is no error: that would taint the
 // code, and the next apply would replace it for nothing.
 func warnInterrupted(diags *diag.Diagnostics, action, id string) {
-	warn(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
+	diagnostics.Warning(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
 		"server keeps trying; the next plan shows its status.")
 }
 

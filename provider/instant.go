@@ -8,10 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
 // instantType is a time in RFC 3339. Two spellings of one instant, such as 17:00+02:00 and 15:00Z, are equal;
@@ -74,7 +76,7 @@ func (v instant) StringSemanticEquals(_ context.Context, other basetypes.StringV
 
 // same says whether both are the same instant, or both null.
 func (v instant) same(other instant) bool {
-	return v.StringValue.Equal(other.StringValue) || sameInstant(v.ValueString(), other.ValueString())
+	return v.StringValue.Equal(other.StringValue) || planmodifiers.IsSameInstant(v.ValueString(), other.ValueString())
 }
 
 // ValidateAttribute says how to write a time when it is not one.
@@ -83,28 +85,7 @@ func (v instant) ValidateAttribute(_ context.Context, req xattr.ValidateAttribut
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, v.ValueString()); err != nil {
-		refuseAt(&resp.Diagnostics, req.Path, "Check the time",
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the time",
 			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z or 2026-11-21T16:00:00+01:00.", v.ValueString()))
 	}
-}
-
-// keepsSpelling plans the state's spelling of an instant when the configuration only spells it differently,
-// as it may after an import.
-type keepsSpelling struct{}
-
-func (keepsSpelling) Description(context.Context) string {
-	return "Other spellings of the same instant are no change."
-}
-func (m keepsSpelling) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (keepsSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if sameInstant(req.PlanValue.ValueString(), req.StateValue.ValueString()) {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-func sameInstant(a, b string) bool {
-	ta, errA := time.Parse(time.RFC3339, a)
-	tb, errB := time.Parse(time.RFC3339, b)
-	return errA == nil && errB == nil && ta.Equal(tb)
 }

@@ -1,8 +1,9 @@
-// Package provider is the Terraform provider: it maps resources and data sources to the operations of package
-// api. It must not know how a server is built, and works with every server of that API.
+// Package provider is the Terraform provider. It maps resources and data sources to the operations of package api. It must
+// not know how a server is built, and works with every server of that API.
 //
-// A resource is x_resource.go, how Terraform's model and the contract map onto each other is x_model.go, and
-// what users read when something goes wrong is made in diagnostics.go.
+// Each resource is one file, x_resource.go, with its test; access_code_schema.go and access_code_plan.go hold the larger
+// parts of the access code. access_code_operations.go has the operations that several resources share, and diagnostics.go
+// the texts of errors. Checks of attributes are in package validators, rules for plans in package planmodifiers.
 package provider
 
 import (
@@ -16,6 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 // New makes the provider. The version is the one users write in required_providers.
@@ -78,7 +81,7 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 				Optional: true,
 				MarkdownDescription: "How many requests are sent to the server at the same time; further ones wait for their turn. By default `10`, " +
 					"which is how many resources Terraform works on at once. Lower it for a server that answers 429.",
-				Validators: []validator.Int64{isAtLeastOne{}},
+				Validators: []validator.Int64{validators.AtLeastOne{}},
 			},
 		},
 	}

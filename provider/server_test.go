@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -369,7 +370,7 @@ data "deviceaccess_unmanaged_access_codes" "smartthings" {
 		expect("data.deviceaccess_devices.all", tfjsonpath.New("devices"), knownvalue.ListSizeExact(2)),
 		expect("data.deviceaccess_devices.august", tfjsonpath.New("devices").AtSliceIndex(0).AtMapKey("device_id"), isText(srv.Device(t, "august"))),
 		expect(augustCode, augustPath, knownvalue.StringFunc(func(pin string) error {
-			if !pinShape.MatchString(pin) {
+			if !validators.IsPIN(pin) {
 				return fmt.Errorf("no PIN")
 			}
 			return nil

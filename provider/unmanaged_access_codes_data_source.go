@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type unmanagedAccessCodesDataSource struct{ connectedDataSource }
@@ -61,7 +62,7 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 			"*Adopt existing codes* says why, and what to do instead.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source deviceaccess_devices lists those there are."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,

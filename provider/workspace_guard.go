@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
 // With a key of another workspace everything looks deleted. So each resource remembers in its private state the
@@ -19,11 +21,8 @@ import (
 // workspaceKey is where the private state of a resource keeps its workspace.
 const workspaceKey = "workspace"
 
-// privateState is what Terraform keeps for a resource beside its attributes.
-type privateState interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
+// privateState is short for the private state of a resource.
+type privateState = planmodifiers.PrivateState
 
 // asked is what the server has said about the workspace of the key, once it has.
 type asked struct {
@@ -86,12 +85,12 @@ func (c *connection) mayForget(ctx context.Context, private privateState, action
 	case strings.EqualFold(workspace.WorkspaceID, recorded):
 		return true
 	case recorded == "":
-		refuse(diags, action, fmt.Sprintf("The server does not know it, the API key belongs to workspace %s (%s), and the state does not say in which workspace it was, "+
+		diagnostics.Error(diags, action, fmt.Sprintf("The server does not know it, the API key belongs to workspace %s (%s), and the state does not say in which workspace it was, "+
 			"as after an apply during which the provider was killed. Nothing is taken to be deleted.\n\nIf that is the right workspace, set `workspace_id` in the provider block, or %s, "+
 			"to it: then what it does not have is gone. Else use a key of the right one.", workspace.WorkspaceID, workspace.Name, envWorkspaceID))
 		return false
 	}
-	refuse(diags, action, fmt.Sprintf("The server does not know it, but the API key belongs to workspace %s (%s), and this was in workspace %s. "+
+	diagnostics.Error(diags, action, fmt.Sprintf("The server does not know it, but the API key belongs to workspace %s (%s), and this was in workspace %s. "+
 		"Nothing is taken to be deleted.\n\nUse a key of that workspace. If it is given up on purpose, take the resource out of the state with `terraform state rm`.",
 		workspace.WorkspaceID, workspace.Name, recorded))
 	return false

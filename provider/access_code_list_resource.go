@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 // Which codes accessCodeList lists.
@@ -52,12 +53,12 @@ func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.List
 			"device_id": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "The lock whose codes are listed. Without it and `device_ids`, the codes of all locks of the workspace are.",
-				Validators:          []validator.String{isIdentifier{"Name a lock, or leave it out for all."}, stringvalidator.ConflictsWith(path.MatchRoot("device_ids"))},
+				Validators:          []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out for all."}, stringvalidator.ConflictsWith(path.MatchRoot("device_ids"))},
 			},
 			"device_ids": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "The locks whose codes are listed, instead of `device_id`.",
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(isIdentifier{"Name a lock."})},
+				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock."})},
 			},
 			"management": schema.StringAttribute{
 				Optional: true,

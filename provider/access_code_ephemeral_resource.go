@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var _ ephemeral.EphemeralResourceWithConfigure = (*ephemeralAccessCode)(nil)
@@ -71,10 +73,10 @@ func (e *ephemeralAccessCode) Schema(_ context.Context, _ ephemeral.SchemaReques
 		Attributes: map[string]schema.Attribute{
 			"access_code_id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The identifier of the access code.",
-				Validators: []validator.String{isIdentifier{"Name an access code."}},
+				Validators: []validator.String{validators.Identifier{Hint: "Name an access code."}},
 			},
 			"device_id": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{isIdentifier{"Name a lock, or leave it out."}},
+				Optional: true, Computed: true, Validators: []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out."}},
 				MarkdownDescription: "The lock that the code is on. Only needed for an unmanaged code of a server that reads those lock by lock.",
 			},
 			"code": schema.StringAttribute{
@@ -109,15 +111,15 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
 	default:
-		refuse(&resp.Diagnostics, action, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged. Check `access_code_id`.")
+		diagnostics.Error(&resp.Diagnostics, action, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged. Check `access_code_id`.")
 		return
 	}
 	if !device.IsNull() && !device.Equal(model.DeviceID) {
-		refuse(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct `device_id`, or leave it out.", id, model.DeviceID.ValueString()))
+		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct `device_id`, or leave it out.", id, model.DeviceID.ValueString()))
 		return
 	}
 	if model.Code.IsNull() {
-		refuse(&resp.Diagnostics, action, "The server does not tell the PIN of the access code "+id+": its vendor hides it, or the lock has not chosen one yet. "+
+		diagnostics.Error(&resp.Diagnostics, action, "The server does not tell the PIN of the access code "+id+": its vendor hides it, or the lock has not chosen one yet. "+
 			"Give the code a PIN of your own with `code` or `code_wo`.")
 		return
 	}

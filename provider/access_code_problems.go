@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
 // A plan that has nothing to change is green, also while a PIN is not on its door. So each refresh warns of the codes that say
@@ -78,7 +79,7 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	if refused(code) {
 		again = "The next apply sends it again. "
 	}
-	warn(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.%s\n\n%s %s"+
+	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.%s\n\n%s %s"+
 		"Which codes have trouble, their `errors` say.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
 		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), stands, troubleAdvice(problems), again))
 }
@@ -135,7 +136,7 @@ func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	}
 	t.codes[errorCode]++
 	if t.codes[errorCode] == namedCodes+1 {
-		warn(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes are named in warnings of their own, and there are more. "+
+		diagnostics.Warning(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes are named in warnings of their own, and there are more. "+
 			"Which codes have trouble, their `errors` say.", namedCodes))
 	}
 	return t.codes[errorCode] <= namedCodes

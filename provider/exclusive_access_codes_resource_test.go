@@ -290,3 +290,93 @@ func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 		t.Errorf("%d codes are left", len(left))
 	}
 }
+
+func TestExclusiveAccessCodesTakesIdentifiersOnly(t *testing.T) {
+	f := startCrowdedFake(t)
+	for _, text := range []string{"nonsense", lockA + "/" + keeper, keeper + " ", keeper[1:]} {
+		t.Run(text, func(t *testing.T) {
+			run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: f.config(exclusive(lockA, `"`+keeper+`"`, `"`+text+`"`)), PlanOnly: true,
+				ExpectError: says("Error: Check the access code", `"`+text+`" is not the `+"`access_code_id` of a code", "The code that is meant would be deleted"),
+			}}})
+		})
+	}
+}
+
+func TestExclusiveAccessCodesTakesWhateverAServerHasForIdentifiers(t *testing.T) {
+	f := startFake(t)
+	f.anyID = true
+	f.devices = append(f.devices, device("lock_1", "august_lock", map[string]any{}))
+	f.codes["code_1"] = &fakeCode{device: "lock_1", name: "Owner", code: "905173846251", managed: true, status: "set"}
+	config := f.config(exclusive("lock_1", `"code_1"`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: config}, {Config: config, ConfigPlanChecks: plansNothing()}}})
+	f.expectWrites(t, "in the end")
+}
+
+func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	all := []string{`"` + keeper + `"`, `"` + first + `"`, `"` + second + `"`}
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, append(all, `"`+late+`"`)...))})
+	const warning = "Warning: No such access codes on the lock"
+	plan := func() string { return w.plain("plan") }
+	expectSaid(t, "the creation", plan(), warning, "no codes on the lock "+lockA+": "+late+" ", "the code that was meant is deleted")
+	w.expect(true, "apply", "-auto-approve")
+	expectSaid(t, "a plan of nothing", plan(), warning, late, "No changes.")
+	w.rewrite(f.config(exclusive(lockA, all...)))
+	if said := plan(); strings.Contains(said, warning) {
+		t.Errorf("codes on the lock are warned of: %s", said)
+	}
+	w.expect(true, "apply", "-auto-approve")
+	w.rewrite(f.config(exclusive(lockA, all[0], all[1], strings.Replace(all[2], "cccc", "dccc", 1))))
+	expectSaid(t, "a mistyped one", plan(), warning, "dccccccc-2222-4222-8222-222222222222", "0 to add, 1 to change")
+	w.expect(true, "apply", "-auto-approve") // which deletes nothing yet, for no plan has shown it
+	expectSaid(t, "the plan that deletes", plan(), "Warning: Access codes will be deleted", second+` "Guest" (managed)`, warning, "dccccccc-2222-4222-8222-222222222222")
+	f.expectWrites(t, "in the end")
+}
+
+func TestServerExclusiveAccessCodesLeavesAnOfflineCodeThatWasIssued(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
+	device := srv.Device(t, "igloohome")
+	for _, code := range srv.UnmanagedCodes(t, device) {
+		srv.Post(t, "/access_codes/unmanaged/delete", map[string]any{"access_code_id": code.AccessCodeID, "sync": true}, nil)
+	}
+	begins := time.Now().Truncate(time.Hour)
+	var issued api.AccessCodeCreatedResponse
+	if status := srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": "Guest", "is_offline_access_code": true, "sync": true,
+		"starts_at": begins, "ends_at": begins.Add(5 * time.Hour)}, &issued); status != http.StatusOK {
+		t.Fatalf("create: %d", status)
+	}
+	id := issued.AccessCode.AccessCodeID
+	stays := []statecheck.StateCheck{
+		statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes").AtMapKey(id).AtMapKey("can_be_deleted"), knownvalue.Bool(false)),
+		statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes").AtMapKey(id).AtMapKey("is_managed"), knownvalue.Bool(true)),
+	}
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: onServer(srv, exclusive(device)), ConfigStateChecks: stays},
+		{Config: onServer(srv, exclusive(device)), ConfigPlanChecks: plansNothing(), ConfigStateChecks: stays},
+		{Config: onServer(srv, exclusive(device, `"`+id+`"`))},
+		{Config: onServer(srv, exclusive(device)), ConfigStateChecks: stays}, // taken out
+		{Config: onServer(srv, exclusive(device)), ConfigPlanChecks: plansNothing()},
+	}})
+	if n := srv.Count("/access_codes/delete"); n != 0 {
+		t.Errorf("%d deletions", n)
+	}
+}
+
+func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	delete(f.codes, first)
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
+	w.expect(true, "apply", "-auto-approve")
+	w.expect(true, "plan", "-out=plan")
+	f.do(func() { // issued while it was planned
+		f.codes[second].offline, f.codes[second].startsAt, f.codes[second].endsAt = true, "2026-01-01T15:00:00Z", "2999-01-01T15:00:00Z"
+	})
+	f.then("/access_codes/delete", answerError(http.StatusBadRequest, cannotDeleteOffline, "Nobody can take it back from afar"))
+	w.expect(false, "apply", "-no-color", "plan")
+	expectSaid(t, "the apply", plainly(w.seen.String()), "Error: Delete other access codes", "It stays on the lock until it ends")
+	expectSaid(t, "the plan after it", w.plain("plan"), "No changes", "Access codes that cannot be deleted", second+` "Guest" (offline code)`, "until they end")
+}
