@@ -31,7 +31,7 @@ type ephemeralAccessCodeModel struct {
 	EndsAt       types.String `tfsdk:"ends_at"`
 }
 
-// fill takes over what the server says about a managed code.
+// fill copies a managed code.
 func (m *ephemeralAccessCodeModel) fill(code *api.AccessCode) {
 	*m = ephemeralAccessCodeModel{
 		AccessCodeID: types.StringValue(code.AccessCodeID),
@@ -45,7 +45,7 @@ func (m *ephemeralAccessCodeModel) fill(code *api.AccessCode) {
 	}
 }
 
-// fillUnmanaged takes over what the server says about an unmanaged code.
+// fillUnmanaged copies an unmanaged code.
 func (m *ephemeralAccessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	*m = ephemeralAccessCodeModel{
 		AccessCodeID: types.StringValue(code.AccessCodeID),
@@ -68,26 +68,33 @@ func (e *ephemeralAccessCode) Schema(_ context.Context, _ ephemeral.SchemaReques
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads the PIN of an access code, to hand it to a secret manager through one of its write-only arguments. What it reads is in " +
-			"neither the plan nor the state. Needs Terraform 1.10 or newer.",
+		MarkdownDescription: "Reads the PIN of an access code, to pass it to a write-only argument, such as that " +
+			"of a secret manager. Neither the plan nor the state contains the PIN. Requires Terraform 1.10 or newer.",
 		Attributes: map[string]schema.Attribute{
 			"access_code_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The identifier of the access code.",
-				Validators: []validator.String{validators.Identifier{Hint: "Name an access code."}},
+				Required:            true,
+				MarkdownDescription: "The identifier of the access code.",
+				Validators:          []validator.String{validators.Identifier{Hint: "Name an access code."}},
 			},
 			"device_id": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out."}},
-				MarkdownDescription: "The lock that the code is on. Only needed for an unmanaged code of a server that reads those lock by lock.",
+				Optional:   true,
+				Computed:   true,
+				Validators: []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out."}},
+				MarkdownDescription: "The lock that holds the code. Only needed for an unmanaged code on a server " +
+					"that reads unmanaged codes by lock.",
 			},
 			"code": schema.StringAttribute{
-				Computed: true, Sensitive: true,
-				MarkdownDescription: "The PIN. Where the server does not tell it, as for the locks of SmartThings, reading fails.",
+				Computed:  true,
+				Sensitive: true,
+				MarkdownDescription: "The PIN. Reading fails if the server does not return the PIN, as for " +
+					"SmartThings locks.",
 			},
-			"name":       text("Its name. Null where the lock keeps none."),
-			"status":     text("How far the code is on its lock, such as `set`."),
-			"is_managed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace manages the code."},
-			"starts_at":  text("From when it opens. Null if always."),
-			"ends_at":    text("Until when it opens. Null if always."),
+			"name":   text("The name of the code. Null if the lock stores none."),
+			"status": text("The state of the code on its lock, such as `set`."),
+			"is_managed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace manages " +
+				"the code."},
+			"starts_at": text("From when the code opens the lock. Null if always."),
+			"ends_at":   text("Until when the code opens the lock. Null if always."),
 		},
 	}
 }
@@ -111,16 +118,16 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
 	default:
-		diagnostics.Error(&resp.Diagnostics, action, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged. Check `access_code_id`.")
+		diagnostics.Error(&resp.Diagnostics, action, "The workspace of the API key has no access code "+id+", neither managed nor unmanaged. Check `access_code_id`.")
 		return
 	}
 	if !device.IsNull() && !device.Equal(model.DeviceID) {
-		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct `device_id`, or leave it out.", id, model.DeviceID.ValueString()))
+		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct "+
+			"`device_id`, or leave it out.", id, model.DeviceID.ValueString()))
 		return
 	}
 	if model.Code.IsNull() {
-		diagnostics.Error(&resp.Diagnostics, action, "The server does not tell the PIN of the access code "+id+": its vendor hides it, or the lock has not chosen one yet. "+
-			"Give the code a PIN of your own with `code` or `code_wo`.")
+		diagnostics.Error(&resp.Diagnostics, action, "The server does not return the PIN of the access code "+id+": the vendor hides it, or the lock has not chosen one yet. Give the code a PIN of your own with `code` or `code_wo`.")
 		return
 	}
 	resp.Diagnostics.Append(resp.Result.Set(ctx, &model)...)

@@ -21,14 +21,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
-// Which codes accessCodeList lists.
+// These are the values of management.
 const (
 	onlyManaged   = "managed"
 	onlyUnmanaged = "unmanaged"
 	both          = "both"
 )
 
-// accessCodeList lists access codes for terraform query. It never tells a PIN.
+// accessCodeList lists access codes for terraform query. It never returns a PIN.
 type accessCodeList struct{ connectedResource }
 
 var _ list.ListResourceWithConfigure = (*accessCodeList)(nil)
@@ -47,23 +47,27 @@ func (l *accessCodeList) Metadata(_ context.Context, req resource.MetadataReques
 
 func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The access codes on locks, to be adopted or brought under Terraform with `terraform query -generate-config-out` " +
-			"(Terraform 1.14 and newer). Neither the listing nor the generated configuration holds a PIN: an imported code keeps the one it has.",
+		MarkdownDescription: "Lists the access codes on locks, to bring them under Terraform with `terraform query " +
+			"-generate-config-out` (Terraform 1.14 and newer). Neither the listing nor the generated configuration " +
+			"contains a PIN: an imported code keeps its PIN.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "The lock whose codes are listed. Without it and `device_ids`, the codes of all locks of the workspace are.",
-				Validators:          []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out for all."}, stringvalidator.ConflictsWith(path.MatchRoot("device_ids"))},
+				Optional: true,
+				MarkdownDescription: "The lock whose codes are listed. Without it and `device_ids`, the codes on " +
+					"all locks of the workspace are listed.",
+				Validators: []validator.String{validators.Identifier{Hint: "Name a lock, or leave it out " +
+					"for all."}, stringvalidator.ConflictsWith(path.MatchRoot("device_ids"))},
 			},
 			"device_ids": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType,
+				Optional:            true,
+				ElementType:         types.StringType,
 				MarkdownDescription: "The locks whose codes are listed, instead of `device_id`.",
 				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock."})},
 			},
 			"management": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "`managed` for the codes that the workspace manages, `unmanaged` for the others: those set in the lock's app, at its keypad, " +
-					"or by another workspace. By default `both`.",
+				MarkdownDescription: "`managed` for codes that the workspace manages, `unmanaged` for codes set in " +
+					"the lock's app, at its keypad, or by another workspace. By default `both`.",
 				Validators: []validator.String{stringvalidator.OneOf(onlyManaged, onlyUnmanaged, both)},
 			},
 		},
@@ -87,14 +91,15 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 	})
 }
 
-// listedCode is an access code without its PIN.
+// listedCode is an access code without its PIN. The field device is the name of its device, or the identifier if the
+// name is not known. The field device is the name of its device, or the identifier if the name is not known.
 type listedCode struct {
 	model  accessCodeModel
 	name   types.String
-	device string // its name, or its identifier where the name is not known
+	device string
 }
 
-// displayName says which of the codes of the same name it is.
+// displayName distinguishes codes of the same name by their device.
 func (c *listedCode) displayName() string {
 	name := c.name.ValueString()
 	if name == "" {
@@ -106,8 +111,8 @@ func (c *listedCode) displayName() string {
 	return fmt.Sprintf("%s on %s", name, c.device)
 }
 
-// codes yields the codes that the configuration asks for, lock by lock. Each comes once, also when it changes hands
-// while it is listed.
+// codes yields the configured codes, lock by lock. It yields each code once, even if the code becomes managed or
+// unmanaged during the listing.
 func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) iter.Seq2[listedCode, error] {
 	return func(yield func(listedCode, error) bool) {
 		seen := map[string]bool{}
@@ -118,7 +123,7 @@ func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) ite
 			}
 			for code, err := range m.codesOf(ctx, client, device.DeviceID) {
 				if err == nil && (seen[code.model.AccessCodeID.ValueString()] || code.model.DeviceID.ValueString() != device.DeviceID) {
-					continue // some servers do not heed device_id
+					continue // some servers ignore device_id
 				}
 				seen[code.model.AccessCodeID.ValueString()] = true
 				code.device = device.DisplayName
@@ -166,8 +171,8 @@ func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, d
 	}
 }
 
-// withoutPIN is a code as it may be shown. A name that holds the PIN is left out of the resource, so that the configuration
-// made of it neither tells the PIN nor renames the code.
+// withoutPIN returns a code without its PIN. It leaves a name that contains the PIN out of the resource, so the
+// generated configuration neither shows the PIN nor renames the code.
 func withoutPIN[T any](fill func(*accessCodeModel, *T), code *T) listedCode {
 	model := accessCodeModel{Keepers: noKeepers, Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{
 		"create": types.StringType, "update": types.StringType, "delete": types.StringType,

@@ -15,10 +15,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// What follows are the operations on access codes that take more than one request.
+// The functions of this file implement operations on access codes that take more than one request.
 
-// managedCode reads a managed code. It fails with api.IsNotFound when there is none, also where the server answers with
-// one that it calls unmanaged.
+// managedCode reads a managed code. The error satisfies api.IsNotFound if there is none, or if the server returns an
+// unmanaged code.
 func managedCode(ctx context.Context, client *api.Client, id string) (*api.AccessCode, error) {
 	answer, err := api.Call[api.AccessCodeResponse](ctx, client.GetAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
@@ -33,9 +33,8 @@ func managedCode(ctx context.Context, client *api.Client, id string) (*api.Acces
 	return &answer.AccessCode, nil
 }
 
-// unmanagedCode reads an unmanaged code. Some servers do not do that by identifier, but only list the codes
-// of a device: there it fails with api.IsNoRoute when the device is not known. Where there is no such code
-// it answers nil.
+// unmanagedCode reads an unmanaged code, or returns nil if there is none. Some servers only list unmanaged codes by
+// device: without a device, the error then satisfies api.IsNoRoute.
 func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.UnmanagedAccessCode, error) {
 	answer, err := api.Call[api.UnmanagedAccessCodeResponse](ctx, client.GetUnmanagedAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
 	switch {
@@ -61,11 +60,11 @@ func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string)
 // unmanagedCodes lists the unmanaged codes of a device.
 func unmanagedCodes(ctx context.Context, client *api.Client, deviceID string) ([]api.UnmanagedAccessCode, error) {
 	codes, err := api.Collect(client.UnmanagedAccessCodes(ctx, deviceID))
-	// Some servers list the codes of all devices, whichever was asked for.
+	// Some servers ignore device_id and list the codes of all devices.
 	return slices.DeleteFunc(codes, func(code api.UnmanagedAccessCode) bool { return code.DeviceID != deviceID }), err
 }
 
-// findCode reads a code, managed or not. Where there is none, both are nil.
+// findCode reads a code, managed or not. Both results are nil if there is none.
 func findCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
 	managed, err := managedCode(ctx, client, id)
 	if !api.IsNotFound(err) {
@@ -75,8 +74,8 @@ func findCode(ctx context.Context, client *api.Client, deviceID, id string) (*ap
 	return nil, unmanaged, err
 }
 
-// refreshCode is findCode for reading many codes: lists answer most of it. What they do not tell is asked for by
-// itself before it is called gone.
+// refreshCode is findCode for many codes: it uses lists. It reads a code that is on no list separately, before the code
+// counts as deleted.
 func (c *connection) refreshCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
 	if managed := c.reads.AccessCode(ctx, deviceID, id); managed != nil {
 		return managed, nil, nil
@@ -87,16 +86,19 @@ func (c *connection) refreshCode(ctx context.Context, client *api.Client, device
 	return findCode(ctx, client, deviceID, id)
 }
 
-// errCannotBeManaged is what convertCode fails with when the vendor does not allow it.
-var errCannotBeManaged = errors.New("the vendor of this lock does not let existing codes be converted to managed, as igloohome, Kwikset and SmartThings do not")
+// errCannotBeManaged is the error of a conversion that the vendor does not allow.
+var errCannotBeManaged = errors.New("the vendor of this lock does not allow existing codes to be converted to " +
+	"managed, like igloohome, Kwikset, and SmartThings")
 
-// convertCode makes an unmanaged code managed. Conversions are known to report a failure and to have happened
-// all the same, so the code itself is asked before an error is believed.
+// convertCode converts an unmanaged code to managed. Some conversions report a failure although they succeeded, so it
+// reads the code before it returns an error.
 func convertCode(ctx context.Context, client *api.Client, request api.ConvertAccessCodeRequest) (*api.AccessCode, error) {
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, client.ConvertUnmanagedAccessCode, request)
 	if api.IsNoRoute(err) { // older servers convert by an update
 		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.UpdateUnmanagedAccessCode, api.UpdateUnmanagedAccessCodeRequest{
-			AccessCodeID: request.AccessCodeID, IsManaged: true, IsExternalModificationAllowed: request.IsExternalModificationAllowed,
+			AccessCodeID:                  request.AccessCodeID,
+			IsManaged:                     true,
+			IsExternalModificationAllowed: request.IsExternalModificationAllowed,
 		})
 	}
 	if err == nil {
@@ -108,7 +110,7 @@ func convertCode(ctx context.Context, client *api.Client, request api.ConvertAcc
 		if code, readErr := managedCode(last, client, request.AccessCodeID); readErr == nil {
 			return code, nil
 		}
-		if isExpired(err) && ctx.Err() == nil { // nobody goes on with a conversion
+		if isExpired(err) && ctx.Err() == nil { // the server does not continue a conversion
 			return convertCode(ctx, client, request)
 		}
 		return nil, err
@@ -124,7 +126,7 @@ func convertCode(ctx context.Context, client *api.Client, request api.ConvertAcc
 	return code, err
 }
 
-// convertPlanned makes the code managed, unless its vendor is known not to allow it.
+// convertPlanned converts the code to managed, unless the server says that its vendor does not allow it.
 func convertPlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
 	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
 	switch {
@@ -136,8 +138,8 @@ func convertPlanned(ctx context.Context, client *api.Client, plan, state *access
 	return convertCode(ctx, client, plan.convertRequest())
 }
 
-// changePlanned changes what the plan changes, and answers the code as it is then: on its lock, if that is to be
-// waited for.
+// changePlanned sends the changes of the plan and returns the code afterwards. With wait, it waits until the lock has
+// the change.
 func changePlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel, wait bool) (*api.AccessCode, error) {
 	id := state.AccessCodeID.ValueString()
 	request, changes := plan.updateRequest(state)
@@ -154,10 +156,10 @@ func changePlanned(ctx context.Context, client *api.Client, plan, state *accessC
 	return awaitLock(ctx, client, id, answer.ActionAttempt)
 }
 
-// errNotTried is what work on a code fails with when the time was up before the server was asked for it.
+// errNotTried is the error of work whose timeout ended before the first write.
 var errNotTried = errors.New("not tried")
 
-// untried is the error of a read without which nothing was written.
+// untried marks the error of a read that preceded the first write.
 func untried(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", errNotTried, err)
@@ -165,20 +167,20 @@ func untried(err error) error {
 	return err
 }
 
-// notTried says of an error that the server was not asked, because the time was up before.
+// notTried reports whether the timeout ended before the provider sent the request.
 func notTried(err error) bool { return errors.Is(err, errNotTried) || api.IsNotSent(err) }
 
-// keepsTrying says of an error that the time was up, but the server was asked and goes on by itself.
+// keepsTrying reports whether the timeout ended although the server has the request and keeps trying.
 func keepsTrying(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && !notTried(err) && !api.IsNotConnected(err)
 }
 
-// errGone is what deleteCode fails with when the server does not know the code.
+// errGone is the error of deleteCode if the server does not know the code.
 var errGone = errors.New("the server does not know the access code")
 
-var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes be deleted that the workspace does not manage")
+var errCannotBeDeleted = errors.New("the vendor of this lock does not allow unmanaged codes to be deleted")
 
-// deleteCode takes a code off its lock, by the operation that is right for what the code is now.
+// deleteCode deletes a managed or unmanaged code and waits until it has left the lock.
 func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) error {
 	managed, unmanaged, err := findCode(ctx, client, deviceID, id)
 	if err != nil {
@@ -202,8 +204,8 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
 }
 
-// awaitLock waits until a code is on its lock, or is scheduled to be, after the attempt that does it. Where the
-// server gives no attempt, the status alone tells.
+// awaitLock waits for an action attempt, and then until the code is on its lock or scheduled. Without an attempt, it
+// uses the status of the code only.
 func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {
 	var code *api.AccessCode
 	err := client.Await(ctx, attempt)
@@ -213,7 +215,7 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 		err = api.Poll(ctx, func() (bool, error) {
 			found, err := managedCode(ctx, client, id)
 			if api.IsNotFound(err) {
-				return false, nil // some servers take a moment to show what they have just made
+				return false, nil // some servers show new codes with a delay
 			}
 			if err != nil {
 				return false, err
@@ -240,8 +242,8 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 	return nil, hidingTold(withProblems(err, code.Errors), code.Code)
 }
 
-// arrived says whether there is nothing more to wait for. A code of the future stays unset until it starts, and
-// an attempt that has succeeded says so of any code that is unset.
+// arrived reports whether the wait is over. A future code stays unset until it starts, and after a successful attempt
+// any unset code is done.
 func arrived(code *api.AccessCode, attempted bool) bool {
 	switch code.Status {
 	case api.Setting, api.Unknown:
@@ -253,7 +255,7 @@ func arrived(code *api.AccessCode, attempted bool) bool {
 	}
 }
 
-// awaitGone waits until a code is off its lock, after the attempt that does it.
+// awaitGone waits for an action attempt, and then until the code has left its lock.
 func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, attempt api.ActionAttempt) error {
 	var problems []api.Problem
 	var told *string
@@ -290,7 +292,7 @@ func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, att
 	return hidingTold(withProblems(err, problems), told)
 }
 
-// hidingTold takes the PIN that the server tells out of the text of an error: here it may not be known.
+// hidingTold removes the PIN that the server returns from the text of an error, because the model may not have it.
 func hidingTold(err error, pin *string) error {
 	if pin == nil {
 		return err
@@ -298,12 +300,12 @@ func hidingTold(err error, pin *string) error {
 	return hiding(err, *pin)
 }
 
-// lastLook is a context to read once more with after the time is up.
+// lastLook returns a context for one more read after the timeout.
 func lastLook(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-// withProblems adds to an error what the code itself says is wrong.
+// withProblems adds the errors of the code to an error.
 func withProblems(err error, problems []api.Problem) error {
 	if len(problems) == 0 {
 		return err
@@ -315,27 +317,28 @@ func withProblems(err error, problems []api.Problem) error {
 	return &troubled{explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
 }
 
-// troubled is an error with what the access code itself says is wrong.
+// troubled is an error with the errors of the access code.
 type troubled struct {
 	explained
 	problems []api.Problem
 }
 
-// accountIsDisconnected says that nothing comes of waiting: somebody has to log in to the lock's account first.
+// accountIsDisconnected reports whether waiting is useless, because the owner must log in to the lock's account first.
 func accountIsDisconnected(err error) bool {
 	in, ok := errors.AsType[*troubled](err)
 	return ok && slices.ContainsFunc(in.problems, func(p api.Problem) bool { return p.ErrorCode == "account_disconnected" })
 }
 
-// logInAgain is what can be done then.
-const logInAgain = "The account of the lock is disconnected: have its owner log in again, on the page of a new deviceaccess_connect_webview. An account that was connected on the server " +
-	"itself, as those of gateways are, is given its new password there, by `deviceaccess-server accounts update`. "
+// logInAgain says what to do about a disconnected account.
+const logInAgain = "The account of the lock is disconnected: its owner must log in again, on the page of a new " +
+	"deviceaccess_connect_webview. For an account that was connected on the server itself, such as that of a " +
+	"gateway, set the new password there with `deviceaccess-server accounts update`. "
 
 func stillWaiting(status string, err error) error {
-	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}
+	return &explained{"the access code was still " + status + " when the timeout ended" + api.Blindly(err), err}
 }
 
-// explained is an error with a text of its own.
+// explained is an error with another text.
 type explained struct {
 	text string
 	err  error
@@ -344,17 +347,18 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// A server ends an action attempt when its own patience is over, by default after ten minutes, and goes on with the code: the lock may come
-// back in an hour. That is no refusal, and no reason to wait for less than `timeouts` says; only the code itself tells then how far it is.
+// A server ends an action attempt after its own timeout, by default ten minutes, and continues with the code: the
+// lock may come online an hour later. That is not a rejection, so the provider waits until its own timeout and polls
+// the code.
 
-// isExpired says of an error that the server has ended the attempt, and not the work.
+// isExpired reports whether the server has ended the attempt but not the work.
 func isExpired(err error) bool {
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Reason != nil && attempt.Reason.Type == "action_attempt_expired"
 }
 
-// awaitSettled waits until the lock has the code as it is wanted, or has refused it, after the attempt that did it has expired. An attempt that is
-// refused ends with that, so what the code has against it at first is older.
+// awaitSettled waits after an expired attempt until the lock has the desired code or has rejected it. Errors that the
+// code has at first are older: a rejection would have ended the attempt.
 func awaitSettled(ctx context.Context, client *api.Client, id string, expired error) (code *api.AccessCode, err error) {
 	var older *time.Time
 	err = api.Poll(ctx, func() (bool, error) {
@@ -370,14 +374,15 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &explained{"it was still on its way to the lock when the time was up" + api.Blindly(err), err}
+		return nil, &explained{"the code was still on its way to the lock when the timeout " +
+			"ended" + api.Blindly(err), err}
 	case err == nil && !settled(code):
-		return nil, &explained{"the lock has refused it, after its action attempt had expired", expired}
+		return nil, &explained{"the lock has rejected the code after its action attempt expired", expired}
 	}
 	return code, err
 }
 
-// latestRefusal is when the latest of the errors began after which the server does not try any more.
+// latestRefusal returns the time of the newest error that stops the server from retrying.
 func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	for _, problem := range code.Errors {
 		goesOn := strings.HasSuffix(problem.Message, "It is tried again.") || problem.ErrorCode == "conflicting_external_modification"
@@ -388,28 +393,30 @@ func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	return latest
 }
 
-// settled says whether nothing of a code is on its way to its lock: a server may call it set although a change of it is. One of the future waits for its time.
+// settled reports whether no change of a code is pending. A server may report set while a change is pending. A future
+// code waits for its start.
 func settled(code *api.AccessCode) bool {
 	return arrived(code, false) && !slices.ContainsFunc(code.PendingMutations, func(m api.PendingMutation) bool { return m.MutationCode != "deferring_creation" })
 }
 
-// A server tells the PIN, name and time frame that are wanted of a code, also once its lock has refused them and goes on opening for what it had
-// before. Nothing differs then from the configuration, and yet the change is to be asked for again: servers try what was refused only when they are
-// asked anew.
+// A server returns the desired PIN, name, and time frame of a code even after its lock has rejected them and keeps
+// the previous ones. The state then equals the configuration, but the provider must send the change again: servers
+// retry a rejected change only on request.
 
-// hasOwnError says whether the server finds something wrong with the code itself, instead of with its lock or account.
+// hasOwnError reports whether the code has an error about itself, not about its lock or account.
 func hasOwnError(code *api.AccessCode) bool {
 	return slices.ContainsFunc(code.Errors, func(p api.Problem) bool { return p.IsAccessCodeError })
 }
 
-// refused says whether a lock has refused what is wanted of a code. Nobody can ask for anything else of an offline code.
+// refused reports whether a lock has rejected the desired code. Offline codes cannot be changed, so they are never
+// refused.
 func refused(code *api.AccessCode) bool {
 	waits := code.Status == api.Set || code.Status == api.Unset
 	return waits && hasOwnError(code) && len(code.PendingMutations) > 0 && !code.IsOfflineAccessCode
 }
 
-// changeInDoubtKey is where the private state of a code keeps that a change of it failed, or that its lock has refused one. The next apply asks for
-// it again.
+// changeInDoubtKey is the key of the private state that records a failed or rejected change. The next apply sends the
+// change again.
 const changeInDoubtKey = "pin_in_doubt"
 
 func doubtChange(ctx context.Context, private privateState, so bool) diag.Diagnostics {
@@ -422,15 +429,15 @@ func doubtsChange(ctx context.Context, private privateState, diags *diag.Diagnos
 	return string(so) == "true"
 }
 
-// staysInDoubt says whether a change that was in doubt still is, by what the server says now: until the lock has the code, or waits for its time. Where the
-// state does not show which PIN the server has, nobody can tell.
+// staysInDoubt reports whether a change is uncertain: until the lock has the code or the code waits for its start. If
+// the state does not show the server's PIN, the change stays uncertain.
 func (m *accessCodeModel) staysInDoubt(code *api.AccessCode, doubted bool) bool {
 	settled := code.Status == api.Unset || code.Status == api.Set && len(code.PendingMutations) == 0
 	return refused(code) || doubted && (!settled || hasOwnError(code) || code.Code == nil || m.writesOnly())
 }
 
-// askAgain forgets what the state has of a change in doubt, so that it is asked for again: the PIN, if the configuration has one. Where the server or
-// the vendor makes it, neither need take one, and the name does.
+// askAgain clears the state of an uncertain change, so that the provider sends it again: the PIN if the configuration
+// has one, else the name, because the server or the vendor chooses the PIN.
 func (m *accessCodeModel) askAgain(hasPIN bool) {
 	if hasPIN {
 		m.Code, m.CodeWOVersion = types.StringNull(), types.Int64Null()
@@ -439,7 +446,7 @@ func (m *accessCodeModel) askAgain(hasPIN bool) {
 	}
 }
 
-// wasTried says of an error that the work was begun, and has come to nothing.
+// wasTried reports whether the work started and failed.
 func wasTried(err error) bool {
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Err == nil

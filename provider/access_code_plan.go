@@ -20,19 +20,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// cannotBeManagedKey is where the resource's private state keeps that the vendor does not allow a conversion.
+// cannotBeManagedKey is the key of the private state that records that the vendor does not allow a conversion.
 const cannotBeManagedKey = "cannot_be_managed"
 
-// What can be done with a code that cannot be converted: stayUnmanaged when it is in Terraform's state already.
+// These texts say what to do with a code that cannot be converted. stayUnmanaged is for a code in the state.
 const (
-	stayUnmanaged = staysUnmanaged + " Take it out of Terraform with a removed block, which does not touch the lock:\n\n" +
-		"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }\n\n" +
-		"Or delete it in the app of the lock, and let Terraform create one in its place."
-	notImported    = "Nothing was imported. " + staysUnmanaged + " Delete it in the app of the lock, and let Terraform create one in its place."
-	staysUnmanaged = "The code stays on the lock as it is, unmanaged."
+	stayUnmanaged = staysUnmanaged + " Remove it from the state with a removed block, which does not touch the " +
+		"lock:\n\n  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n  " +
+		"  }\n  }\n\nOr delete it in the lock's app, and let Terraform create another one."
+	notImported = "Nothing was imported. " + staysUnmanaged + " Delete it in the lock's app, and let Terraform " +
+		"create another one."
+	staysUnmanaged = "The code stays on the lock, unmanaged."
 )
 
-// ValidateConfig checks what one attribute alone cannot tell.
+// ValidateConfig checks rules that involve several attributes.
 func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config accessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -83,12 +84,15 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// warnOfUnknownLock says that a code is replaced whose lock is not known yet, which may turn out to be the one that it is on.
+// warnOfUnknownLock warns that a code with a device_id that is not known yet will be replaced, even if the lock turns
+// out to be the same.
 func (m *accessCodeModel) warnOfUnknownLock(diags *diag.Diagnostics) {
 	if m.DeviceID.IsUnknown() {
-		diagnostics.WarningAt(diags, path.Root("device_id"), "Access code is replaced because its lock is not known yet", "`device_id` comes from something that is only known after apply, so apply "+
-			"deletes the code and makes another, also if it turns out to be the same lock; with another PIN, where the configuration has none.\n\n"+
-			"Write the `device_id` itself. Or apply in two steps: first what it waits for, with `terraform apply -target=ADDRESS`, then everything.")
+		diagnostics.WarningAt(diags, path.Root("device_id"), "Access code will be replaced because its lock is not "+
+			"known yet", "`device_id` is not known until apply, so apply deletes the code and creates another one, "+
+			"even if the lock turns out to be the same. Without a configured PIN, the new code gets another "+
+			"PIN.\n\nWrite `device_id` as a literal value. Or apply in two steps: first the resource that the "+
+			"value comes from, with `terraform apply -target=ADDRESS`, then everything.")
 	}
 }
 
@@ -113,26 +117,27 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 	}
 }
 
-// leavesPIN says whether a PIN that is not known, because the server does not tell it, is none that a change of anything else
-// would make known.
+// leavesPIN reports whether a PIN that the server hides stays unknown, so that the plan keeps the state's value.
 func (m *accessCodeModel) leavesPIN(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) bool {
 	var configured types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("code"), &configured)...)
 	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() && !m.IsExternalModificationAllowed.IsUnknown()
 }
 
-// planConversion warns that apply converts the code, and leaves open what a conversion may fill in. It does not
-// fail where the vendor allows no conversion: Terraform makes such a plan also on its way to destroying.
+// planConversion warns that apply converts the code, and marks the attributes that a conversion may set as unknown.
+// It does not fail if the vendor allows no conversion, because Terraform also makes this plan before a destroy.
 func (r *accessCodeResource) planConversion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *accessCodeModel) {
 	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
 	if string(refused) == "true" {
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to managed",
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to "+
+			"managed",
 			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
 	} else {
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
-			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
-				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
+			"The code "+plan.AccessCodeID.ValueString()+" is already on the lock and the workspace does not manage "+
+				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes the "+
+				"PIN from the lock.")
 		if isSet(plan.CommonCodeKey) {
 			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
 		}
@@ -149,14 +154,14 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 	}
 }
 
-// Offline codes are made by the lock's vendor, and the lock accepts them without being told: so nobody can choose their
-// digits, and those that were issued can be neither changed nor taken back before they end.
+// The lock's vendor computes offline codes, and the lock accepts them without a connection. So their PINs cannot be
+// chosen, and an issued code can be neither changed nor deleted until it ends.
 
-// cannotDeleteOffline is the type of the error by which a server says so.
+// cannotDeleteOffline is the error type for deleting an issued offline code.
 const cannotDeleteOffline = "cannot_delete_offline_access_code"
 
-// checkCreation refuses what no server would take: settings of which one rules the other out. What is not known yet may
-// turn out to be null, and rules nothing out.
+// checkCreation rejects settings that exclude each other. A value that is not known yet may turn out to be null, so it
+// excludes nothing.
 func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 	const action = "Check the access code"
 	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) || isSet(m.CodeWO), isSet(m.CommonCodeKey)
@@ -167,23 +172,31 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 		detail string
 	}{
 		{offline && hasPIN, "is_offline_access_code",
-			"The lock's vendor makes the PIN of an offline code, so none can be configured. Leave `code` and `code_wo` out: `code` tells the PIN after apply."},
+			"The lock's vendor computes the PIN of an offline code, so it cannot be configured. Leave `code` and " +
+				"`code_wo` out: `code` has the PIN after apply."},
 		{offline && unframed && !m.IsOneTimeUse.IsUnknown() && !m.IsOneTimeUse.ValueBool(), "is_offline_access_code",
-			"An offline code needs a time frame. Set `starts_at` and `ends_at`; only one with `is_one_time_use` does without, and begins when it is created."},
+			"An offline code needs a time frame. Set `starts_at` and `ends_at`; they are optional only with " +
+				"`is_one_time_use`, and the code then starts immediately."},
 		{m.IsOneTimeUse.ValueBool() && !offline && !m.IsOfflineAccessCode.IsUnknown(), "is_one_time_use",
-			"Only offline codes open once. Set `is_offline_access_code = true`, for a lock that can do that, or leave `is_one_time_use` out."},
+			"Only offline codes can be limited to one use. Set `is_offline_access_code = true`, if the lock " +
+				"supports it, or leave `is_one_time_use` out."},
 		{offline && m.UseBackupAccessCodePool.ValueBool(), "use_backup_access_code_pool",
-			"Offline codes have no backup codes, and need none: the lock knows them without being told. Leave it out."},
+			"Offline codes have no backup codes, and need none: the lock accepts them without a connection. Leave " +
+				"it out."},
 		{offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
 			"An offline code cannot be changed at the lock. Leave it out."},
 		{offline && hasKey, "common_code_key",
-			"The lock's vendor makes the PIN of an offline code, so it cannot be shared. Leave `common_code_key` out."},
+			"The lock's vendor computes the PIN of an offline code, so it cannot be shared. Leave " +
+				"`common_code_key` out."},
 		{m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
-			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave `use_backup_access_code_pool` out."},
+			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave " +
+				"`use_backup_access_code_pool` out."},
 		{hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
-			"The length of a PIN can be asked for only where the server makes it. Leave `preferred_code_length` out, or `code` and `code_wo`."},
+			"The length can be set only if the server chooses the PIN. Leave `preferred_code_length` out, or " +
+				"`code` and `code_wo`."},
 		{hasPIN && hasKey, "common_code_key",
-			"A code with a `common_code_key` gets the PIN of the others that have it. Leave `code` and `code_wo` out, or the key: codes that are configured with the same PIN share it anyway."},
+			"A code with a `common_code_key` gets the PIN of the other codes with that key. Leave out `code` and " +
+				"`code_wo`, or the key: codes with the same configured PIN share it anyway."},
 	} {
 		if rule.broken {
 			diagnostics.ErrorAt(diags, path.Root(rule.at), action, rule.detail)
@@ -191,17 +204,17 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 	}
 }
 
-// fillFrame takes over the time frame. An offline code keeps the one it was asked for while the server's is that,
+// fillFrame copies the time frame. An offline code keeps its configured time frame as long as the server's is that one,
 // rounded.
 func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
-	told := &accessCodeModel{StartsAt: instantOf(code.StartsAt), EndsAt: instantOf(code.EndsAt), IsOneTimeUse: types.BoolValue(code.IsOneTimeUse)}
-	if imported := m.Type.IsNull(); imported || !code.IsOfflineAccessCode || !m.roundedTo(told) {
-		m.StartsAt, m.EndsAt = told.StartsAt, told.EndsAt
+	returned := &accessCodeModel{StartsAt: instantOf(code.StartsAt), EndsAt: instantOf(code.EndsAt), IsOneTimeUse: types.BoolValue(code.IsOneTimeUse)}
+	if imported := m.Type.IsNull(); imported || !code.IsOfflineAccessCode || !m.roundedTo(returned) {
+		m.StartsAt, m.EndsAt = returned.StartsAt, returned.EndsAt
 	}
 }
 
-// roundedTo says whether the time frame of an offline code is the other's but for rounding. One that opens once may do
-// without, or without its end.
+// roundedTo reports whether two time frames of an offline code are equal except for rounding. A one-time code may
+// have no time frame, or no end.
 func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 	step := time.Hour
 	if rounding(m.MaxTimeRounding).ValueString() == "1d" {
@@ -217,19 +230,19 @@ func near(a, b instant, step time.Duration) bool {
 	return errA == nil && errB == nil && ta.Sub(tb).Abs() < step
 }
 
-// issued says of a code in the state that the lock accepts it until it ends, whatever anybody does.
+// issued reports whether the code in the state is an offline code that the lock accepts until it ends.
 func (m *accessCodeModel) issued() bool {
 	ends, err := time.Parse(time.RFC3339, m.EndsAt.ValueString())
 	ended := err == nil && !ends.After(time.Now())
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
 }
 
-// wasIssued is issued for a code as the server tells it.
+// wasIssued is issued for a code of the server.
 func wasIssued(code *api.AccessCode) bool {
 	return code.IsOfflineAccessCode && code.Code != nil && (code.EndsAt == nil || code.EndsAt.After(time.Now()))
 }
 
-// rounding is max_time_rounding in the shorter of its two spellings.
+// rounding returns max_time_rounding in the shorter of its two spellings.
 func rounding(configured types.String) types.String {
 	switch configured.ValueString() {
 	case "1hour":
@@ -240,7 +253,7 @@ func rounding(configured types.String) types.String {
 	return configured
 }
 
-// roundsAtCreation is planmodifiers.RequiresReplaceUnlessImported for max_time_rounding: another spelling is no change.
+// roundsAtCreation is RequiresReplaceUnlessImported for max_time_rounding: another spelling is not a change.
 type roundsAtCreation struct{}
 
 func (roundsAtCreation) Description(c context.Context) string           { return roundsToTheHour.Description(c) }
@@ -256,13 +269,13 @@ func (roundsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.S
 	roundsToTheHour.PlanModifyString(ctx, req, resp)
 }
 
-// planOffline replaces an offline code that is to be changed, and refuses that for one that was issued: neither would
-// the server do it.
+// planOffline replaces an offline code instead of changing it, and rejects both for an issued code, as the server
+// would.
 func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeModel, private privateState, resp *resource.ModifyPlanResponse) {
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
-	// One that is not known yet may turn out to be what it was. If not, apply refuses.
+	// A time that is not known yet may turn out to be unchanged. If it is not, apply fails.
 	undecided := state.issued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
 	reframed := !undecided && !m.roundedTo(state)
 	var changed path.Paths
@@ -281,17 +294,19 @@ func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeMode
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
-	changed = append(changed, m.replaces(ctx, state, private, &resp.Diagnostics)...) // which it is replaced for anyway
+	changed = append(changed, m.replaces(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
 	if len(changed) > 0 && state.issued() {
-		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be neither changed nor deleted before that.\n\n"+
-			"Put its configuration back as it was, and add another resource for the code that you want. "+letGo)
+		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be "+
+			"neither changed nor deleted before that.\n\nRestore its configuration, and add another resource for "+
+			"the new code. "+letGo)
 	}
 }
 
-// warnOfDestroy says that an offline code that was issued cannot be destroyed.
+// warnOfDestroy warns that an issued offline code cannot be destroyed.
 func (m *accessCodeModel) warnOfDestroy(diags *diag.Diagnostics) {
 	if m.issued() {
-		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.accepted()+" Applying this plan will fail before that.\n\n"+letGo)
+		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.accepted()+" Applying this plan will "+
+			"fail before that.\n\n"+letGo)
 	}
 }
 
@@ -301,20 +316,22 @@ func (m *accessCodeModel) accepted() string {
 	if !m.EndsAt.IsNull() {
 		until = m.EndsAt.ValueString()
 	}
-	return fmt.Sprintf("The lock's vendor has made the offline access code %s %q, and the lock accepts it until %s without being told.",
+	return fmt.Sprintf("The lock's vendor has issued the offline access code %s %q, and the lock accepts it until "+
+		"%s without a connection.",
 		m.AccessCodeID.ValueString(), m.Name.ValueString(), until)
 }
 
-// letGo is what can be done with an offline code that is in the way.
-const letGo = "To have Terraform let go of the code, which opens the lock until it ends, take it out with a removed block:\n\n" +
-	"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }"
+// letGo says how to remove an offline code from the state.
+const letGo = "To remove the code from the state, use a removed block; the code opens the lock until it ends:\n\n  " +
+	"removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }"
 
-// sharesAtCreation replaces a code when its common_code_key changes, which it is created with. One that was there before
-// Terraform, or is not managed, has none and gets none: making another would take its PIN off the lock.
+// sharesAtCreation replaces a code when its common_code_key changes, which counts at creation only. An imported or
+// unmanaged code has no key and gets none: a replacement would remove its PIN from the lock.
 type sharesAtCreation struct{}
 
 func (sharesAtCreation) Description(context.Context) string {
-	return "Changing it makes another, unless it is null because of an import or because the code is unmanaged."
+	return "A change replaces the code, unless the value is null because of an import or because the code is " +
+		"unmanaged."
 }
 func (m sharesAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
 
@@ -333,42 +350,45 @@ func (sharesAtCreation) PlanModifyString(ctx context.Context, req planmodifier.S
 	}
 }
 
-// What is said of a code that is to have a key and has none.
+// These texts warn about a code without its configured key.
 const (
 	sharesNoLonger = "The code shares no PIN"
-	lostKey        = "Codes get their `common_code_key` when they are created, and lose it when they are no longer managed. This one keeps its PIN, but does not share it with " +
-		"the other codes of the key: applying this plan takes the key down in the state only. For a code that shares it, use `terraform apply -replace`, which takes the PIN off " +
-		"the lock in between."
+	lostKey        = "Codes get their `common_code_key` at creation, and lose it when they become unmanaged. This " +
+		"code keeps its PIN, but does not share the PIN of the other codes with the key: applying this plan stores " +
+		"the key in the state only. For a code that shares the PIN, use `terraform apply -replace`, which removes " +
+		"the PIN from the lock in between."
 )
 
-// A deletion goes on when Terraform is no longer there: it was interrupted, or its time was up because the lock was offline. A code that is declared
-// and on its way off its lock is as good as gone. It cannot be kept, and its PIN is free only once it has left, so what makes another waits for that.
+// A deletion continues after Terraform was interrupted or its timeout ended because the lock was offline. A
+// configured code that is being deleted cannot be kept, and its PIN is free only after it has left the lock. So a
+// replacement waits for that.
 
 const beingDeleted = "Access code is being deleted"
 
-// isBeingDeleted says whether a code of the state is on its way off its lock.
+// isBeingDeleted reports whether the server is deleting a code.
 func isBeingDeleted(status types.String) bool { return status.ValueString() == string(api.Removing) }
 
-// planAnother replaces a code that is being deleted. Deleting it once more waits until it is gone.
+// planAnother replaces a code that is being deleted. Deleting it again waits until it has left the lock.
 func (m *accessCodeModel) planAnother(resp *resource.ModifyPlanResponse) {
 	m.Status = types.StringUnknown()
 	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("status"))
-	diagnostics.WarningAt(&resp.Diagnostics, path.Root("status"), beingDeleted, "The code "+m.AccessCodeID.ValueString()+" is on its way off its lock, as after a destroy that was interrupted or did not end in time, and "+
-		"cannot be kept. Applying this plan waits until it is gone and makes another; with another PIN, where the configuration has none.\n\nIf it is not to come back, take it out of the configuration.")
+	diagnostics.WarningAt(&resp.Diagnostics, path.Root("status"), beingDeleted, "The code "+m.AccessCodeID.ValueString()+" is being deleted from its lock, as after a destroy that was interrupted or timed out, and cannot be kept. Applying this plan waits until the code has left the lock and creates another one. Without a configured PIN, the new code gets another PIN.\n\nTo stop that, remove the code from the configuration.")
 }
 
-// warnOfDeletions says on which locks of the plan a code of the set is being deleted.
+// warnOfDeletions warns about locks of the plan on which a code of the set is being deleted.
 func (m *accessCodeSetModel) warnOfDeletions(ctx context.Context, diags *diag.Diagnostics, before map[string]lockCode) {
 	wanted := m.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(before)) {
 		if slices.Contains(wanted, deviceID) && isBeingDeleted(before[deviceID].Status) {
-			diagnostics.WarningAt(diags, path.Root("access_codes").AtMapKey(deviceID), beingDeleted, "The code of the set on the lock "+deviceID+" is on its way off it, as after an apply that was interrupted or did not "+
-				"end in time, and cannot be kept. Applying this plan waits until it is gone and makes another.\n\nIf it is not to come back, take the lock out of `device_ids`.")
+			diagnostics.WarningAt(diags, path.Root("access_codes").AtMapKey(deviceID), beingDeleted, "The code of "+
+				"the set on the lock "+deviceID+" is being deleted, as after an apply that was interrupted or "+
+				"timed out, and cannot be kept. Applying this plan waits until the code has left the lock and "+
+				"creates another one.\n\nTo stop that, remove the lock from `device_ids`.")
 		}
 	}
 }
 
-// stillThere is what kept a code that is being deleted from being replaced.
+// stillThere is the error of a replacement whose old code is still being deleted.
 type stillThere struct{ error }
 
 func (e stillThere) Unwrap() error { return e.error }
@@ -378,7 +398,7 @@ func isStillThere(err error) bool {
 	return ok
 }
 
-// replace puts the code on a lock once the one that is being deleted there is gone.
+// replace creates the code on a lock after the old one, which is being deleted, has left the lock.
 func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) done {
 	if err := deleteCode(ctx, conn.api, deviceID, id); err != nil && !errors.Is(err, errGone) {
 		return m.failed(ctx, conn.api, id, stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)})
@@ -386,15 +406,17 @@ func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, devi
 	return m.put(ctx, conn, deviceID)
 }
 
-// What can be done about a code that cannot be converted because it is being deleted.
+// These texts say what to do about a code that is being deleted.
 const (
-	leavesSoon    = "It leaves its lock when that is online, whatever is applied. "
-	makesAnother  = leavesSoon + "Run Terraform again once it is gone: the next plan makes another in its place."
-	noneToImport  = "Nothing was imported. " + leavesSoon + "Have Terraform create one in its place once it is gone, without importing it."
-	putsItOnAgain = "The server goes on deleting it. Run Terraform again when the lock is online: once it is gone, the next apply makes another. For locks that always take longer, raise `timeouts`."
+	leavesSoon   = "The server deletes it when its lock is online. "
+	makesAnother = leavesSoon + "Run Terraform again after that: the next plan creates another code."
+	noneToImport = "Nothing was imported. " + leavesSoon + "After that, let Terraform create another code, " +
+		"without an import."
+	putsItOnAgain = "The server continues to delete it. Run Terraform again when the lock is online: after the " +
+		"deletion, the next apply creates another code. For locks that always take longer, raise `timeouts`."
 )
 
-// readWriteOnly takes the PIN that is written only from the configuration, the one place that has it.
+// readWriteOnly reads code_wo from the configuration, because neither the plan nor the state has it.
 func (m *accessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	if !m.writesOnly() {
 		return nil
@@ -402,7 +424,7 @@ func (m *accessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.Config
 	return readWriteOnly(ctx, config, &m.CodeWO)
 }
 
-// readWriteOnly takes the PIN that is written only from the configuration, the one place that has it.
+// readWriteOnly reads code_wo from the configuration, because neither the plan nor the state has it.
 func (m *accessCodeSetModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	if !m.writesOnly() {
 		return nil
@@ -413,20 +435,21 @@ func (m *accessCodeSetModel) readWriteOnly(ctx context.Context, config tfsdk.Con
 func readWriteOnly(ctx context.Context, config tfsdk.Config, pin *types.String) diag.Diagnostics {
 	diags := config.GetAttribute(ctx, path.Root("code_wo"), pin)
 	if !diags.HasError() && pin.ValueString() == "" {
-		diagnostics.Error(&diags, "Check the PIN", "`code_wo` turned out to have no value. Give it one. Without `code_wo` and `code_wo_version` a code that is new gets a PIN that is made for it, "+
-			"and one that exists keeps its PIN; either gets into the state.")
+		diagnostics.Error(&diags, "Check the PIN", "`code_wo` turned out to be empty. Set it to a PIN. Without "+
+			"`code_wo` and `code_wo_version`, a new code gets a generated PIN and an existing code keeps its PIN; "+
+			"the state then contains the PIN.")
 	}
 	return diags
 }
 
-// warnOfReading says of a code whose PIN was written only, and is no longer, that the state has it from then on.
+// warnOfReading warns that the state will contain the PIN of a code if its code_wo is removed.
 func (m *accessCodeModel) warnOfReading(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) {
 	if state.writesOnly() && !m.writesOnly() {
 		warnOfReading(ctx, config, diags)
 	}
 }
 
-// warnOfReading says of a set whose PIN was written only, and is no longer, that the state has it from then on.
+// warnOfReading warns that the state will contain the PIN of a set if its code_wo is removed.
 func (m *accessCodeSetModel) warnOfReading(ctx context.Context, config tfsdk.Config, state *accessCodeSetModel, diags *diag.Diagnostics) {
 	if state.writesOnly() && !m.writesOnly() {
 		warnOfReading(ctx, config, diags)
@@ -437,7 +460,9 @@ func warnOfReading(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 	var pin types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("code"), &pin)...)
 	if pin.IsNull() {
-		diagnostics.WarningAt(diags, path.Root("code"), "The PIN gets into the state", "`code_wo` is taken out, and `code` is not given. The code keeps its PIN, and applying this plan reads it into the state.\n\n"+
-			"To keep it out of there, leave `code_wo` and `code_wo_version` as they were. If the PIN was only to be another, give that one.")
+		diagnostics.WarningAt(diags, path.Root("code"), "The state will contain the PIN", "`code_wo` was removed, "+
+			"and `code` is not set. The code keeps its PIN, and applying this plan reads the PIN into the "+
+			"state.\n\nTo keep the PIN out of the state, restore `code_wo` and `code_wo_version`. To change the "+
+			"PIN, set `code_wo` or `code` to the new one.")
 	}
 }

@@ -17,25 +17,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
-// A plan that has nothing to change is green, also while a PIN is not on its door. So each refresh warns of the codes that say
-// themselves what keeps them from their locks. Terraform shows the first of the warnings that have one summary, and how many more
-// there are: so the summary is the same for all codes that the same thing keeps off, and a site that is offline is one warning. It does
-// not do that for codes that are no longer in the configuration, so a run names so many of them only, and says that there are more.
+// A plan without changes looks good even while a PIN is not on its lock. So each refresh warns about codes with
+// errors. Terraform groups warnings with the same summary, so the summary names the error only, and an offline site
+// is one warning. Terraform does not group warnings about codes outside the configuration, so a run limits their
+// number.
 
-// namedCodes is how many codes that the same thing keeps off their locks a run of the provider names.
+// namedCodes is the maximum number of warnings with the same error code in a run of the provider.
 const namedCodes = 20
 
-// askedNames is for how many locks a run of the provider asks the server for their names, which only few warnings show.
+// askedNames is the maximum number of locks whose names a run of the provider requests.
 const askedNames = 10
 
-// troubles is what a run has warned of: how many codes by error, and the names of locks that it has asked for.
+// troubles counts the warnings of a run by error code, and caches the names of locks.
 type troubles struct {
 	mu    sync.Mutex
 	codes map[string]int
 	known map[string]string
 }
 
-// problemTexts are the errors of a code in words, without its PIN.
+// problemTexts returns the error messages of a code, without its PIN.
 func problemTexts(problems []api.Problem, pins ...string) []string {
 	texts := []string{}
 	for _, problem := range problems {
@@ -52,9 +52,9 @@ func textList(texts []string) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
-// keptOff are the errors by which a code is not on its lock as it should be: none of one that is being taken off or that is only on
-// its way. Of one that is there, and of one of the future, which waits whatever its lock does by now, only its own errors count: its lock
-// has refused it, or a change of it.
+// keptOff returns the errors that keep the desired code off its lock. A code that is being deleted has none. For a
+// code that is set, and for a future code, only errors about the code itself count: its lock has rejected the code or
+// a change.
 func keptOff(code *api.AccessCode) []api.Problem {
 	future := code.Status == api.Unset && code.StartsAt != nil && code.StartsAt.After(time.Now())
 	return slices.DeleteFunc(slices.Clone(code.Errors), func(p api.Problem) bool {
@@ -62,7 +62,7 @@ func keptOff(code *api.AccessCode) []api.Problem {
 	})
 }
 
-// warnOfTrouble says of a managed code what keeps it off its lock, if anything does.
+// warnOfTrouble warns about the errors that keep a managed code off its lock.
 func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
 	problems := keptOff(code)
 	if len(problems) == 0 || !c.troubles.take(diags, problems[0].ErrorCode) {
@@ -72,19 +72,20 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	if code.Name != nil {
 		name = fmt.Sprintf(" %q", api.Redact(*code.Name, pins...))
 	}
-	summary, stands, again := "Access code is not on its lock", "", ""
+	summary, effect, retry := "Access code is not on its lock", "", ""
 	if code.Status == api.Set {
-		summary, stands = "Access code is not on its lock as it is to be", " "+stillOpens
+		summary, effect = "Access code is not on its lock as configured", " "+stillOpens
 	}
 	if refused(code) {
-		again = "The next apply sends it again. "
+		retry = "The next apply sends it again. "
 	}
-	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.%s\n\n%s %s"+
-		"Which codes have trouble, their `errors` say.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
-		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), stands, troubleAdvice(problems), again))
+	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the "+
+		"status %s on %s.%s\n\n%s %sTo find all affected codes, check their "+
+		"`errors`.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
+		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), effect, troubleAdvice(problems), retry))
 }
 
-// warnOfTroubles is warnOfTrouble for the codes of a set, in their own order.
+// warnOfTroubles is warnOfTrouble for the codes of a set, in the order of their locks.
 func (c *connection) warnOfTroubles(ctx context.Context, diags *diag.Diagnostics, set *accessCodeSetModel, found map[string]foundCode) {
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
 		if code := found[deviceID].managed; code != nil {
@@ -100,34 +101,38 @@ func sentences(texts []string) []string {
 	return texts
 }
 
-// setsByItself is what becomes of a code without anybody doing anything. A refresh does not know whether the resource is
-// tainted, and so whether the plan that its warnings stand in replaces it.
-const setsByItself = "then the server sets the code, and nothing has to be applied for that. A plan that replaces it because it is tainted, as after an apply that has not " +
-	"seen it set, is not needed: run `terraform untaint` on the resource to keep it."
+// setsByItself says that the server sets the code automatically. A refresh does not know whether the resource is
+// tainted, and so whether the plan replaces it.
+const setsByItself = "then the server sets the code automatically. If the plan replaces the code because it is " +
+	"tainted, as after an apply that timed out, run `terraform untaint` on the resource to keep it."
 
-// troubleAdvice is what can be done about the first of these errors that is known.
+// troubleAdvice says what to do about the first known error.
 func troubleAdvice(problems []api.Problem) string {
 	for _, problem := range problems {
 		switch problem.ErrorCode {
 		case "device_removed":
-			return "If the lock is to stay, add it to its account at the vendor again: then the server sets the code. If it is gone for good, take the code out of the " +
-				"configuration, or give it the `device_id` of the lock that is in its place."
+			return "If the lock is still in use, add it to its account at the vendor again; the server then sets " +
+				"the code. Otherwise remove the code from the configuration, or set `device_id` to the new lock."
 		case "account_disconnected":
 			return logInAgain + sentence(setsByItself)
 		case "device_offline", "hub_disconnected":
-			return "Bring the lock online: " + setsByItself + " Until it is set the door knows what it knew before."
+			return "Bring the lock online: " + setsByItself + " Until then, the lock keeps its previous codes."
 		case "duplicate_code_on_device":
-			return "Choose another PIN, or delete the code on the lock that has it. To take that one over instead, import it: see the guide *Adopt existing codes*."
+			return "Choose another PIN, or delete the code on the lock that has this PIN. To adopt that code " +
+				"instead, import it: see the guide *Adopt existing codes*."
 		case "no_space_for_access_code_on_device":
-			return "Delete a code of the lock: the data sources deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list those there are."
+			return "Delete a code on the lock: the data sources deviceaccess_access_codes and " +
+				"deviceaccess_unmanaged_access_codes list them."
 		case "code_constraints_violated":
-			return "Choose a PIN and a name that the lock takes: `supported_code_lengths` and `code_constraints` of the data source deviceaccess_device say which."
+			return "Choose a PIN and a name that the lock accepts: see `supported_code_lengths` and " +
+				"`code_constraints` of the data source deviceaccess_device."
 		}
 	}
-	return "Correct what the server names. The next refresh shows whether the code is on the lock then."
+	return "Correct the problem in the message. The next refresh shows whether the code is on the lock."
 }
 
-// take says whether one more code may be named. In place of the first that may not it warns of all others.
+// take reports whether one more code may be named. For the first code above the limit, it adds a warning about the
+// rest.
 func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,13 +141,12 @@ func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	}
 	t.codes[errorCode]++
 	if t.codes[errorCode] == namedCodes+1 {
-		diagnostics.Warning(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes are named in warnings of their own, and there are more. "+
-			"Which codes have trouble, their `errors` say.", namedCodes))
+		diagnostics.Warning(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes have their own warnings, and there are more. To find all affected codes, check their `errors`.", namedCodes))
 	}
 	return t.codes[errorCode] <= namedCodes
 }
 
-// lock is lockName for many warnings: it asks for few locks, and once for each.
+// lock is lockName with a cache and a limit of requests.
 func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,7 +163,7 @@ func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string
 	return t.known[deviceID]
 }
 
-// lockName is a lock as people know it, as far as the server tells.
+// lockName returns the name and identifier of a lock, for messages.
 func lockName(ctx context.Context, client *api.Client, deviceID string) string {
 	if device, err := deviceByID(ctx, client, deviceID); err == nil && device.DisplayName != "" {
 		return fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)

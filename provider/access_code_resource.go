@@ -57,7 +57,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		reportCreate(&resp.Diagnostics, action, err)
 		return
 	}
-	// From here on there is a code: should anything fail, Terraform must know of it to delete it.
+	// The code exists now: Terraform must store it, so that it can delete the code if anything fails.
 	created := plan.applied(&answer.AccessCode)
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.AccessCode.WorkspaceID)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, created)...)
@@ -82,7 +82,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	const action = "Read access code"
 	var model accessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.Type.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
@@ -114,7 +114,8 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if model.DeviceID.ValueString() != deviceID {
-		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
+		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. "+
+			"Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
 	}
@@ -147,21 +148,22 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	// These are true at once, should the rest fail: the next destroy goes by the one, and the next plan by the others.
+	// Store these now, in case the rest fails: the next destroy uses the timeouts, and the next plan the keepers.
 	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
-			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
+			reportNext(&resp.Diagnostics, "Convert access code to "+
+				"managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
-		// Should the rest fail, the next apply must not convert again, nor replace the code for the key that it has lost.
+		// If the rest fails, the next apply must neither convert again nor replace the code for its lost key.
 		state.CommonCodeKey = plan.CommonCodeKey
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // whether the state will not show which PIN the server has
+	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // unseen: the state will not show the server's PIN
 	doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
 	if doubted {
 		var configured types.String
@@ -175,9 +177,10 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		return
 	}
 	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than was planned",
-			"Where its vendor chooses the PINs, and changes no code that is on a lock, a code that is changed gets another one. The state, and what depends on it, has the former PIN "+
-				"until the next refresh: run `terraform apply -refresh-only`.")
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than planned",
+			"This vendor chooses the PINs and cannot change a code on a lock, so a changed code gets another PIN. "+
+				"The state, and everything that depends on it, has the former PIN until the next refresh: run "+
+				"`terraform apply -refresh-only`.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }
@@ -199,13 +202,13 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	case errors.Is(err, errGone):
 		r.mayForget(ctx, req.Private, "Delete access code", &resp.Diagnostics)
 	case err != nil:
-		// Terraform does not say which resource an error of a destroy is about.
+		// Terraform does not name the resource in an error of a destroy.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
 		reportNext(&resp.Diagnostics, "Delete access code", hiding(&explained{text, err}, model.Code.ValueString()), deletionAdvice(err))
 	}
 }
 
-// waitsForSet says whether to wait until the lock has the code.
+// waitsForSet reports whether to wait until the lock has the code.
 func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 	if plan.WaitForSet.IsNull() {
 		return r.waitForSet
@@ -213,47 +216,52 @@ func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 	return plan.WaitForSet.ValueBool()
 }
 
-// creationAdvice is what can be done when the lock has not taken a new code.
+// creationAdvice says what to do if the lock has not accepted a new code.
 func creationAdvice(err error, id string) string {
-	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates another. "
+	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates " +
+		"another one. "
 	if accountIsDisconnected(err) {
-		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on the resource."
+		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on " +
+			"the resource."
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform untaint` on the resource " +
-			"when it is set. For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never get to `set`, " +
-			"set `wait_for_set = false`."
+		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform " +
+			"untaint` on the resource after the code is set. For a lock that always takes longer, raise `timeouts " +
+			"{ create }`; for a server whose codes never reach `set`, set `wait_for_set = false`."
 	}
-	return advice + "Correct what the message names first."
+	return advice + "First correct the problem in the message."
 }
 
-// changeAdvice is what can be done when the lock has not taken a change.
+// changeAdvice says what to do if the lock has not accepted a change.
 func changeAdvice(err error) string {
 	if accountIsDisconnected(err) {
-		return logInAgain + "The change stays with the server, which then makes it: nothing has to be repeated."
+		return logInAgain + "Then the server makes the change; you need not repeat it."
 	}
 	if keepsTrying(err) {
-		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
-			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
+		return "The server keeps trying to make the change; you need not repeat it when the lock is online. For a " +
+			"lock that always takes longer, raise `timeouts { update }`; for a server whose codes never reach " +
+			"`set`, set `wait_for_set = false`."
 	}
 	if wasTried(err) {
-		return stillOpens + " Correct what the message names first; the next apply sends the change again."
+		return stillOpens + " First correct the problem in the message; the next apply sends the change again."
 	}
 	return nextStep(err)
 }
 
-// stillOpens is what a change that was not made means for a door.
-const stillOpens = "The lock may have the code as it was before: a PIN that was to be replaced may still open the door."
+// stillOpens says what a failed change means for a door.
+const stillOpens = "The lock may have the previous version of the code: the former PIN may still open the door."
 
-// deletionAdvice is what can be done when a code has not gone.
+// deletionAdvice says what to do if a deletion failed.
 func deletionAdvice(err error) string {
 	switch {
 	case isOfType(err, cannotDeleteOffline):
-		return letGo + "\n\nIf it is to be replaced only because it is marked as tainted, run `terraform untaint` on the resource instead."
+		return letGo + "\n\nIf the plan replaces the code only because it is tainted, run `terraform untaint` on " +
+			"the resource instead."
 	case errors.Is(err, errCannotBeDeleted):
-		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
+		return "Delete it in the lock's app, or remove it from the state with a removed block and `destroy = false`."
 	case accountIsDisconnected(err):
-		return logInAgain + "Until then the PIN opens the door. The server keeps trying; run Terraform again afterwards."
+		return logInAgain + "Until then, the PIN opens the door. The server keeps trying; run Terraform again " +
+			"afterwards."
 	case keepsTrying(err):
 		return mayStillOpen + raiseDelete
 	default:
@@ -261,13 +269,15 @@ func deletionAdvice(err error) string {
 	}
 }
 
-// What can be done about a deletion that has not ended in time.
+// These texts say what to do if a deletion timed out.
 const (
-	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. "
-	raiseDelete  = "For a lock that always takes longer, raise `timeouts { delete }`: a destroy goes by the state, so that counts only once it is applied."
+	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is " +
+		"online. "
+	raiseDelete = "For a lock that always takes longer, raise `timeouts { delete }` and apply that first: a " +
+		"destroy uses the timeouts in the state."
 )
 
-// accessCodeIdentity is what Terraform 1.12 and newer know a code by. Both parts are needed, because servers list
+// accessCodeIdentity identifies a code in Terraform 1.12 and newer. It has both identifiers, because servers list
 // unmanaged codes by device only.
 type accessCodeIdentity struct {
 	AccessCodeID types.String `tfsdk:"access_code_id"`
@@ -277,8 +287,10 @@ type accessCodeIdentity struct {
 // IdentitySchema describes accessCodeIdentity.
 func (r *accessCodeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"access_code_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the access code."},
-		"device_id":      identityschema.StringAttribute{RequiredForImport: true, Description: "The lock that the code is on."},
+		"access_code_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of " +
+			"the access code."},
+		"device_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The lock that the " +
+			"code is on."},
 	}}
 }
 
@@ -286,7 +298,7 @@ func (m *accessCodeModel) identity() accessCodeIdentity {
 	return accessCodeIdentity{AccessCodeID: m.AccessCodeID, DeviceID: m.DeviceID}
 }
 
-// importIdentity is the form of import that never writes: it only takes over what it was given.
+// importIdentity imports by identity. It never writes to the server.
 func (r *accessCodeResource) importIdentity(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	var identity accessCodeIdentity
 	resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
@@ -294,8 +306,8 @@ func (r *accessCodeResource) importIdentity(ctx context.Context, req resource.Im
 		return
 	}
 	if identity.AccessCodeID.ValueString() == "" || identity.DeviceID.ValueString() == "" {
-		diagnostics.Error(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and `device_id`. "+
-			"The data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are.")
+		diagnostics.Error(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and "+
+			"`device_id`. The data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list them.")
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), identity.AccessCodeID)...)
@@ -304,9 +316,9 @@ func (r *accessCodeResource) importIdentity(ctx context.Context, req resource.Im
 
 const actionImport = "Import access code"
 
-// ImportState takes three forms. <device_id>/<access_code_id> and an identity change nothing: Read looks the code up, and apply
-// converts it if need be. A bare <access_code_id> converts an unmanaged code at once, which the setting
-// convert_on_import can forbid: import blocks are imported while planning.
+// ImportState accepts three forms. <device_id>/<access_code_id> and an identity change nothing: Read reads the code,
+// and apply converts an unmanaged one. A bare <access_code_id> converts an unmanaged code immediately, while
+// Terraform plans an import block. The setting convert_on_import can forbid that.
 func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	if r.cannotImport(req, resp) {
 		return
@@ -333,19 +345,21 @@ func (r *accessCodeResource) ImportState(ctx context.Context, req resource.Impor
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), deviceID)...)
 }
 
-// whereIdentifiersAre is where to look for what to import.
-const whereIdentifiersAre = "Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices, and deviceaccess_unmanaged_access_codes and " +
-	"deviceaccess_access_codes list the codes on one."
+// whereIdentifiersAre says where to find identifiers.
+const whereIdentifiersAre = "Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists " +
+	"devices, and deviceaccess_unmanaged_access_codes and deviceaccess_access_codes list the codes on one."
 
-// nothingToImport says that there is no such code on the lock. Left to itself, Terraform would say something of regions.
+// nothingToImport says that the lock has no such code. Terraform's own message would mention regions.
 func nothingToImport(ctx context.Context, client *api.Client, deviceID, id string) string {
 	if _, err := deviceByID(ctx, client, id); err == nil {
-		return fmt.Sprintf("%s is a device, and no access code. Is the order right? Write `<device_id>/<access_code_id>`, here %[1]s/%[2]s.", id, deviceID)
+		return fmt.Sprintf("%s is a device, not an access code. Check the order. Write "+
+			"`<device_id>/<access_code_id>`, here %[1]s/%[2]s.", id, deviceID)
 	}
-	return fmt.Sprintf("There is no access code %s on the device %s, neither managed nor unmanaged. Is the order right? %s", id, deviceID, whereIdentifiersAre)
+	return fmt.Sprintf("The device %[2]s has no access code %[1]s, neither managed nor unmanaged. Check the order. "+
+		"%[3]s", id, deviceID, whereIdentifiersAre)
 }
 
-// importBare makes sure that the code is managed, and answers its device, or "" and an error in diags.
+// importBare converts the code if necessary and returns its device, or "" and an error in diags.
 func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *diag.Diagnostics) (deviceID string) {
 	client := r.client(diags)
 	if client == nil {
@@ -361,27 +375,29 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 	}
 	unmanaged, err := unmanagedCode(ctx, client, "", id)
 	switch {
-	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so what remains is to try
+	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so try the conversion
 	case err != nil:
 		report(diags, actionImport, err)
 		return ""
 	case unmanaged == nil:
-		diagnostics.Error(diags, actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
+		diagnostics.Error(diags, actionImport, "The workspace of the API key has no access code "+id+", neither "+
+			"managed nor unmanaged.")
 		return ""
 	case unmanaged.CannotBeManaged:
 		reportNext(diags, actionImport, errCannotBeManaged, notImported)
 		return ""
 	}
 	if !r.convertOnImport {
-		diagnostics.Error(diags, actionImport, fmt.Sprintf("The code %s is not managed by the workspace, and convert_on_import is off. Import %s/%s instead: "+
-			"that changes nothing by itself, the plan shows the conversion, and apply does it.", id, deviceOf(unmanaged), id))
+		diagnostics.Error(diags, actionImport, fmt.Sprintf("The workspace does not manage the code %s, and "+
+			"convert_on_import is false. Import %s/%s instead: that changes nothing, the plan shows the "+
+			"conversion, and apply converts the code.", id, deviceOf(unmanaged), id))
 		return ""
 	}
 	return r.convertNow(ctx, client, id, diags)
 }
 
 func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client, id string, diags *diag.Diagnostics) (deviceID string) {
-	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // there is no configuration in an import
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // an import has no configuration
 	defer cancel()
 	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
@@ -396,14 +412,15 @@ func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client,
 		return ""
 	}
 	diagnostics.Warning(diags, "Access code converted to managed during import",
-		fmt.Sprintf("The code %s was not managed by the workspace, and is from now on. To see a conversion in the plan before it happens, import %s/%s.",
+		fmt.Sprintf("The workspace now manages the code %s. To see a conversion in the plan first, import %s/%s.",
 			id, code.DeviceID, id))
 	return code.DeviceID
 }
 
-// conversionAdvice is what can be done when a conversion has failed.
+// conversionAdvice says what to do if a conversion failed.
 func conversionAdvice(err error) string {
-	const again = "The code is still unmanaged. Run Terraform again when the lock is online; a conversion that has happened in the meantime is noticed."
+	const again = "The code is still unmanaged. Run Terraform again when the lock is online; it detects a " +
+		"conversion that has succeeded in the meantime."
 	switch {
 	case isOfType(err, "access_code_being_deleted"):
 		return makesAnother
@@ -453,7 +470,7 @@ type accessCodeModel struct {
 	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
 }
 
-// fill takes over what the server says about a managed code.
+// fill copies a managed code.
 func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.AccessCodeID = types.StringValue(code.AccessCodeID)
 	m.DeviceID = types.StringValue(code.DeviceID)
@@ -471,7 +488,7 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
 
-// fillUnmanaged takes over what the server says about an unmanaged code.
+// fillUnmanaged copies an unmanaged code.
 func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.AccessCodeID = types.StringValue(code.AccessCodeID)
 	m.DeviceID = types.StringValue(code.DeviceID)
@@ -488,8 +505,8 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
 
-// fillPIN keeps the PIN that is known where the server does not tell it: that does not mean it has changed. A PIN
-// that was written only does not get into the state.
+// fillPIN keeps the known PIN if the server does not return one: a hidden PIN has not changed. A write-only PIN is
+// never stored in the state.
 func (m *accessCodeModel) fillPIN(pin *string) {
 	if m.writesOnly() {
 		m.Code = types.StringNull()
@@ -498,27 +515,27 @@ func (m *accessCodeModel) fillPIN(pin *string) {
 	}
 }
 
-// fillKey keeps the key that is known where the server tells none. A code loses it when its management is given up, and no
-// conversion gives it back: that is no reason to take the PIN off the lock and make another.
+// fillKey keeps the known key if the server returns none. A code loses its key when it becomes unmanaged, and a
+// conversion does not restore it. Replacing the code for that would remove the PIN from the lock.
 func (m *accessCodeModel) fillKey(key *string) {
 	if key != nil || m.CommonCodeKey.IsUnknown() {
 		m.CommonCodeKey = types.StringPointerValue(key)
 	}
 }
 
-// pinsOf are the PINs that a text about a code must not tell: the one that the server tells, and those that are known here.
-func pinsOf(told *string, m *accessCodeModel) []string {
+// pinsOf returns the PINs that a text about a code must not contain: the server's PIN and those in the model.
+func pinsOf(returned *string, m *accessCodeModel) []string {
 	pins := []string{m.Code.ValueString(), m.CodeWO.ValueString()}
-	if told != nil {
-		pins = append(pins, *told)
+	if returned != nil {
+		pins = append(pins, *returned)
 	}
 	return pins
 }
 
-// writesOnly says whether the PIN is given by code_wo.
+// writesOnly reports whether the PIN comes from code_wo.
 func (m *accessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
 
-// pin is the PIN that is asked for, "" if the server is to make one.
+// pin returns the configured PIN, or "" if the server chooses one.
 func (m *accessCodeModel) pin() string {
 	if m.writesOnly() {
 		return m.CodeWO.ValueString()
@@ -526,11 +543,11 @@ func (m *accessCodeModel) pin() string {
 	return m.Code.ValueString()
 }
 
-// applied is the state after the plan was applied. What was planned has come true, as Terraform demands; should
-// the server see it otherwise, the next refresh shows it.
+// applied returns the state after an apply. Terraform requires the planned values; if the server returns others, the
+// next refresh shows them.
 func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	state := *m
-	state.CodeWO = types.StringNull() // what is written only is never kept
+	state.CodeWO = types.StringNull() // write-only values are never stored
 	state.fill(code)
 	for _, text := range []struct{ planned, filled *types.String }{
 		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.Status, &state.Status}, {&m.CreatedAt, &state.CreatedAt},
@@ -555,7 +572,7 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	return &state
 }
 
-// createRequest asks for the planned code. What is not configured is left to the server.
+// createRequest returns the request that creates the planned code. The server decides what is not configured.
 func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 	return api.CreateAccessCodeRequest{
 		DeviceID:                      m.DeviceID.ValueString(),
@@ -582,8 +599,8 @@ func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
 	}
 }
 
-// updateRequest asks for what the plan changes about the state, and says whether there is anything. Of an offline code
-// nothing can be changed.
+// updateRequest returns the request for the changes of the plan, and whether there are any. An offline code cannot be
+// changed.
 func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
 	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(m.AttemptForOfflineDevice)
 	if state.IsOfflineAccessCode.ValueBool() {
@@ -605,7 +622,7 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 	return request, changes
 }
 
-// plannedType is the type that a code with this time frame has.
+// plannedType returns the type of a code with this time frame.
 func (m *accessCodeModel) plannedType() api.AccessCodeType {
 	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.IsOfflineAccessCode.ValueBool() {
 		return api.Ongoing
@@ -613,7 +630,7 @@ func (m *accessCodeModel) plannedType() api.AccessCodeType {
 	return api.TimeBound
 }
 
-// planned says whether the plan has a value of its own, other than the state's.
+// planned reports whether the plan has a known value that differs from the state.
 func planned(plan, state attr.Value) bool {
 	return isSet(plan) && !plan.Equal(state)
 }

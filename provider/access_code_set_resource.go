@@ -42,17 +42,17 @@ func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResourc
 
 func (r *accessCodeSetResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_access_code_set"
-	resp.ResourceBehavior.MutableIdentity = true // locks come and go
+	resp.ResourceBehavior.MutableIdentity = true // adding and removing locks changes the identity
 }
 
 const (
 	actionRead   = "Read access code"
 	actionPut    = "Set the access code on a lock"
-	actionRemove = "Take the access code off a lock"
+	actionRemove = "Remove the access code from a lock"
 )
 
-// Create puts the code on every lock. Where some take it and others do not, that is a warning: an error would
-// taint the resource, and the next apply would take the code off the locks that have it.
+// Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
+// resource, and the next apply would remove the code from the locks that have it.
 func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -95,7 +95,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 		resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
 		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
-		plan.CodeWO = types.StringNull() // what is written only is never kept
+		plan.CodeWO = types.StringNull() // write-only values are never stored
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 	}
@@ -104,7 +104,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model accessCodeSetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 	imported := model.Name.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
@@ -131,7 +131,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		}
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, namedKey, nil)...)
-	if nothing { // to import
+	if nothing { // nothing to import
 		var wrong []string
 		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 			if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
@@ -163,7 +163,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 }
 
-// Update works on the locks that are new, gone or not as declared, and leaves the others alone.
+// Update changes only the locks that are new, removed, or not as declared.
 func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, state accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -178,12 +178,13 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers // are true also if the rest fails
+	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers // store these even if the rest fails
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
 	if plan.Code.IsUnknown() && !plan.learn(ctx, client, &state, codes) {
-		diagnostics.Error(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
+		diagnostics.Error(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does "+
+			"not return it. Set `code`.")
 		return
 	}
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
@@ -209,7 +210,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		default:
 			result := plan.put(ctx, r.connection, deviceID)
 			result.left = unsettled[deviceID].doubt
-			if unsettled[deviceID].gone && result.err != nil { // the lock may come back
+			if unsettled[deviceID].gone && result.err != nil { // the lock may return
 				result.left, result.doubt = nil, unsettled[deviceID].doubt
 			}
 			return result
@@ -218,12 +219,12 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
 	resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
-	plan.CodeWO = types.StringNull() // what is written only is never kept
+	plan.CodeWO = types.StringNull() // write-only values are never stored
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
-// learn takes over the PIN that the set has, from the state or from the codes on the locks.
+// learn copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
 func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, state *accessCodeSetModel, codes map[string]lockCode) bool {
 	m.Code = state.Code
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
@@ -237,14 +238,14 @@ func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, stat
 	return m.Code.ValueString() != ""
 }
 
-// todo says whether there is work on a lock of the plan.
+// todo reports whether a lock of the plan needs a change.
 func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
 	code, known := codes[deviceID]
 	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
-// forget takes codes that the server did not know for removed, unless the key belongs to another workspace, which it
-// reports: then they stay in the set. The time may be up by then.
+// forget marks codes that the server does not know as removed. If the key belongs to another workspace, it adds an
+// error and the codes stay in the set. The timeout may have ended by then.
 func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
@@ -256,8 +257,8 @@ func (r *accessCodeSetResource) forget(ctx context.Context, private privateState
 	}
 }
 
-// giveUpOn has the code of a lost creation not be looked for where the server does not know the lock, unless the key belongs to another
-// workspace: others are not to wait for a lock that has left.
+// giveUpOn ends the search for the code of an unanswered creation if the server does not know the lock, so that other
+// locks need not wait. If the key belongs to another workspace, it adds an error instead.
 func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateState, unsettled map[string]done, diags *diag.Diagnostics) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
@@ -270,7 +271,7 @@ func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateSta
 	}
 }
 
-// settle takes what came of the work on locks into the model, and reports what failed. A lock whose code could not be
+// settle stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
 func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, model *accessCodeSetModel, codes map[string]lockCode, results map[string]done, diags *diag.Diagnostics) {
 	wanted := model.devices(ctx)
@@ -327,56 +328,74 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 
 func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "One person's access code on many locks: the same name, PIN and time frame on each.\n\n" +
-			"Each lock is handled by itself. One that is added gets the code and the others are not touched; one that is taken out loses its " +
-			"code; one whose code was changed or deleted is repaired. When a lock fails, the others keep what they got, the message names the " +
-			"lock, and the next apply finishes; what waits for a lock that is offline the server finishes by itself. While the set is created, that message is a warning as long as some lock has taken the code: after an " +
-			"error Terraform would replace the whole set. The example shows how to make the run fail.\n\n" +
-			"Where the creation of a code was not answered, so that it may be on the lock all the same, the next apply looks there for one of that name and " +
-			"PIN, and takes it over. Servers that do not tell PINs do not allow that: the message says where to look. Nor can it be told once `code_wo` is " +
-			"another, or by a destroy with `code_wo`: a warning then names the codes of that name that are on the lock, and none of them is touched.",
+		MarkdownDescription: "One person's access code on many locks: the same name, PIN, and time frame on " +
+			"each.\n\nThe provider handles each lock separately. A lock that you add gets the code, and a lock " +
+			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
+			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
+			"apply retries it. The server itself finishes work that waits for an offline lock. While the set is " +
+			"created, the message is a warning as long as one lock has the code: after an error, Terraform would " +
+			"replace the whole set. The example shows how to fail the run.\n\nIf the server did not answer a " +
+			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
+			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
+			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
+			"does not touch them.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
-				Required: true, ElementType: types.StringType,
-				MarkdownDescription: "The locks that the code is on.",
-				Validators:          []validator.Set{validators.NotEmpty{Hint: "Name the locks; without any, leave the resource out."}, setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock; the data source deviceaccess_devices lists those there are."})},
+				Required:            true,
+				ElementType:         types.StringType,
+				MarkdownDescription: "The locks that hold the code.",
+				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the locks; without any, leave " +
+					"the resource out."}, setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock; " +
+					"the data source deviceaccess_devices lists them."})},
 			},
 			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "The name of the code on each lock, such as that of the person. Some locks take short names only.",
-				Validators:          []validator.String{validators.NotEmpty{Hint: "Give it a name, such as that of the person."}},
+				Required: true,
+				MarkdownDescription: "The name of the code on each lock, such as the person's name. Some locks " +
+					"accept short names only.",
+				Validators: []validator.String{validators.NotEmpty{Hint: "Give it a name, such as that of " +
+					"the person."}},
 			},
 			"code": schema.StringAttribute{
-				Optional: true, Computed: true, Sensitive: true,
-				MarkdownDescription: "The PIN: 4 to 12 digits. By default one is chosen that fits all locks of `device_ids` and that none of them has " +
-					"yet. It is kept in the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`.",
+				Optional:  true,
+				Computed:  true,
+				Sensitive: true,
+				MarkdownDescription: "The PIN: 4 to 12 digits. By default the provider chooses one that fits all " +
+					"locks in `device_ids` and that none of them has yet. The state contains it: use a backend " +
+					"that encrypts, or `code_wo`. Null with `code_wo`.",
 				Validators:    []validator.String{validators.PIN{}, validators.ConflictsWith{Attribute: "code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"code_wo": schema.StringAttribute{
-				Optional: true, Sensitive: true, WriteOnly: true,
-				MarkdownDescription: "The PIN, instead of `code`, where it must not get into the plan or the state. Needs Terraform 1.11 or newer, and " +
-					"`code_wo_version`. Whether the locks still have it cannot be compared then: raise the version to write it again. A lock that is added " +
-					"gets the PIN that is written here now. An import knows no configuration and reads the PIN into the state; the apply after it takes it out. Taking " +
-					"`code_wo` out leaves the PIN as it is and reads it into the state, of which the plan warns.",
+				Optional:  true,
+				Sensitive: true,
+				WriteOnly: true,
+				MarkdownDescription: "The PIN, write-only: neither the plan nor the state contains it. Requires " +
+					"Terraform 1.11 or newer, and `code_wo_version`. Terraform cannot detect that the PIN was " +
+					"changed elsewhere. A lock that is added gets the configured PIN. An import reads the PIN into " +
+					"the state, and the next apply removes it. Removing `code_wo` keeps the PIN on the locks and " +
+					"stores it in the state, with a warning.",
 				Validators: []validator.String{validators.PIN{}, validators.AlsoRequires{Attribute: "code_wo_version", Hint: "Set it to 1, and raise it to write the PIN again."}},
 			},
 			"code_wo_version": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "The version of `code_wo`, a number of your own. When it changes, the PIN is written to all locks.",
-				Validators:          []validator.Int64{validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version out."}},
+				Optional: true,
+				MarkdownDescription: "The version of `code_wo`, a number that you choose. When it changes, the " +
+					"provider writes the PIN to all locks.",
+				Validators: []validator.Int64{validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version out."}},
 			},
 			"starts_at": schema.StringAttribute{
-				Optional: true, CustomType: instantType{},
-				MarkdownDescription: "From when the code opens, in RFC 3339 with a time zone, such as `2026-11-21T15:00:00Z`. Goes together with `ends_at`; " +
-					"without both the code opens always.",
+				Optional:   true,
+				CustomType: instantType{},
+				MarkdownDescription: "From when the code opens the locks, in RFC 3339 with a time zone, such as " +
+					"`2026-11-21T15:00:00Z`. Requires `ends_at`; without both, the code opens always.",
 				Validators:    []validator.String{validators.AlsoRequires{Attribute: "ends_at", Hint: "Set both, or leave both out for a code that opens always."}},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
 			"ends_at": schema.StringAttribute{
-				Optional: true, CustomType: instantType{},
-				MarkdownDescription: "Until when the code opens, in RFC 3339 with a time zone. Afterwards the server deletes the codes, and Terraform " +
-					"plans to create them again: take the set out of the configuration, or move its time frame.",
+				Optional:   true,
+				CustomType: instantType{},
+				MarkdownDescription: "Until when the code opens the locks, in RFC 3339 with a time zone. Then the " +
+					"server deletes the codes, and Terraform plans to create them again: remove the set from the " +
+					"configuration, or move its time frame.",
 				Validators:    []validator.String{validators.AlsoRequires{Attribute: "starts_at", Hint: "Set both, or leave both out for a code that opens always."}},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
@@ -386,42 +405,58 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				MarkdownDescription: "The code on each lock, by `device_id`.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"access_code_id": schema.StringAttribute{
-						Computed: true, MarkdownDescription: "The identifier of the access code. Null where the lock has none, because it failed or was deleted.",
+						Computed: true,
+						MarkdownDescription: "The identifier of the access code. Null if the lock has none, " +
+							"because the creation failed or the code was deleted.",
 					},
 					"status": schema.StringAttribute{
-						Computed: true, MarkdownDescription: "How far the code is on the lock, such as `setting` or `set`; `missing` where there is none.",
+						Computed: true,
+						MarkdownDescription: "The state of the code on the lock, such as `setting` or `set`; " +
+							"`missing` if there is none.",
 					},
 					"as_declared": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether the server has the code as it is declared, the lock has not refused that, and it is not being deleted. Where it is `false`, the next apply repairs it.",
+						Computed: true,
+						MarkdownDescription: "Whether the server has the code as configured, the lock has not " +
+							"rejected it, and it is not being deleted. If `false`, the next apply repairs the code.",
 					},
 					"errors": schema.ListAttribute{
-						Computed: true, ElementType: types.StringType, MarkdownDescription: "What keeps the code from working, in words.",
+						Computed:            true,
+						ElementType:         types.StringType,
+						MarkdownDescription: "Why the code does not work. Empty if it works.",
 					},
 				}},
 			},
 		},
 		Blocks: map[string]schema.Block{
 			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
-				Create: true, Update: true, Delete: true,
-				CreateDescription: "How long to wait for the locks to take the code, such as `30s` or `10m`. By default `5m`.",
+				Create: true,
+				Update: true,
+				Delete: true,
+				CreateDescription: "How long to wait for the locks to take the code, such as `30s` or `10m`. By " +
+					"default `5m`.",
 				UpdateDescription: "How long to wait for changes, such as `30s` or `10m`. By default `5m`.",
-				DeleteDescription: "How long to wait for the code to be off the locks, such as `30s` or `10m`. By default `5m`.",
+				DeleteDescription: "How long to wait for the code to be off the locks, such as `30s` or `10m`. By " +
+					"default `5m`.",
 			}),
 		},
 	}
 }
 
-// accessCodeSetIdentity is what Terraform 1.12 and newer know a set by. No server knows of sets, so a set is its codes, and
-// its identity changes with them.
+// accessCodeSetIdentity identifies a set in Terraform 1.12 and newer. Servers have no sets, so the identity lists the
+// codes and changes with them.
 type accessCodeSetIdentity struct {
-	AccessCodes []string `tfsdk:"access_codes"` // <device_id>/<access_code_id>, or <device_id> where there is no code; in order
+	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted.
+	AccessCodes []string `tfsdk:"access_codes"`
 }
 
 // IdentitySchema describes accessCodeSetIdentity.
 func (r *accessCodeSetResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"access_codes": identityschema.ListAttribute{
-			RequiredForImport: true, ElementType: types.StringType, Description: "The codes of the set, each as `<device_id>/<access_code_id>`, or as `<device_id>` where the lock has none yet.",
+			RequiredForImport: true,
+			ElementType:       types.StringType,
+			Description: "The codes of the set, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
+				"if the lock has none yet.",
 		},
 	}}
 }
@@ -439,8 +474,8 @@ func (m *accessCodeSetModel) identity(ctx context.Context) accessCodeSetIdentity
 	return identity
 }
 
-// namedKey is where the private state of a set keeps, from the import to the read that follows it, its locks as they were named: maps and
-// sets forget the order.
+// namedKey is the key of the private state for the locks in the order of the import. The read after the import needs
+// it, because maps and sets have no order.
 const namedKey = "named"
 
 func rememberNamed(ctx context.Context, private privateState, locks []string) diag.Diagnostics {
@@ -448,7 +483,7 @@ func rememberNamed(ctx context.Context, private privateState, locks []string) di
 	return private.SetKey(ctx, namedKey, encoded)
 }
 
-// named are the locks of codes, those that an import has named in that order first.
+// named returns the locks of codes. Those that an import has named come first, in that order.
 func named(ctx context.Context, private privateState, codes map[string]lockCode, diags *diag.Diagnostics) (locks []string) {
 	stored, problems := private.GetKey(ctx, namedKey)
 	diags.Append(problems...)
@@ -461,8 +496,8 @@ func named(ctx context.Context, private privateState, codes map[string]lockCode,
 	return locks
 }
 
-// ImportState takes the codes of the set as <device_id>/<access_code_id>, with commas between them or in an identity. It
-// changes nothing: Read looks the codes up, and apply makes those alike that differ from the first.
+// ImportState accepts the codes of the set as <device_id>/<access_code_id>, separated by commas or in an identity. It
+// changes nothing: Read reads the codes, and apply changes those that differ from the first.
 func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	if r.cannotImport(req, resp) {
 		return
@@ -475,8 +510,9 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 	for _, one := range given.AccessCodes {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) || strings.ContainsAny(id, "/ ") {
-			diagnostics.Error(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not `<device_id>/<access_code_id>` of a lock, or names a lock again. "+
-				"An identity is a list of these; an ID has them with commas between them.", one))
+			diagnostics.Error(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not "+
+				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
+				"ID separates them by commas.", one))
 			return
 		}
 		code := noCode()
@@ -486,7 +522,8 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 		codes[deviceID], locks = code, append(locks, deviceID)
 	}
 	if len(codes) == 0 {
-		diagnostics.Error(&resp.Diagnostics, "Import access code set", "The identity names no codes. Give `access_codes` one `<device_id>/<access_code_id>` for each lock.")
+		diagnostics.Error(&resp.Diagnostics, "Import access code set", "The identity contains no codes. Set "+
+			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
 		return
 	}
 	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
@@ -497,14 +534,14 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_ids"), model.DeviceIDs)...)
 }
 
-// ValidateConfig checks what one attribute alone cannot tell.
+// ValidateConfig checks rules that involve several attributes.
 func (r *accessCodeSetResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config accessCodeSetModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
 }
 
-// ModifyPlan plans lock by lock: what is as declared stays as it is known, and only the locks to work on become
+// ModifyPlan plans each lock separately: codes as declared keep their state, and only locks that need a change become
 // unknown.
 func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
@@ -549,7 +586,7 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// creates says whether the plan makes a code on any lock: what there is of the set before may be nothing.
+// creates reports whether the plan creates a code on any lock. The map before is nil if the set does not exist yet.
 func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetModel, before map[string]lockCode) bool {
 	return before == nil || planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) || slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
 		code, known := before[deviceID]
@@ -583,14 +620,14 @@ var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"errors": types.ListType{ElemType: types.StringType},
 }}
 
-// missing is the status of a lock that has no code of the set.
+// missing is the status of a lock without a code of the set.
 const missing = "missing"
 
 func noCode(errors ...string) lockCode {
 	return lockCode{Status: types.StringValue(missing), AsDeclared: types.BoolValue(false), Errors: append([]string{}, errors...)}
 }
 
-// unless is the code, as it is not declared if that is so.
+// unless returns the code, with as_declared false if so is true.
 func (c lockCode) unless(so bool) lockCode {
 	if so {
 		c.AsDeclared = types.BoolValue(false)
@@ -598,7 +635,7 @@ func (c lockCode) unless(so bool) lockCode {
 	return c
 }
 
-// devices are the locks of the set, in order. They must be known.
+// devices returns the locks of the set, sorted. They must be known.
 func (m *accessCodeSetModel) devices(ctx context.Context) []string {
 	var ids []string
 	m.DeviceIDs.ElementsAs(ctx, &ids, false)
@@ -606,45 +643,52 @@ func (m *accessCodeSetModel) devices(ctx context.Context) []string {
 	return ids
 }
 
-// codes are the codes of the set by lock; nil when they are not known.
+// codes returns the codes of the set by lock, or nil if they are not known.
 func (m *accessCodeSetModel) codes(ctx context.Context) map[string]lockCode {
 	var codes map[string]lockCode
 	m.AccessCodes.ElementsAs(ctx, &codes, false)
 	return codes
 }
 
-// setCodes takes over the codes of all locks.
+// setCodes stores the codes of all locks.
 func (m *accessCodeSetModel) setCodes(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
 	m.AccessCodes, diags = types.MapValueFrom(ctx, lockCodeType, codes)
 	return diags
 }
 
-// setDevices takes over the locks.
+// setDevices stores the locks.
 func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
 	m.DeviceIDs, diags = types.SetValueFrom(ctx, types.StringType, slices.Collect(maps.Keys(codes)))
 	return diags
 }
 
-// on is the code that the set wants on a lock.
+// on returns the desired code on a lock.
 func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
 	return &accessCodeModel{
-		AccessCodeID: types.StringValue(id), DeviceID: types.StringValue(deviceID),
-		Name: m.Name, Code: m.Code, CodeWO: m.CodeWO, CodeWOVersion: m.CodeWOVersion, StartsAt: m.StartsAt, EndsAt: m.EndsAt,
+		AccessCodeID:  types.StringValue(id),
+		DeviceID:      types.StringValue(deviceID),
+		Name:          m.Name,
+		Code:          m.Code,
+		CodeWO:        m.CodeWO,
+		CodeWOVersion: m.CodeWOVersion,
+		StartsAt:      m.StartsAt,
+		EndsAt:        m.EndsAt,
 	}
 }
 
-// writesOnly says whether the PIN is given by code_wo.
+// writesOnly reports whether the PIN comes from code_wo.
 func (m *accessCodeSetModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
 
-// hidesPIN says whether nobody can tell from a code that it has the PIN of the set: that is written only, or the server does not tell it.
+// hidesPIN reports whether a code cannot be compared with the PIN of the set: the PIN is write-only or the server
+// hides it.
 func (m *accessCodeSetModel) hidesPIN(code *api.AccessCode) bool {
 	return m.writesOnly() || code.Code == nil
 }
 
-// pin is the PIN of the set, "" while none is known.
+// pin returns the PIN of the set, or "" if it is not known.
 func (m *accessCodeSetModel) pin() string { return m.on("", "").pin() }
 
-// changes says whether the plan wants other codes on the locks than the state.
+// changes reports whether the plan has other codes than the state.
 func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 	if m.Code.IsUnknown() || m.Name.IsUnknown() || m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown() {
 		return true
@@ -653,36 +697,40 @@ func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 	return changes
 }
 
-// managed is what the state says about a managed code. Where the server does not tell the PIN, it has not changed. One that its lock has refused is
-// not as declared, whatever the server wants it to be, nor is one that is being deleted.
+// managed converts a managed code. A PIN that the server hides counts as unchanged. A code that its lock has rejected
+// or that is being deleted is not as declared.
 func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 	actual := m.on(code.DeviceID, code.AccessCodeID)
 	actual.fill(code)
 	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
-		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
-		AsDeclared: types.BoolValue(!changes && !refused(code) && code.Status != api.Removing), Errors: m.texts(code.Errors, code.Code),
+		AccessCodeID: types.StringValue(code.AccessCodeID),
+		Status:       types.StringValue(string(code.Status)),
+		AsDeclared:   types.BoolValue(!changes && !refused(code) && code.Status != api.Removing),
+		Errors:       m.texts(code.Errors, code.Code),
 	}
 }
 
-// unmanaged is what the state says about a code that somebody has given up: apply converts it.
+// unmanaged converts a code that has become unmanaged. Apply converts it to managed.
 func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 	return lockCode{
-		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(code.Status),
-		AsDeclared: types.BoolValue(false), Errors: m.texts(code.Errors, code.Code),
+		AccessCodeID: types.StringValue(code.AccessCodeID),
+		Status:       types.StringValue(code.Status),
+		AsDeclared:   types.BoolValue(false),
+		Errors:       m.texts(code.Errors, code.Code),
 	}
 }
 
-// texts are the errors of a code in words, without the PIN that the set wants and the one that the server tells.
-func (m *accessCodeSetModel) texts(problems []api.Problem, told *string) []string {
-	return problemTexts(problems, pinsOf(told, m.on("", ""))...)
+// texts returns the error messages of a code, without the PINs of the set and the server.
+func (m *accessCodeSetModel) texts(problems []api.Problem, returned *string) []string {
+	return problemTexts(problems, pinsOf(returned, m.on("", ""))...)
 }
 
 func (m *accessCodeSetModel) hide(text string) string {
 	return api.Redact(text, m.pin())
 }
 
-// adopt takes over name, PIN and time frame from a code, after an import.
+// adopt copies the name, PIN, and time frame of a code, after an import.
 func (m *accessCodeSetModel) adopt(found foundCode) {
 	var code accessCodeModel
 	if found.managed != nil {
@@ -693,8 +741,8 @@ func (m *accessCodeSetModel) adopt(found foundCode) {
 	m.Name, m.Code, m.StartsAt, m.EndsAt = code.Name, code.Code, code.StartsAt, code.EndsAt
 }
 
-// onEach does something with several locks or codes at once, and answers what came of it by identifier. None waits for
-// another, so that locks which never answer keep no other from being asked: the client limits the requests.
+// onEach calls do for several locks or codes concurrently, and returns the results by identifier. A lock that does
+// not answer blocks no other lock. The client limits the number of requests.
 func onEach[T any](ids []string, do func(id string) T) map[string]T {
 	var (
 		all     sync.WaitGroup
@@ -713,7 +761,7 @@ func onEach[T any](ids []string, do func(id string) T) map[string]T {
 	return results
 }
 
-// foundCode is what there is of a set on a lock: a code, managed or not, nothing, or an error.
+// foundCode is the code of a set on a lock: managed, unmanaged, nothing, or an error.
 type foundCode struct {
 	managed   *api.AccessCode
 	unmanaged *api.UnmanagedAccessCode
@@ -724,8 +772,7 @@ type codeFinder = func(ctx context.Context, client *api.Client, deviceID, id str
 
 func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
 
-// look reads the code with the identifier on a lock, by findCode or refreshCode. It fails when the code is on another
-// lock.
+// look reads a code on a lock with findCode or refreshCode. It fails if the code is on another lock.
 func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
 	if id == "" {
 		return found
@@ -740,7 +787,8 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 		actual = found.unmanaged.DeviceID
 	}
 	if actual != deviceID {
-		found.err = fmt.Errorf("the code %[1]s is on the lock %[2]s, not on %[3]s. Name it as %[2]s/%[1]s where it is imported", id, actual, deviceID)
+		found.err = fmt.Errorf("the code %[1]s is on the lock %[2]s, not on %[3]s. Name it as %[2]s/%[1]s where it "+
+			"is imported", id, actual, deviceID)
 	}
 	return found
 }
@@ -754,10 +802,10 @@ type done struct {
 	left  *doubt // the one that the lock was in before, and that nothing more is done about
 }
 
-// put creates the code on a lock that has none.
+// put creates the code on a lock without one.
 func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
 	if m.pin() == "" {
-		err := errors.New("the PIN of the set is not known, because the server does not tell it. Write it into `code`")
+		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
 		return done{code: noCode(err.Error()), err: err}
 	}
 	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, conn.api.CreateAccessCode, m.on(deviceID, "").createRequest())
@@ -779,7 +827,7 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 	return failed
 }
 
-// arrived waits until a code is on its lock, if that is to be waited for.
+// arrived waits until a code is on its lock, unless wait_for_set is false.
 func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) done {
 	var code *api.AccessCode
 	var err error
@@ -794,7 +842,7 @@ func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id s
 	return done{code: m.managed(code)}
 }
 
-// failed is what came of work that failed on a code that exists: what the code itself says by now.
+// failed returns the result of failed work on an existing code, with the current state of the code.
 func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id string, err error) done {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
@@ -803,12 +851,14 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 		return done{code: m.managed(code).unless(m.hidesPIN(code) || wasTried(err)), err: err}
 	}
 	return done{code: lockCode{
-		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
-		AsDeclared: types.BoolValue(false), Errors: []string{m.hide(sentence(err.Error()))},
+		AccessCodeID: types.StringValue(id),
+		Status:       types.StringValue(string(api.Unknown)),
+		AsDeclared:   types.BoolValue(false),
+		Errors:       []string{m.hide(sentence(err.Error()))},
 	}, err: err}
 }
 
-// bring makes the code on a lock what the set wants.
+// bring changes the code on a lock to the desired one.
 func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
 	found := look(ctx, findCode, conn.api, deviceID, id)
 	switch {
@@ -821,7 +871,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 		return m.replace(ctx, conn, deviceID, id)
 	}
 	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
-	actual.Code = types.StringNull() // so that the PIN is written also where the server does not tell the one there is
+	actual.Code = types.StringNull() // write the PIN even if the server hides it
 	if found.unmanaged != nil {
 		actual.fillUnmanaged(found.unmanaged)
 		code, err := convertPlanned(ctx, conn.api, plan, actual)
@@ -831,7 +881,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 		found.managed = code
 	}
 	actual.fill(found.managed)
-	actual.CodeWOVersion = types.Int64Null() // so that such a PIN is written whatever is there
+	actual.CodeWOVersion = types.Int64Null() // always write a write-only PIN
 	if plan.staysInDoubt(found.managed, true) {
 		actual.askAgain(m.pin() != "")
 	}
@@ -842,7 +892,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 	return done{code: m.managed(code)}
 }
 
-// remove takes the code off a lock.
+// remove deletes the code from a lock.
 func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode, doubt *doubt) done {
 	id := code.AccessCodeID.ValueString()
 	if id == "" {
@@ -852,66 +902,73 @@ func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, devic
 	return done{code: code, gone: err == nil, err: err}
 }
 
-// reportLock adds what went wrong on one lock of a set, as an error or as a warning. Where kept is false, nothing of the set gets into the
-// state.
+// reportLock adds an error or a warning about one lock of a set. If kept is false, the state does not get the set.
 func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), kept bool, action, deviceID string, failed done) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	err := failed.err
-	const untouched = "The other locks of the set are not affected by this."
-	others := untouched + " The next apply tries this one again."
+	const untouched = "The other locks of the set are not affected."
+	others := untouched + " The next apply retries this lock."
 	if action == actionPut && failed.code.AsDeclared.ValueBool() {
-		others = untouched // and there is nothing to apply
+		others = untouched // nothing to apply
 	}
 	next := nextStep(err)
 	switch {
 	case failed.doubt != nil && kept:
-		look := "The next apply looks on this lock for a code of this name and PIN, before it creates another. Where the server does not tell PINs, look there yourself first."
+		look := "The next apply searches this lock for a code of this name and PIN before it creates another one. " +
+			"If the server hides PINs, check the lock yourself first."
 		if m.writesOnly() {
-			look += " Leave `code_wo` as it is until then: it alone tells which PIN to look for."
+			look += " Do not change `code_wo` until then: the search needs its PIN."
 		}
 		next = inDoubt(err, look)
 		others = untouched
 	case failed.doubt != nil:
-		next = inDoubt(err, "Nothing of the set is in the state: look on this lock before running Terraform again, which would create a second access code.")
+		next = inDoubt(err, "The set is not in the state: check this lock before you run Terraform again, which "+
+			"would create a second access code.")
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
 	case keepsTrying(err) && action == actionRemove:
-		next, others = mayStillOpen+raiseDelete+" Where a lock is taken out of the set, `timeouts { update }` counts.", untouched
+		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the set, raise `timeouts { update "+
+			"}` instead.", untouched
 	case keepsTrying(err):
-		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
+		next = "The server keeps trying; you need not repeat anything when the lock is online. For locks that " +
+			"always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
 		next = deletionAdvice(err)
 	case errors.Is(err, errCannotBeManaged):
-		next = "The code stays on the lock as it is, unmanaged. Take the lock out of `device_ids`, or delete the code in the app of the lock."
+		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
+			"the lock's app."
 	}
 	add(diags, path.Root("access_codes").AtMapKey(deviceID), action, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others))
 }
 
-// joined puts sentences behind each other.
+// joined joins two sentences.
 func joined(first, second string) string {
 	return strings.TrimSpace(first + " " + second)
 }
 
-// A creation that was not answered may have put the code on its lock, where it opens the door under an identifier that nobody knows. The set
-// keeps in mind which locks that goes for, and looks there before it creates another code or lets go of the lock. It does not look on
-// other locks: a code of the same name and PIN is somebody else's there.
+// A creation without an answer may have put the code on its lock, where it opens the door under an unknown
+// identifier. The set records these locks, and searches them before it creates another code or drops the lock. It
+// does not search other locks: a code of the same name and PIN there belongs to another owner.
 
-// locksInDoubtKey is where the private state of a set keeps them.
+// locksInDoubtKey is the key of the private state for these locks.
 const locksInDoubtKey = "locks_in_doubt"
 
-// doubt is a creation that was not answered.
+// uncertain is a creation without an answer.
 type doubt struct {
-	WrittenOnly bool `json:"written_only"` // the PIN, which nothing has kept then
+	// WrittenOnly means that the PIN is write-only, so it is not stored.
+	WrittenOnly bool `json:"written_only"`
 
-	likely []string // codes on the lock that may have been made by it: nobody can tell
+	// likely lists the codes on the lock that the creation may have created.
+	likely []string
 }
 
-// doubtOf is the doubt about a creation of a code of this set.
+// doubtOf returns the record of an unanswered creation for this set.
 func (m *accessCodeSetModel) doubtOf() *doubt { return &doubt{WrittenOnly: m.writesOnly()} }
 
-// pin is the PIN to look for. Where that was written only, it is the one of the configuration, which may be another by now; "" where there is none.
+// pin returns the PIN to search for. For a write-only PIN it is the configured one, which may have changed; "" means
+// none.
 func (d *doubt) pin(state, config *accessCodeSetModel) string {
 	if d.WrittenOnly {
 		return config.pin()
@@ -926,11 +983,11 @@ func rememberDoubts(ctx context.Context, private privateState, results map[strin
 			doubts[deviceID] = result.doubt
 		}
 	}
-	encoded, _ := json.Marshal(doubts) // truth values always encode
+	encoded, _ := json.Marshal(doubts) // booleans always encode
 	return private.SetKey(ctx, locksInDoubtKey, encoded)
 }
 
-// doubts are those that are kept in mind, by lock. Earlier versions of the provider have kept the locks alone.
+// doubts returns the recorded unanswered creations by lock. The record may also be a list of locks without details.
 func (m *accessCodeSetModel) doubts(ctx context.Context, private privateState, diags *diag.Diagnostics) (doubts map[string]*doubt) {
 	stored, problems := private.GetKey(ctx, locksInDoubtKey)
 	diags.Append(problems...)
@@ -946,8 +1003,8 @@ func (m *accessCodeSetModel) doubts(ctx context.Context, private privateState, d
 	return doubts
 }
 
-// find takes the codes on locks in doubt into those of the set, as far as they are there. It answers what became of the work on
-// those where they are not, or where it could not look: then nothing may be done.
+// find adds the codes of unanswered creations to those of the set. It returns results for the locks where it found
+// none, or could not search. The latter must not be changed.
 func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes map[string]lockCode, doubts map[string]*doubt, config *accessCodeSetModel) map[string]done {
 	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
 		code, known := codes[deviceID]
@@ -976,9 +1033,9 @@ func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes
 	return unsettled
 }
 
-// lost finds the code of a creation that was not answered. Without it every further attempt would be refused, because the PIN is
-// taken, or make a second one. Where there is none of its name and PIN, it answers the codes of its name that may be it all the same: the
-// server does not tell their PINs, or the one of the creation is not known.
+// lost finds the code of an unanswered creation. Without it, the server would reject another creation because the PIN
+// is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name whose PINs
+// the server hides, or all of that name if the PIN of the creation is not known.
 func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, doubt *doubt, config *accessCodeSetModel) (found *api.AccessCode, likely []string, err error) {
 	codes, err := managedCodes(ctx, client, deviceID)
 	if err != nil {
@@ -997,12 +1054,12 @@ func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, devic
 	return nil, likely, nil
 }
 
-// isSoughtOtherwise says whether the code of a lost creation could not be looked for any more by the name and the PIN that the state would have then.
+// isSoughtOtherwise reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
 func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
 	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
 }
 
-// refuseUnsought reports the locks on which it could not be looked for the code of a creation, and says whether there are any.
+// refuseUnsought adds errors for the locks that could not be searched, and reports whether there are any.
 func (m *accessCodeSetModel) refuseUnsought(ctx context.Context, client *api.Client, unsettled map[string]done, diags *diag.Diagnostics) (refused bool) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
@@ -1013,22 +1070,26 @@ func (m *accessCodeSetModel) refuseUnsought(ctx context.Context, client *api.Cli
 		}
 		refused = true
 		diagnostics.ErrorAt(diags, path.Root("access_codes").AtMapKey(deviceID), actionPut, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
-			joined(nextStep(err), "Nothing of the set was changed: a creation of its code on this lock was not answered, and the code is found by the name and the PIN that it has. "+
-				"Run Terraform again: it looks there first."))
+			joined(nextStep(err), "The set was not changed: the server did not answer a creation on this lock, and "+
+				"the provider finds the code by its current name and PIN. Run Terraform again: it searches the "+
+				"lock first."))
 	}
 	return refused
 }
 
-// warnOfLost says of a lock that a code which was not found may be on it, where it is let go of or gets another one.
+// warnOfLost warns that a lock may have a code that was not found, when the set drops the lock or creates another code.
 func (m *accessCodeSetModel) warnOfLost(ctx context.Context, client *api.Client, diags *diag.Diagnostics, deviceID string, result done) {
-	said, next := "there is none of this name and PIN on the lock now", "Where the server does not tell PINs, look there for a code of this name, and delete it."
+	said, next := "the lock has no code of this name and PIN now", "If the server hides PINs, search the lock for "+
+		"a code of this name, and delete it."
 	switch likely := result.left.likely; {
 	case len(likely) > 0:
-		said = "without its PIN it cannot be told whether it made what is there of this name: " + strings.Join(likely, ", ")
-		next = "Look there whether somebody needs that code besides this set. If not, delete it: it may open the door."
+		said = "without the PIN, the provider cannot know whether the creation made one of these codes of this " +
+			"name: " + strings.Join(likely, ", ")
+		next = "Check whether that code is used outside of this set. If not, delete it: it may open the door."
 	case !result.gone:
 		return
 	}
-	diagnostics.WarningAt(diags, path.Root("device_ids"), "An access code may be left on a lock", sentence(lockName(ctx, client, deviceID)+
-		": a creation of the code was not answered, and "+said)+"\n\n"+next)
+	diagnostics.WarningAt(diags, path.Root("device_ids"), "An access code may have been left on a "+
+		"lock", sentence(lockName(ctx, client, deviceID)+
+		": the server did not answer a creation of the code, and "+said)+"\n\n"+next)
 }

@@ -41,75 +41,127 @@ func (r *connectWebviewResource) Metadata(_ context.Context, req resource.Metada
 
 func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	told, untold := []planmodifier.Set{planmodifiers.StateAfterImport{}, planmodifiers.RequiresReplaceUnlessImported{}}, []planmodifier.Set{planmodifiers.RequiresReplaceUnlessImported{}}
+	returned, notReturned := []planmodifier.Set{planmodifiers.StateAfterImport{}, planmodifiers.RequiresReplaceUnlessImported{}}, []planmodifier.Set{planmodifiers.RequiresReplaceUnlessImported{}}
 	same := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	some := func(instead string, each validator.String) []validator.Set {
 		return []validator.Set{validators.NotEmpty{Hint: instead}, setvalidator.ValueStringsAre(each)}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "An invitation to connect an account: a page on which somebody, such as a homeowner, chooses a vendor and logs in, so that the locks " +
-			"of the account appear in the workspace. Give them `url`. It is good for one login, and on the server of this project for seven days; " +
-			"`terraform apply -replace` makes another. Destroying it ends the invitation; an account that was connected stays.",
+		MarkdownDescription: "An invitation to connect an account: a page on which a person, such as a homeowner, " +
+			"chooses a vendor and logs in. The locks of the account then appear in the workspace. Send the person " +
+			"`url`. The page accepts one login, and on the server of this project for seven days; `terraform apply " +
+			"-replace` creates another page. Destroying the resource ends the invitation; a connected account stays.",
 		Attributes: map[string]schema.Attribute{
 			"connect_webview_id": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "The identifier of the page."},
 			"url": schema.StringAttribute{
-				Computed: true, Sensitive: true, PlanModifiers: same,
-				MarkdownDescription: "The page. Whoever has this URL can log in on it, so it is sensitive: hand it to the person, and use a backend that encrypts the state.",
+				Computed:      true,
+				Sensitive:     true,
+				PlanModifiers: same,
+				MarkdownDescription: "The page. Every person with this URL can log in on it, so it is sensitive: " +
+					"send it to the right person, and use a backend that encrypts the state.",
 			},
 			"accepted_providers": schema.SetAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told, Validators: some("Name the vendors to offer, or leave it out for all.", validators.NotEmpty{Hint: "Name a vendor."}),
-				MarkdownDescription: "The vendors to offer, such as `august` or `nuki`; those of the data source `deviceaccess_device_providers`. By default all that the server can connect.",
+				Optional:      true,
+				Computed:      true,
+				ElementType:   types.StringType,
+				PlanModifiers: returned,
+				Validators: some("Name the vendors to offer, or leave it out for "+
+					"all.", validators.NotEmpty{Hint: "Name a vendor."}),
+				MarkdownDescription: "The vendors to offer, such as `august` or `nuki`; see the data source " +
+					"`deviceaccess_device_providers`. By default all that the server can connect.",
 			},
 			"excluded_providers": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: untold, Validators: some("Name vendors, or leave it out.", validators.NotEmpty{Hint: "Name a vendor."}),
-				MarkdownDescription: "Vendors not to offer. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
+				Optional:      true,
+				ElementType:   types.StringType,
+				PlanModifiers: notReturned,
+				Validators: some("Name vendors, or leave it "+
+					"out.", validators.NotEmpty{Hint: "Name a vendor."}),
+				MarkdownDescription: "Vendors not to offer. Servers do not return it: after an import it is null, " +
+					"and setting it then changes nothing.",
 			},
 			"provider_category": schema.StringAttribute{
-				Optional: true, PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceUnlessImported{}}, Validators: []validator.String{validators.NotEmpty{Hint: "Name a kind of vendors, or leave it out."}},
-				MarkdownDescription: "A kind of vendors, such as `stable` or `consumer_smartlocks`, to offer alone. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
+				Optional:      true,
+				PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceUnlessImported{}},
+				Validators: []validator.String{validators.NotEmpty{Hint: "Name a kind of vendors, or " +
+					"leave it out."}},
+				MarkdownDescription: "Offer only vendors of this category, such as `stable` or " +
+					"`consumer_smartlocks`. Servers do not return it: after an import it is null, and setting it " +
+					"then changes nothing.",
 			},
 			"accepted_capabilities": schema.SetAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told,
-				Validators:          some("Name the kinds of devices to take, or leave it out.", stringvalidator.OneOf("lock", "thermostat", "noise_sensor", "access_control", "camera")),
-				MarkdownDescription: "The kinds of devices to take from the account: `lock`, `thermostat`, `noise_sensor`, `access_control`, `camera`. By default what the server takes of these vendors.",
+				Optional:      true,
+				Computed:      true,
+				ElementType:   types.StringType,
+				PlanModifiers: returned,
+				Validators: some("Name the kinds of devices to import, or leave it "+
+					"out.", stringvalidator.OneOf("lock", "thermostat", "noise_sensor", "access_control", "camera")),
+				MarkdownDescription: "The kinds of devices to import from the account: `lock`, `thermostat`, " +
+					"`noise_sensor`, `access_control`, `camera`. By default the kinds that the server supports for " +
+					"these vendors.",
 			},
 			"automatically_manage_new_devices": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Whether the devices of the account are managed when they appear. By default `true`.",
+				Optional:      true,
+				Computed:      true,
+				Default:       booldefault.StaticBool(true),
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Whether the workspace manages the devices of the account when they appear. " +
+					"By default `true`.",
 			},
 			"wait_for_device_creation": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Whether the login counts as successful only once the devices of the account are there. By default `false`.",
+				Optional:      true,
+				Computed:      true,
+				Default:       booldefault.StaticBool(false),
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Whether the login counts as successful only after the devices of the account " +
+					"have appeared. By default `false`.",
 			},
 			"custom_redirect_url": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.URL{}},
-				MarkdownDescription: "Where the person is sent after the login, with `connect_webview_id` and `connected_account_id` in the query.",
+				Optional:      true,
+				PlanModifiers: replace,
+				Validators:    []validator.String{validators.URL{}},
+				MarkdownDescription: "Where the page sends the person after the login, with `connect_webview_id` " +
+					"and `connected_account_id` in the query.",
 			},
 			"custom_redirect_failure_url": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.URL{}},
-				MarkdownDescription: "Where the person is sent when it comes to nothing. Unless given, who gives up is sent to `custom_redirect_url`.",
+				Optional:      true,
+				PlanModifiers: replace,
+				Validators:    []validator.String{validators.URL{}},
+				MarkdownDescription: "Where the page sends the person when the login fails. By default " +
+					"`custom_redirect_url`.",
 			},
 			"custom_metadata": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{planmodifiers.RequiresReplaceUnlessEmpty()},
-				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(validators.NotEmpty{Hint: "Give the key a text, or leave it out."})},
-				MarkdownDescription: "Data of your own, which the account gets, too: up to 50 keys of 40 characters, with texts of up to 500.",
+				Optional:      true,
+				ElementType:   types.StringType,
+				PlanModifiers: []planmodifier.Map{planmodifiers.RequiresReplaceUnlessEmpty()},
+				Validators:    []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(validators.NotEmpty{Hint: "Give the key a text, or leave it out."})},
+				MarkdownDescription: "Your own data, which is also stored with the account: up to 50 keys of 40 " +
+					"characters, with strings of up to 500 characters.",
 			},
 			"customer_key": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{validators.NotEmpty{Hint: "Name a customer, or leave it out."}},
-				MarkdownDescription: "The customer whose account it will be.",
+				Optional:      true,
+				PlanModifiers: replace,
+				Validators: []validator.String{validators.NotEmpty{Hint: "Name a customer, or leave it " +
+					"out."}},
+				MarkdownDescription: "The customer to whom the account will belong.",
 			},
 			"status": schema.StringAttribute{
-				Computed:            true,
-				MarkdownDescription: "`pending` until somebody logs in, `authorized` afterwards; `failed` after a login that was refused, which can be tried again. It changes with a refresh.",
+				Computed: true,
+				MarkdownDescription: "`pending` until a person logs in, then `authorized`; `failed` after a " +
+					"rejected login, which the person can retry. A refresh updates it.",
 			},
 			"login_successful": schema.BoolAttribute{
-				Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.DefaultOrState{Default: false}},
-				MarkdownDescription: "Whether somebody has logged in, as of the last refresh. It is known in every plan, so that `count` can depend on it.",
+				Computed:      true,
+				PlanModifiers: []planmodifier.Bool{planmodifiers.DefaultOrState{Default: false}},
+				MarkdownDescription: "Whether a person has logged in, as of the last refresh. Known in every plan, " +
+					"so `count` can depend on it.",
 			},
-			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The account that was logged in to; null until then."},
-			"selected_provider":    schema.StringAttribute{Computed: true, MarkdownDescription: "The vendor that the person has chosen; null until then."},
-			"authorized_at":        schema.StringAttribute{Computed: true, MarkdownDescription: "When somebody logged in, in RFC 3339; null until then."},
-			"created_at":           schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When it was made, in RFC 3339."},
+			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The connected " +
+				"account. Null until the login."},
+			"selected_provider": schema.StringAttribute{Computed: true, MarkdownDescription: "The vendor that " +
+				"the person has chosen. Null until the login."},
+			"authorized_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When the person " +
+				"logged in, in RFC 3339. Null until the login."},
+			"created_at": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When the page was created, in RFC 3339."},
 		},
 	}
 }
@@ -138,7 +190,7 @@ func (r *connectWebviewResource) Create(ctx context.Context, req resource.Create
 func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.CreatedAt.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
@@ -176,8 +228,7 @@ func readConnectWebview(ctx context.Context, client *api.Client, id string) (*ap
 	return &answer.ConnectWebview, sameID("connect webview", answer.ConnectWebview.ConnectWebviewID, id)
 }
 
-// Update takes down in the state what the server does not tell of a page that was imported. Everything else makes
-// another page.
+// Update stores settings of an imported page that the server does not return. Every other change replaces the page.
 func (r *connectWebviewResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
@@ -207,12 +258,12 @@ func (r *connectWebviewResource) Delete(ctx context.Context, req resource.Delete
 	case api.IsNotFound(err):
 		r.mayForget(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
 	case err != nil:
-		// Terraform does not say which resource an error of a destroy is about.
+		// Terraform does not name the resource in an error of a destroy.
 		report(&resp.Diagnostics, "Delete connect webview", &explained{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err})
 	}
 }
 
-// connectWebviewIdentity is what Terraform 1.12 and newer know a page by.
+// connectWebviewIdentity identifies a page in Terraform 1.12 and newer.
 type connectWebviewIdentity struct {
 	ConnectWebviewID types.String `tfsdk:"connect_webview_id"`
 }
@@ -228,7 +279,7 @@ func (m *connectWebviewModel) identity() connectWebviewIdentity {
 	return connectWebviewIdentity{m.ConnectWebviewID}
 }
 
-// ImportState takes the identifier, or an identity. Neither asks the server for anything before Read does.
+// ImportState accepts an identifier or an identity. Read then reads the page.
 func (r *connectWebviewResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	if r.cannotImport(req, resp) {
 		return
@@ -258,8 +309,8 @@ type connectWebviewModel struct {
 	CreatedAt          types.String `tfsdk:"created_at"`
 }
 
-// fill takes over what changes by itself. What is configured cannot be changed on a server; what one makes of it, such
-// as the vendors of a kind, is its own business.
+// fill copies the attributes that the server changes. It leaves out the settings, which cannot be changed on a server
+// and which servers may expand, such as a category to its vendors.
 func (m *connectWebviewModel) fill(w *api.ConnectWebview) {
 	m.ConnectWebviewID = types.StringValue(w.ConnectWebviewID)
 	m.URL = types.StringValue(w.URL)
@@ -274,14 +325,14 @@ func (m *connectWebviewModel) fill(w *api.ConnectWebview) {
 	m.CreatedAt = types.StringValue(w.CreatedAt.UTC().Format(time.RFC3339))
 }
 
-// applied is fill after an apply: whether somebody has logged in stays as it was planned, and the next refresh shows it.
+// applied is fill after an apply: login_successful stays as planned, and the next refresh updates it.
 func (m *connectWebviewModel) applied(w *api.ConnectWebview) {
 	planned := m.LoginSuccessful
 	m.fill(w)
 	m.LoginSuccessful = planned
 }
 
-// fillSettings takes over what was configured, for an import.
+// fillSettings copies the settings, for an import.
 func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWebview) (diags diag.Diagnostics) {
 	m.AutomaticallyManageNewDevices = types.BoolValue(w.AutomaticallyManageNewDevices)
 	m.WaitForDeviceCreation = types.BoolValue(w.WaitForDeviceCreation)
@@ -313,10 +364,13 @@ func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWe
 
 func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebviewRequest {
 	request := api.CreateConnectWebviewRequest{
-		ProviderCategory: m.ProviderCategory.ValueString(), CustomRedirectURL: m.CustomRedirectURL.ValueString(),
-		CustomRedirectFailureURL: m.CustomRedirectFailureURL.ValueString(), CustomerKey: m.CustomerKey.ValueString(),
-		AutomaticallyManageNewDevices: m.AutomaticallyManageNewDevices.ValueBoolPointer(), WaitForDeviceCreation: m.WaitForDeviceCreation.ValueBool(),
-		ExcludedProviders: elements(ctx, m.ExcludedProviders),
+		ProviderCategory:              m.ProviderCategory.ValueString(),
+		CustomRedirectURL:             m.CustomRedirectURL.ValueString(),
+		CustomRedirectFailureURL:      m.CustomRedirectFailureURL.ValueString(),
+		CustomerKey:                   m.CustomerKey.ValueString(),
+		AutomaticallyManageNewDevices: m.AutomaticallyManageNewDevices.ValueBoolPointer(),
+		WaitForDeviceCreation:         m.WaitForDeviceCreation.ValueBool(),
+		ExcludedProviders:             elements(ctx, m.ExcludedProviders),
 	}
 	if !m.AcceptedProviders.IsNull() {
 		request.AcceptedProviders = new(elements(ctx, m.AcceptedProviders))
@@ -339,7 +393,7 @@ func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebv
 	return request
 }
 
-// elements are the texts of a set, sorted.
+// elements returns the strings of a set, sorted.
 func elements(ctx context.Context, set types.Set) []string {
 	var texts []string
 	set.ElementsAs(ctx, &texts, false)

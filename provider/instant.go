@@ -16,8 +16,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// instantType is a time in RFC 3339. Two spellings of one instant, such as 17:00+02:00 and 15:00Z, are equal;
-// the type of terraform-plugin-framework-timetypes takes them for different.
+// instantType is the type of a time in RFC 3339. Two spellings of one instant, such as 17:00+02:00 and 15:00Z, are
+// equal; in terraform-plugin-framework-timetypes they differ.
 type instantType struct{ basetypes.StringType }
 
 type instant struct{ basetypes.StringValue }
@@ -28,7 +28,7 @@ var (
 	_ xattr.ValidateableAttribute                = instant{}
 )
 
-// instantOf is the time that a server has answered, null if none.
+// instantOf converts a time of a server. It returns null for nil and the zero time.
 func instantOf(t *time.Time) instant {
 	if t == nil || t.IsZero() {
 		return instant{types.StringNull()}
@@ -56,7 +56,7 @@ func (t instantType) ValueFromTerraform(ctx context.Context, value tftypes.Value
 	}
 	known, ok := text.(basetypes.StringValue)
 	if !ok {
-		return nil, fmt.Errorf("a string was read as a %T", text)
+		return nil, fmt.Errorf("read a string as a %T", text)
 	}
 	return instant{known}, nil
 }
@@ -68,24 +68,25 @@ func (v instant) Equal(other attr.Value) bool {
 	return ok && v.StringValue.Equal(o.StringValue)
 }
 
-// StringSemanticEquals lets the spelling of the configuration stand when the server answers another.
+// StringSemanticEquals keeps the spelling of the configuration if the server returns another one.
 func (v instant) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
 	o, ok := other.(instant)
 	return ok && v.same(o), nil
 }
 
-// same says whether both are the same instant, or both null.
+// same reports whether both are the same instant, or both null.
 func (v instant) same(other instant) bool {
 	return v.StringValue.Equal(other.StringValue) || planmodifiers.IsSameInstant(v.ValueString(), other.ValueString())
 }
 
-// ValidateAttribute says how to write a time when it is not one.
+// ValidateAttribute rejects a text that is not a time.
 func (v instant) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, v.ValueString()); err != nil {
 		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the time",
-			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z or 2026-11-21T16:00:00+01:00.", v.ValueString()))
+			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z "+
+				"or 2026-11-21T16:00:00+01:00.", v.ValueString()))
 	}
 }

@@ -8,18 +8,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// keepersAttribute is what ties a code to something that no server knows of, such as who lives there. Terraform's own
-// replace_triggered_by forgets that a replacement was due when it fails, because what has triggered it is done by then; keepers are in the
-// state of the code itself, and so differ until it is replaced.
+// keepersAttribute returns the attribute that ties a code to values unknown to the server, such as the tenant.
+// Terraform's replace_triggered_by forgets a replacement that failed, because its trigger has already been applied.
+// Keepers are in the state of the code itself, so they differ until the code is replaced.
 func keepersAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
-		Optional: true, ElementType: types.StringType,
-		MarkdownDescription: "Values of your own, such as a tenant or a month, with which the code is to be replaced: other ones make a new code and delete the old one, also " +
-			"in a later apply where the first has failed. So does a value that is not known yet when it is planned. They are in the state only, and shown in plans. The first ones that a code is " +
-			"given which exists, or was imported, are only taken down, and leaving all out forgets them; those that are null are none.",
+		Optional:    true,
+		ElementType: types.StringType,
+		MarkdownDescription: "Your own values, such as a tenant or a month. A change replaces the code, in a later " +
+			"apply if the first one fails, and so does a value that is not known until apply. The values are in " +
+			"the state only, and plans show them. Adding the first keepers to an existing code and removing all of " +
+			"them replace nothing. Null values do not count.",
 		PlanModifiers: []planmodifier.Map{planmodifiers.Keepers{}},
 	}
 }
 
-// noKeepers is the value of a code that has none, where there is no state to take it from.
+// noKeepers is the value of keepers without a state.
 var noKeepers = types.MapNull(types.StringType)

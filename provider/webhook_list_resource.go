@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// webhookList lists webhooks for terraform query. It never tells a secret.
+// webhookList lists webhooks for terraform query. It never returns a secret.
 type webhookList struct{ connectedResource }
 
 var _ list.ListResourceWithConfigure = (*webhookList)(nil)
@@ -26,8 +26,9 @@ func (l *webhookList) Metadata(_ context.Context, req resource.MetadataRequest, 
 
 func (l *webhookList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The webhooks of the workspace, to be brought under Terraform with `terraform query -generate-config-out` " +
-			"(Terraform 1.14 and newer). Neither the listing nor the generated configuration holds a secret.",
+		MarkdownDescription: "Lists the webhooks of the workspace, to bring them under Terraform with `terraform " +
+			"query -generate-config-out` (Terraform 1.14 and newer). Neither the listing nor the generated " +
+			"configuration contains a secret.",
 	}
 }
 
@@ -42,7 +43,7 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 		model := webhookModel{EventTypes: types.SetNull(types.StringType)}
 		result.Diagnostics.Append(model.fill(ctx, &webhook, nil)...)
 		model.Secret = types.StringNull()
-		result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // what follows may be a token
+		result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // the query may contain a token
 		result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)
 		if req.IncludeResource {
 			result.Diagnostics.Append(result.Resource.Set(ctx, &model)...)

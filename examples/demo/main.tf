@@ -1,5 +1,5 @@
-# What `make demo` applies. It is ordinary Terraform: with a server running (`make server`) and its `export`
-# lines in the shell, it can be planned and applied by hand as well.
+# `make demo` applies this configuration. To apply it yourself, start a server with `make server` and run the export lines
+# that it prints.
 
 terraform {
   required_version = ">= 1.11"
@@ -10,12 +10,12 @@ terraform {
   }
 }
 
-# Takes DEVICEACCESS_ENDPOINT and DEVICEACCESS_API_KEY from the environment.
+# Reads DEVICEACCESS_ENDPOINT and DEVICEACCESS_API_KEY from the environment.
 provider "deviceaccess" {}
 
 data "deviceaccess_workspace" "here" {}
 
-# Events of the lock go here.
+# Receives the events of the lock.
 resource "deviceaccess_webhook" "audit" {
   url         = "https://hooks.example.com/device-access"
   event_types = var.event_types
@@ -28,7 +28,7 @@ resource "deviceaccess_access_code" "guest" {
   code      = var.guest_pin
 }
 
-# A code that is on the lock already. The plan shows that it will be converted; apply does it.
+# A code that is already on the lock. The plan shows the conversion, and apply converts it.
 import {
   to = deviceaccess_access_code.cleaner
   id = "${var.front_door}/${var.cleaner_code_id}"
@@ -38,13 +38,13 @@ resource "deviceaccess_access_code" "cleaner" {
   device_id = var.front_door
 }
 
-# Another one, brought in by `terraform import deviceaccess_access_code.neighbour <access_code_id>`, which
-# converts it at once.
+# Another code, imported by `terraform import deviceaccess_access_code.neighbour <access_code_id>`, which converts it
+# immediately.
 resource "deviceaccess_access_code" "neighbour" {
   device_id = var.front_door
 }
 
-# What nobody manages once those two are adopted. Read earlier, the list would be out of date after the apply.
+# The codes that stay unmanaged after those two are adopted. Read earlier, the list would be outdated after the apply.
 data "deviceaccess_unmanaged_access_codes" "front_door" {
   device_id  = var.front_door
   depends_on = [deviceaccess_access_code.cleaner, deviceaccess_access_code.neighbour]

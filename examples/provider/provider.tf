@@ -8,6 +8,6 @@ terraform {
 
 # The key and the address come from DEVICEACCESS_API_KEY and DEVICEACCESS_ENDPOINT.
 provider "deviceaccess" {
-  # A key of any other workspace is refused before anything is read.
+  # Rejects a key of another workspace before it reads anything.
   workspace_id = "2f6b0c54-6f0a-4b3e-9d41-0c2a5f6f7a10"
 }

@@ -1,5 +1,5 @@
-// Package diagnostics adds errors and warnings to Terraform's output without showing secrets. It must not know resources
-// or the API.
+// Package diagnostics adds errors and warnings to Terraform's output without showing secrets. It must not know
+// resources or the API.
 //
 // The summary of a diagnostic names the action, or the check. The detail says what is wrong first and what to do last.
 package diagnostics
@@ -14,8 +14,8 @@ import (
 // Error adds an error.
 func Error(diags *diag.Diagnostics, summary, detail string) { diags.AddError(summary, detail) }
 
-// ErrorAt adds an error at an attribute. Terraform prints the configuration line of that attribute, so ErrorAt leaves the
-// attribute out if its line may contain a secret.
+// ErrorAt adds an error at an attribute. Terraform prints the configuration line of that attribute, so ErrorAt leaves
+// the attribute out if its line may contain a secret.
 func ErrorAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
 	if isSecret(attribute) {
 		diags.AddError(summary, detail)

@@ -30,8 +30,8 @@ type PrivateState interface {
 // importedKey is the key of a resource's private state that records an import.
 const importedKey = "imported"
 
-// MarkImported records that the resource was imported: its settings at creation are not known. A setting that is applied
-// later is in the state from then on.
+// MarkImported records that the resource was imported: its settings at creation are not known. A setting that is
+// applied later is in the state from then on.
 func MarkImported(ctx context.Context, private PrivateState) diag.Diagnostics {
 	return private.SetKey(ctx, importedKey, []byte("true"))
 }
@@ -43,8 +43,8 @@ func WasImported(ctx context.Context, private PrivateState, diags *diag.Diagnost
 	return string(imported) == "true"
 }
 
-// RequiresReplaceUnlessImported replaces a resource when a setting changes that servers use at creation only. Servers do
-// not return most of these settings, so an imported resource has null in the state. Setting it then warns instead.
+// RequiresReplaceUnlessImported replaces a resource when a setting changes that servers use at creation only. Servers
+// do not return most of these settings, so an imported resource has null in the state. Setting it then warns instead.
 type RequiresReplaceUnlessImported struct {
 	// Default is the value that servers use if none is configured: null counts as Default. It may be nil.
 	Default attr.Value
@@ -108,9 +108,9 @@ func (m RequiresReplaceUnlessImported) replaces(ctx context.Context, c change, d
 		return true
 	}
 	diagnostics.WarningAt(diags, c.at, "Setting that counts at creation only", fmt.Sprintf(
-		"Servers do not return `%s`, so Terraform cannot know whether the imported resource was created with this value. "+
-			"Applying this plan stores the value in the state and changes nothing on the server. To create the resource "+
-			"with this value, use `terraform apply -replace`.", c.at))
+		"Servers do not return `%s`, so Terraform cannot know whether the imported resource was created with this "+
+			"value. Applying this plan stores the value in the state and changes nothing on the server. To create the "+
+			"resource with this value, use `terraform apply -replace`.", c.at))
 	return false
 }
 
@@ -265,8 +265,8 @@ func (Keepers) PlanModifyMap(
 	resp.RequiresReplace = !req.State.Raw.IsNull() && KeepersDiffer(req.StateValue, req.PlanValue)
 }
 
-// KeepersDiffer reports whether a change of keepers requires a replacement. Elements that are null do not count. Setting
-// the first keepers and removing all of them require none.
+// KeepersDiffer reports whether a change of keepers requires a replacement. Elements that are null do not count.
+// Setting the first keepers and removing all of them require none.
 func KeepersDiffer(state, plan types.Map) bool {
 	if plan.IsUnknown() {
 		return len(knownKeepers(state)) > 0
@@ -281,8 +281,8 @@ func knownKeepers(keepers types.Map) map[string]attr.Value {
 	return all
 }
 
-// RequiresReplaceUnlessEmpty replaces a resource when a map changes. An empty map equals null: servers treat both alike,
-// and an import reads null.
+// RequiresReplaceUnlessEmpty replaces a resource when a map changes. An empty map equals null: servers treat both
+// alike, and an import reads null.
 func RequiresReplaceUnlessEmpty() planmodifier.Map {
 	const description = "A change replaces the resource."
 	return mapplanmodifier.RequiresReplaceIf(func(

@@ -41,8 +41,8 @@ func (v PIN) MarkdownDescription(ctx context.Context) string { return v.Descript
 func (PIN) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if isSet(req.ConfigValue) && !IsPIN(req.ConfigValue.ValueString()) {
 		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the PIN", fmt.Sprintf(
-			"`%s` must be 4 to 12 digits in quotes; without quotes Terraform drops leading zeros. Many locks accept fewer "+
-				"lengths: see `supported_code_lengths` of the data source deviceaccess_devices.", req.Path))
+			"`%s` must be 4 to 12 digits in quotes; without quotes Terraform drops leading zeros. Many locks "+
+				"accept fewer lengths: see `supported_code_lengths` of the data source deviceaccess_devices.", req.Path))
 	}
 }
 
@@ -59,7 +59,8 @@ func (v AtLeastOne) MarkdownDescription(ctx context.Context) string { return v.D
 func (AtLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {
 	if isSet(req.ConfigValue) && req.ConfigValue.ValueInt64() < 1 {
 		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the number", fmt.Sprintf(
-			"`%s` is %d. Set it to 1 or more, or leave it out for the default.", req.Path, req.ConfigValue.ValueInt64()))
+			"`%s` is %d. Set it to 1 or more, or leave it out for the "+
+				"default.", req.Path, req.ConfigValue.ValueInt64()))
 	}
 }
 
@@ -83,8 +84,8 @@ func (PositiveTimeouts) ValidateObject(_ context.Context, req validator.ObjectRe
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
 			at := req.Path.AtName(name)
 			diagnostics.ErrorAt(&resp.Diagnostics, at, "Check the timeout", fmt.Sprintf(
-				"`%s` is %q, which leaves no time. Set it to how long to wait, such as `30s` or `10m`, or leave it out for "+
-					"the default.", at, text.ValueString()))
+				"`%s` is %q, which leaves no time. Set it to how long to wait, such as `30s` or `10m`, or leave it "+
+					"out for the default.", at, text.ValueString()))
 		}
 	}
 }
@@ -178,8 +179,9 @@ func (v NotEmpty) Report(diags *diag.Diagnostics, attribute path.Path) {
 	diagnostics.ErrorAt(diags, attribute, "Check the value", fmt.Sprintf("`%s` is empty. %s", attribute, v.Hint))
 }
 
-// Identifier checks that an identifier is present and is spelled as servers return it. Servers accept a UUID in capital
-// letters, but the provider compares identifiers as text. It would take the other spelling for another code and delete it.
+// Identifier checks that an identifier is present and is spelled as servers return it. Servers accept a UUID in
+// capital letters, but the provider compares identifiers as text. It would take the other spelling for another code
+// and delete it.
 type Identifier struct {
 	// Hint is a sentence that says what to do if the identifier is empty.
 	Hint string
@@ -207,7 +209,8 @@ func CheckIdentifier(id string) string {
 	if uuid.Validate(id) != nil || uuid.MustParse(id).String() == id {
 		return ""
 	}
-	return fmt.Sprintf("%q is not how servers spell this identifier, so Terraform would take it for another one. Write %q.",
+	return fmt.Sprintf("%q is not how servers spell this identifier, so Terraform would take it for another one. "+
+		"Write %q.",
 		id, uuid.MustParse(id))
 }
 
@@ -316,7 +319,8 @@ func (v ConflictsWith) ValidateString(ctx context.Context, req validator.StringR
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.Attribute), &other)...)
 	if isSet(req.ConfigValue) && isSet(other) {
 		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the value",
-			fmt.Sprintf("`%s` and `%s` are both set. Set one of them, and leave the other out.", req.Path, v.Attribute))
+			fmt.Sprintf("`%s` and `%s` are both set. Set one of them, and leave the other "+
+				"out.", req.Path, v.Attribute))
 	}
 }
 

@@ -1,4 +1,4 @@
-# An identity names the lock, too, so planning changes nothing.
+# An identity names the lock, too, so the plan changes nothing.
 import {
   to = deviceaccess_access_code.gardener
   identity = {

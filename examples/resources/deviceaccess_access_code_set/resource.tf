@@ -8,8 +8,8 @@ resource "deviceaccess_access_code_set" "nanny" {
   name       = "Nanny"
 
   lifecycle {
-    # Makes the run fail when a lock has not taken the code, and later ones until it has. Without it, a lock that fails while
-    # the set is created is a warning, so that the other locks keep what they got. With wait_for_set = false it asks too much.
+    # Fails this run and later ones until every lock has the code. Without it, a lock that fails while the set is created is
+    # a warning, so that the other locks keep their codes. Do not use it with wait_for_set = false.
     postcondition {
       condition     = alltrue([for code in self.access_codes : code.as_declared && code.status != "setting"])
       error_message = "Not every lock has the code."

@@ -8,13 +8,13 @@ resource "deviceaccess_connect_webview" "owner" {
   }
 }
 
-# For the homeowner, and nobody else: terraform output -raw invitation
+# For the homeowner only: terraform output -raw invitation
 output "invitation" {
   value     = deviceaccess_connect_webview.owner.url
   sensitive = true
 }
 
-# Once the homeowner has logged in, and a refresh has seen it.
+# Available after the homeowner has logged in, and after a refresh.
 data "deviceaccess_devices" "of_the_owner" {
   count                = deviceaccess_connect_webview.owner.login_successful ? 1 : 0
   connected_account_id = deviceaccess_connect_webview.owner.connected_account_id

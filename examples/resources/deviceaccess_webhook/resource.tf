@@ -9,7 +9,7 @@ resource "deviceaccess_webhook" "doors" {
   ]
 }
 
-# The receiver needs the secret to know that what arrives is genuine.
+# The receiver needs the secret to verify signatures.
 output "webhook_secret" {
   value     = deviceaccess_webhook.doors.secret
   sensitive = true
