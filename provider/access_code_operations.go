@@ -335,7 +335,7 @@ const logInAgain = "The account of the lock is disconnected: its owner must log 
 	"gateway, set the new password there with `deviceaccess-server accounts update`. "
 
 func stillWaiting(status string, err error) error {
-	return &explained{"the access code was still " + status + " when the timeout ended" + api.Blindly(err), err}
+	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}
 }
 
 // explained is an error with another text.

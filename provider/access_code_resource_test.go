@@ -112,7 +112,7 @@ func TestPINThatAChangeHasReplacedIsWarnedOf(t *testing.T) {
 	})
 	w.rewrite(f.config(accessCode(`name = "Visitor"`)))
 	said := w.plain("apply", "-auto-approve")
-	expectSaid(t, "the change", said, "another PIN than was planned", "terraform apply -refresh-only")
+	expectSaid(t, "the change", said, "another PIN than planned", "terraform apply -refresh-only")
 	if strings.Contains(said, "905173846251") {
 		t.Error("the PIN was shown")
 	}
@@ -185,7 +185,7 @@ func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, "`starts_at` goes together with `ends_at`, which is not set. Set both"},
 		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, "`ends_at` goes together with `starts_at`, which is not set. Set both"},
 		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},
-		"ends first":    {"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"", "The code would end before it starts"},
+		"ends first":    {"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"", "The code ends before it starts"},
 		"no time":       {"timeouts {\n    create = \"-5m\"\n  }", "`timeouts.create` is \"-5m\", which leaves no time. Set it to how long to wait"},
 		"none at all":   {"timeouts {\n    delete = \"0s\"\n  }", "`timeouts.delete` is \"0s\""},
 		"an empty name": {`name = ""`, "`name` is empty. Give it a name, or leave it out"},
@@ -269,7 +269,7 @@ func TestAccessCodeAttemptThatFailsIsExplainedUnlessTheCodeIsSetAllTheSame(t *te
 		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{
 			Config: f.config(accessCode(`code = "2468"`)),
 			ExpectError: says("Action attempt", "(CREATE_ACCESS_CODE) failed: (hidden) does not fit, the lock is full (no_space_for_access_code_on_device)",
-				"marked as tainted", "Correct what the message names"),
+				"marked as tainted", "irst correct the problem in the message"),
 		}}})
 	})
 	t.Run("it is set", func(t *testing.T) {
@@ -423,10 +423,10 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		{Config: offline("name = \"Guest\"" + keptFor + "\"Ada\" }\n" + time20), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
 		{Config: offline("name = \"Guest\"" + keptFor + "\"Grace\" }\n" + time20), ExpectError: says("keepers", "neither changed nor deleted")},
 		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
-		{Config: offline("name = \"Friend\"\n" + time20), ExpectError: says("Error: Update access code", "has made the offline access code", "without being told", "neither changed nor deleted", "Put its configuration back", "destroy = false")},
+		{Config: offline("name = \"Friend\"\n" + time20), ExpectError: says("Error: Update access code", "has issued the offline access code", "without a connection", "neither changed nor deleted", "Restore its configuration", "destroy = false")},
 		{Config: offline("name = \"Guest\"\n" + frame(begins, 9*time.Hour)), ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted")},
 		{Config: onServer(srv, accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20)), ExpectError: says("neither changed nor deleted")},
-		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "nobody can take it back from afar", "take it out with a removed block", "terraform untaint")},
+		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "nobody can take it back from afar", "use a removed block", "terraform untaint")},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		{ // the time frame that was asked for is the server's
@@ -662,7 +662,7 @@ func onlineNow(t *testing.T, srv *apptest.Server, device string) bool {
 func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(t *testing.T) {
 	later := frame(time.Hour, time.Hour)
 	for name, c := range map[string]struct{ attributes, problem string }{
-		"a PIN of an offline code":       {"is_offline_access_code = true\n  code = \"2468\"\n" + later, "The lock's vendor makes the PIN of an offline code"},
+		"a PIN of an offline code":       {"is_offline_access_code = true\n  code = \"2468\"\n" + later, "The lock's vendor computes the PIN of an offline code"},
 		"a write-only PIN of one":        {"is_offline_access_code = true\n  code_wo = \"2468\"\n  code_wo_version = 1\n" + later, "Leave `code` and `code_wo` out"},
 		"an offline code for ever":       {"is_offline_access_code = true", "An offline code needs a time frame. Set `starts_at` and `ends_at`"},
 		"a code that opens once, online": {"is_one_time_use = true\n" + later, "Set `is_offline_access_code = true`"},
@@ -670,7 +670,7 @@ func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(
 		"an offline code to share":       {"is_offline_access_code = true\n  common_code_key = \"a\"\n" + later, "cannot be shared"},
 		"backups for ever":               {"use_backup_access_code_pool = true", "Only codes with a time frame have backup codes. Set `starts_at`"},
 		"a length and a PIN":             {"preferred_code_length = 6\n  code = \"2468\"", "Leave `preferred_code_length` out, or `code`"},
-		"a key and a PIN":                {"common_code_key = \"a\"\n  code = \"2468\"", "Leave `code` and `code_wo` out, or the key"},
+		"a key and a PIN":                {"common_code_key = \"a\"\n  code = \"2468\"", "Leave out `code` and `code_wo`, or the key"},
 		"no rounding":                    {"is_offline_access_code = true\n  max_time_rounding = \"2h\"\n" + later, "max_time_rounding"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -694,8 +694,8 @@ func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 		"a length instead of a PIN": {"code = var.pin\n  preferred_code_length = var.pin == null ? 6 : null", ""},
 		"a length and a PIN":        {"code = var.pin\n  preferred_code_length = 6", "Leave `preferred_code_length` out"},
 		"a key instead of a PIN":    {"code = var.pin\n  common_code_key = var.pin == null ? \"stay\" : null", ""},
-		"a key and a PIN":           {"code = var.pin\n  common_code_key = \"stay\"", "Leave `code` and `code_wo` out, or the key"},
-		"a PIN of an offline code":  {offline + "  code = var.pin", "The lock's vendor makes the PIN of an offline code"},
+		"a key and a PIN":           {"code = var.pin\n  common_code_key = \"stay\"", "Leave out `code` and `code_wo`, or the key"},
+		"a PIN of an offline code":  {offline + "  code = var.pin", "The lock's vendor computes the PIN of an offline code"},
 		"an offline code to share":  {offline + "  common_code_key = var.pin", "cannot be shared"},
 		"half a time frame":         {"starts_at = var.pin == null ? null : \"2030-01-01T15:00:00Z\"", "`starts_at` goes together with `ends_at`"},
 	} {
@@ -736,7 +736,7 @@ func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 				srv.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account}, nil)
 			},
 			Config:      onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"15s\"\n  }")),
-			ExpectError: says("account_disconnected", "have its owner log in again", "Then the server sets the code", "terraform untaint"),
+			ExpectError: says("account_disconnected", "its owner must log in again", "Then the server sets the code", "terraform untaint"),
 		},
 		{Config: onServer(srv, forgotten)},
 	}})
@@ -808,7 +808,7 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 				})
 			},
 			Config:      config("904716590111", "1s"),
-			ExpectError: says("still on its way to the lock when the time was up", "which keeps trying", "raise `timeouts { update }`"),
+			ExpectError: says("still on its way to the lock when the time was up", "The server keeps trying", "raise `timeouts { update }`"),
 		},
 		{
 			PreConfig: func() {
@@ -847,7 +847,7 @@ func TestLockThatRefusesWhatItsAttemptHasExpiredForEndsTheWait(t *testing.T) {
 	f.then("/access_codes/get", formerly, nil, busy, busy, full)
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config:      f.config(accessCode(`code = "904716590100"`)),
-		ExpectError: says("The lock is full (no_space_for_access_code_on_device)", "Correct what the message names first"),
+		ExpectError: says("The lock is full (no_space_for_access_code_on_device)", "irst correct the problem in the message"),
 	}, {
 		PreConfig: func() { f.do(func() { f.nextAttempt = nil }) }, Config: f.config(accessCode(`code = "904716590100"`)),
 	}}})
@@ -1052,7 +1052,7 @@ func TestImportThatMustNotWriteIsRefused(t *testing.T) {
 			}
 			config := fmt.Sprintf("provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  convert_on_import = false\n}\n", f.URL, fakeKey)
 			run(t, resource.TestCase{Steps: []resource.TestStep{
-				{Config: config + accessCode("") + importBlock(id), ExpectError: says("convert_on_import is off", "Import "+device+"/", "the plan shows the conversion")},
+				{Config: config + accessCode("") + importBlock(id), ExpectError: says("convert_on_import is false", "Import "+device+"/", "the plan shows the conversion")},
 				{Config: config + accessCode("") + importBlock(fakeDevice+"/"+id), ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: isManagedNow()},
 			}})
 			f.expectWrites(t, "in the end", converting, "/access_codes/delete")
@@ -1067,8 +1067,8 @@ func TestImportOfNothingSaysSo(t *testing.T) {
 	f.devices = append(f.devices, device(fakeDevice, "august_lock", map[string]any{}))
 	cases := map[string]struct{ id, problem string }{
 		"bare":             {nobody, "neither managed nor unmanaged"},
-		"with device":      {fakeDevice + "/" + nobody, "There is no access code " + nobody + " on the device " + fakeDevice},
-		"the other way":    {id + "/" + fakeDevice, fakeDevice + " is a device, and no access code. Is the order right? Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id},
+		"with device":      {fakeDevice + "/" + nobody, "The device " + fakeDevice + " has no access code " + nobody},
+		"the other way":    {id + "/" + fakeDevice, fakeDevice + " is a device, not an access code. Check the order. Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id},
 		"another device":   {nobody + "/" + id, "is on the device " + fakeDevice + ", not on " + nobody},
 		"no identifier":    {"front-door", "Check the identifier"},
 		"empty device":     {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
@@ -1089,7 +1089,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 	t.Run("bare", func(t *testing.T) {
 		f, id := start(t)
 		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config: f.config(accessCode("") + importBlock(id)), ExpectError: says("igloohome, Kwikset and SmartThings", "Nothing was imported", "unmanaged", "Delete it in the app of the lock, and let Terraform create one"),
+			Config: f.config(accessCode("") + importBlock(id)), ExpectError: says("igloohome, Kwikset, and SmartThings", "Nothing was imported", "unmanaged", "Delete it in the lock's app, and let Terraform create another one"),
 		}}})
 		f.expectWrites(t, "in the end")
 	})
@@ -1098,7 +1098,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 		config := f.config(accessCode(""))
 		run(t, resource.TestCase{Steps: []resource.TestStep{
 			{Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true},
-			{Config: config, ExpectError: says("Error: Convert access code to managed", "igloohome, Kwikset and SmartThings", "stays on the lock as it is, unmanaged", "removed {")},
+			{Config: config, ExpectError: says("Error: Convert access code to managed", "igloohome, Kwikset, and SmartThings", "stays on the lock, unmanaged", "removed {")},
 			{ // what the message advises
 				Config: f.config("removed {\n  from = " + front + "\n  lifecycle {\n    destroy = false\n  }\n}\n"),
 			},
@@ -1121,7 +1121,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 		config := f.config(accessCode(""))
 		run(t, resource.TestCase{Steps: []resource.TestStep{
 			{Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true},
-			{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "does not let codes be deleted", "Delete it in the app of the lock")},
+			{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "does not allow unmanaged codes to be deleted", "Delete it in the lock's app")},
 			{PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: config, Destroy: true},
 		}})
 		f.expectWrites(t, "in the end")
@@ -1268,7 +1268,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			waits := !strings.Contains(c.then, "wait_for_set")
 			w.expect(!waits, "apply", "-auto-approve", "-no-color")
 			if waits {
-				expectSaid(t, "the change", plainly(w.seen.String()), "Error: Update access code", "(UPDATE_ACCESS_CODE) failed", "a PIN that was to be replaced may still open the door",
+				expectSaid(t, "the change", plainly(w.seen.String()), "Error: Update access code", "(UPDATE_ACCESS_CODE) failed", "the former PIN may still open the door",
 					"the next apply sends the change again")
 			}
 			apptest.Until(t, "the server says so", func() bool {
@@ -1278,8 +1278,8 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			if !lock.Has(t, former) || lock.Has(t, wanted) {
 				t.Fatal("the lock has not refused the change")
 			}
-			expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code is not on its lock as it is to be (no_space_for_access_code_on_device)", `"Cleaner" has the status set on the lock`,
-				"a PIN that was to be replaced may still open the door", "The next apply sends it again", "0 to add, 1 to change, 0 to destroy")
+			expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code is not on its lock as configured (no_space_for_access_code_on_device)", `"Cleaner" has the status set on the lock`,
+				"the former PIN may still open the door", "The next apply sends it again", "0 to add, 1 to change, 0 to destroy")
 			w.expect(!waits, "apply", "-auto-approve") // which is refused again
 			refuses(t, lock, false)
 			apptest.Until(t, "an apply brings the PIN to the lock", func() bool {
@@ -1343,7 +1343,7 @@ func TestServerAccessCodeSetIsNotAsDeclaredWhereTheLockHasRefusedIt(t *testing.T
 	w := newWorkspace(t, map[string]string{"main.tf": config(former)})
 	refuses(t, lock, true)
 	w.expect(false, "apply", "-auto-approve", "-no-color") // by the postcondition of the example
-	expectSaid(t, "the creation", plainly(w.seen.String()), "Warning: Set the access code on a lock", "The next apply tries this one again", "Resource postcondition failed")
+	expectSaid(t, "the creation", plainly(w.seen.String()), "Warning: Set the access code on a lock", "The next apply retries this lock", "Resource postcondition failed")
 	expectSaid(t, "the plan after it", w.plain("plan"), "0 to add, 1 to change, 0 to destroy")
 	refuses(t, lock, false)
 	w.expect(true, "apply", "-auto-approve")
@@ -1355,7 +1355,7 @@ func TestServerAccessCodeSetIsNotAsDeclaredWhereTheLockHasRefusedIt(t *testing.T
 	if !lock.Has(t, former) || lock.Has(t, wanted) {
 		t.Fatal("the lock has not refused the change")
 	}
-	expectSaid(t, "the plan after the change", w.plain("plan"), "0 to add, 1 to change, 0 to destroy", "Access code is not on its lock as it is to be")
+	expectSaid(t, "the plan after the change", w.plain("plan"), "0 to add, 1 to change, 0 to destroy", "Access code is not on its lock as configured")
 	refuses(t, lock, false)
 	w.expect(true, "apply", "-auto-approve")
 	if lock.Has(t, former) || !lock.Has(t, wanted) {
@@ -1393,7 +1393,7 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 			apptest.Until(t, "the lock is offline", func() bool { return !deviceOnline(t, srv, device) })
 			w.expect(false, "destroy", "-auto-approve")
 			said := w.plain("plan")
-			expectSaid(t, "the plan", said, "Warning: Access code is being deleted", "is on its way off", "waits until it is gone and makes another")
+			expectSaid(t, "the plan", said, "Warning: Access code is being deleted", "is being deleted", "waits until the code has left the lock and creates another one")
 			if strings.Contains(said, "No changes") {
 				t.Error("nothing is planned")
 			}
@@ -1441,7 +1441,7 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 				f.do(func() { _, c := f.on(lockB); c.status, f.nextAttempt = "removing", never })
 			},
 			Config:      config,
-			ExpectError: says("Error: Set the access code on a lock", `"Back Door"`, "is still being deleted", "when the time was up", "Run Terraform again when the lock is online", "makes another"),
+			ExpectError: says("Error: Set the access code on a lock", `"Back Door"`, "is still being deleted", "when the time was up", "Run Terraform again when the lock is online", "creates another code"),
 		},
 		{
 			PreConfig: func() {
@@ -1475,7 +1475,7 @@ func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) 
 			f.then(converting, gone)
 			w.expect(false, "apply", "-auto-approve", "-no-color")
 			said := plainly(w.seen.String())
-			expectSaid(t, "the conversion", said, "Error: Convert access code to managed", "It leaves its lock when that is online")
+			expectSaid(t, "the conversion", said, "Error: Convert access code to managed", "The server deletes it when its lock is online")
 			if strings.Contains(said, "stays on the lock") {
 				t.Error("it is said to stay")
 			}
@@ -1574,7 +1574,7 @@ func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 		})
 		said := w.plain("plan")
 		expectSaid(t, "tainted", said, "1 to add, 0 to change, 1 to destroy", "Warning: Access code is not on its lock ("+errorCode+")",
-			"hen the server sets the code, and nothing has to be applied for that. A plan that replaces it", "run `terraform untaint` on the resource to keep it")
+			"hen the server sets the code automatically. If the plan replaces the code", "run `terraform untaint` on the resource to keep it")
 		if errorCode == "account_disconnected" {
 			expectSaid(t, "disconnected", said, "on the page of a new deviceaccess_connect_webview", "`deviceaccess-server accounts update`")
 		}
@@ -1845,8 +1845,8 @@ resource "echo" "this" {}
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue("echo.again", tfjsonpath.New("data").AtMapKey("is_managed"), knownvalue.Bool(true))},
 		},
 		{Config: read(id, `device_id = "elsewhere"`), ExpectError: says("is on the device "+fakeDevice, "Correct `device_id`")},
-		{Config: read(hidden, onDevice), ExpectError: says("does not tell the PIN of the access code "+hidden, "`code_wo`")},
-		{Config: read("33333333-2222-4222-8222-222222222222", onDevice), ExpectError: says("There is no access code 33333333-", "Check `access_code_id`")},
+		{Config: read(hidden, onDevice), ExpectError: says("does not return the PIN of the access code "+hidden, "`code_wo`")},
+		{Config: read("33333333-2222-4222-8222-222222222222", onDevice), ExpectError: says("has no access code 33333333-", "Check `access_code_id`")},
 		{Config: f.config("")},
 	}})
 	if writes := f.writes(); len(writes) != 0 {
@@ -1856,13 +1856,13 @@ resource "echo" "this" {}
 
 func TestPlanWarnsOfAPINThatWasWrittenOnlyAndGetsIntoTheState(t *testing.T) {
 	t.Parallel()
-	const pin, warning = "905173846251", "Warning: The PIN gets into the state"
+	const pin, warning = "905173846251", "Warning: The state will contain the PIN"
 	f := startFakeLocks(t)
 	config := func(more string) string { return required + f.config(accessCode(more)+codeSet(more, lockB)) }
 	w := newDirectory(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
 	w.expect(true, "apply", "-auto-approve")
 	w.rewrite(config(""))
-	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads it into the state", "leave `code_wo` and `code_wo_version` as they were")
+	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads the PIN into the state", "restore `code_wo` and `code_wo_version`")
 	if n := strings.Count(w.read("plan"), warning); n != 2 {
 		t.Errorf("%d warnings", n)
 	}
@@ -1881,5 +1881,5 @@ func TestPINThatTurnsOutToHaveNoValueSaysWhatHappensWithoutIt(t *testing.T) {
 	if !diags.HasError() {
 		t.Fatal("it is not refused")
 	}
-	expectSaid(t, "the error", diags.Errors()[0].Detail(), "`code_wo` turned out to have no value", "one that exists keeps its PIN", "gets into the state")
+	expectSaid(t, "the error", diags.Errors()[0].Detail(), "`code_wo` turned out to be empty", "an existing code keeps its PIN", "the state then contains the PIN")
 }

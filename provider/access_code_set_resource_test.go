@@ -222,7 +222,7 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 			{
 				PreConfig:   func() { f.then("/access_codes/delete", answerError(http.StatusConflict, "busy", "The lock is busy")) },
 				Config:      f.config(codeSet(`code = "905173846251"`, lockA, lockB)),
-				ExpectError: says("Error: Take the access code off a lock", `"Garage"`, "The lock is busy"),
+				ExpectError: says("Error: Remove the access code from a lock", `"Garage"`, "The lock is busy"),
 			},
 			{Config: f.config(codeSet(`code = "905173846251"`, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 		}})
@@ -276,7 +276,7 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` of a lock")},
 		{
 			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
-			ExpectError: says("Import access code set", lockA+" is a device, and no access code. Is the order right?"),
+			ExpectError: says("Import access code set", lockA+" is a device, not an access code. Check the order."),
 		},
 		{
 			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockC + "/aaaaaaaa-2222-4222-8222-222222222222",
@@ -390,7 +390,7 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 			wrote("in the end", "delete "+lockA, "delete "+lockC)
 		}},
 		"and warns where it cannot tell": {hides: true, then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
-			expectSaid(t, "the destroy", w.plain("destroy", "-auto-approve"), "An access code may be left on a lock", `"Garage"`)
+			expectSaid(t, "the destroy", w.plain("destroy", "-auto-approve"), "An access code may have been left on a lock", `"Garage"`)
 			wrote("in the end", "delete "+lockA)
 		}},
 	} {
@@ -406,7 +406,7 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), `The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
-				"It is not known whether the server has done it", "looks on this lock for a code of this name and PIN")
+				"The server may have done it", "searches this lock for a code of this name and PIN")
 			wrote("at first", "create "+lockA, "create "+lockC)
 			c.then(t, f, w, wrote)
 			if strings.Contains(w.seen.String(), "905173846251") {
@@ -440,7 +440,7 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 			w.rewrite(f.config(changed))
 			f.then("/access_codes/list", away)
 			w.expect(false, "apply", "-auto-approve", "-refresh=false", "-no-color")
-			expectSaid(t, "while it cannot look", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): the server answered 500", "Nothing of the set was changed")
+			expectSaid(t, "while it cannot look", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): the server answered 500", "The set was not changed")
 			wrote("while it cannot look")
 			w.expect(true, "apply", "-auto-approve", "-refresh=false")
 			if strings.Contains(changed, lockC) {
@@ -492,7 +492,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	w.rewrite(f.config(codeSet(`code = "`+wanted+`"`, lockA)))
 	f.then("/access_codes/list", left)
 	w.expect(true, "apply", "-auto-approve", "-refresh=false", "-no-color")
-	expectSaid(t, "once it is taken out", plainly(w.seen.String()), "An access code may be left on a lock")
+	expectSaid(t, "once it is taken out", plainly(w.seen.String()), "An access code may have been left on a lock")
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
@@ -503,8 +503,8 @@ func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	f.then("/access_codes/create", f.losesOnC())
 	f.then("/access_codes/list", nil, answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(false, "apply", "-auto-approve", "-no-color")
-	expectSaid(t, "the creation", plainly(w.seen.String()), "Error: Set the access code on a lock", `"Garage"`, "It is not known whether the server has done it",
-		"Nothing of the set is in the state: look on this lock before running Terraform again")
+	expectSaid(t, "the creation", plainly(w.seen.String()), "Error: Set the access code on a lock", `"Garage"`, "The server may have done it",
+		"The set is not in the state: check this lock before you run Terraform again")
 }
 
 // A PIN that is written only is in no state: what can be looked for is what the configuration has, if that is still what was created.
@@ -512,7 +512,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 	t.Parallel()
 	const (
 		first, second = "905173846251", "715938426052"
-		warning       = "An access code may be left on a lock"
+		warning       = "An access code may have been left on a lock"
 	)
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	for name, c := range map[string]struct {
@@ -526,7 +526,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 	}{
 		"destroyed": {warns: true, wrote: []string{"delete " + lockA}},
 		"destroyed, where somebody has deleted it": {
-			before: func(f *fake, lost string) { delete(f.codes, lost) }, warns: true, says: "there is none of this name and PIN on the lock now", wrote: []string{"delete " + lockA},
+			before: func(f *fake, lost string) { delete(f.codes, lost) }, warns: true, says: "the lock has no code of this name and PIN now", wrote: []string{"delete " + lockA},
 		},
 		"tried again":                          {config: writtenOnly(first, 1), wrote: []string{"update " + lockC}},
 		"with the same PIN of another version": {config: writtenOnly(first, 2), wrote: []string{"update " + lockA, "update " + lockC}},
@@ -605,15 +605,15 @@ func TestAccessCodeSetKeepsInMindThatThePINOfACreationWasWrittenOnly(t *testing.
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC))})
 	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", away)
-	expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), "looks on this lock for a code of this name and PIN", "Leave `code_wo` as it is until then")
+	expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), "searches this lock for a code of this name and PIN", "Do not change `code_wo` until then")
 	var lost string
 	f.do(func() { lost, _ = f.on(lockC) })
 
 	w.rewrite(f.config(codeSet(`code = "715938426052"`, lockA, lockC)))
 	f.then("/access_codes/list", away)
 	w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, and keeps a PIN in the state from then on
-	expectSaid(t, "once it can look", w.plain("apply", "-auto-approve", "-refresh=false"), "An access code may be left on a lock", lost)
-	if said := w.plain("destroy", "-auto-approve"); strings.Contains(said, "may be left") {
+	expectSaid(t, "once it can look", w.plain("apply", "-auto-approve", "-refresh=false"), "An access code may have been left on a lock", lost)
+	if said := w.plain("destroy", "-auto-approve"); strings.Contains(said, "may have been left") {
 		t.Errorf("warned twice:\n%s", said)
 	}
 }
@@ -788,9 +788,9 @@ func TestImportByIdentityThatNamesNothingSaysWhatIsNeeded(t *testing.T) {
 	f := startFakeLocks(t)
 	p := f.plugin(t)
 	for want, request := range map[string]*tfprotov6.ImportResourceStateRequest{
-		"names no codes":                 {TypeName: setType, Identity: p.codesIdentity()},
+		"contains no codes":                 {TypeName: setType, Identity: p.codesIdentity()},
 		`"x/" is not`:                    {TypeName: setType, Identity: p.codesIdentity("x/")},
-		"names a lock again":             {TypeName: setType, Identity: p.codesIdentity("a/b", "a/c")},
+		"repeats a lock":             {TypeName: setType, Identity: p.codesIdentity("a/b", "a/c")},
 		`"" is not the ` + "`device_id`": {TypeName: exclusiveType, Identity: p.identity(exclusiveType, map[string]string{"device_id": ""})},
 	} {
 		answer, err := p.server.ImportResourceState(t.Context(), request)
@@ -911,7 +911,7 @@ func TestTheServerIsNotSaidToKeepTryingWhatItWasNotAskedFor(t *testing.T) {
 			defer release()
 			w.expect(false, "destroy", "-refresh=false", "-auto-approve", "-no-color")
 			said := plainly(w.seen.String())
-			expectSaid(t, "the error", said, "not tried: ", "It was not tried before the time was up.")
+			expectSaid(t, "the error", said, "not tried: ", "The timeout ended before the provider sent the request.")
 			if strings.Contains(said, "keeps trying") {
 				t.Error("the server is said to keep trying")
 			}
@@ -1070,7 +1070,7 @@ func TestSetWhosePINNobodyTellsAsksForOne(t *testing.T) {
 	config := f.config(codeSet("", lockA, lockB))
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockA + "/" + keeper, ImportStatePersist: true},
-		{Config: config, ExpectError: says("The PIN of the set is not known", "Write it into `code`")},
+		{Config: config, ExpectError: says("The PIN of the set is not known", "Set `code`")},
 		{Config: f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 	}})
 	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != "905173846251" {

@@ -108,7 +108,7 @@ func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	}
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config(`device_type = "agust"`)})
 	const warning = "Warning: No device of this type"
-	expectSaid(t, "a mistyped type", w.plain("plan"), warning, `no device of the type "agust"`, "Check its spelling. There are devices of the types august_lock.")
+	expectSaid(t, "a mistyped type", w.plain("plan"), warning, `no device of the type "agust"`, "Check its spelling. The workspace has devices of the types august_lock.")
 	for _, conditions := range []string{`device_type = "august_lock"`, "device_type = \"august_lock\"\nconnected_account_id = \"a2\"", `connected_account_id = "a2"`} {
 		w.rewrite(config(conditions))
 		if said := w.plain("plan"); strings.Contains(said, "Warning") {
@@ -117,7 +117,7 @@ func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	}
 	f.do(func() { f.devices = nil })
 	w.rewrite(config(`device_type = "august_lock"`))
-	expectSaid(t, "an empty workspace", w.plain("plan"), warning, "it has no devices")
+	expectSaid(t, "an empty workspace", w.plain("plan"), warning, "this one has no devices")
 }
 
 func TestUnmanagedAccessCodesAreAllListedAndHiddenPINsAreNull(t *testing.T) {
@@ -192,8 +192,8 @@ func TestDeviceIsFoundByIDAndByName(t *testing.T) {
 
 func TestDeviceThatCannotBeToldIsAnError(t *testing.T) {
 	cases := map[string]struct{ block, problem string }{
-		"two of that name": {deviceBlock("name", "Front Door"), `2 devices of the name "Front Door": d1, d2. Name one by its device_id`},
-		"none":             {deviceBlock("name", "front door"), `There is no device of the name "front door"`},
+		"two of that name": {deviceBlock("name", "Front Door"), `2 devices have the name "Front Door": d1, d2. Name one by its device_id`},
+		"none":             {deviceBlock("name", "front door"), `has no device with the name "front door"`},
 		"no such id":       {deviceBlock("device_id", "d9"), "Device not found"},
 		"both":             {"data \"deviceaccess_device\" \"this\" {\n  device_id = \"d1\"\n  name = \"x\"\n}\n", "Invalid Attribute Combination"},
 		"neither":          {"data \"deviceaccess_device\" \"this\" {}\n", "Missing Attribute Configuration"},

@@ -62,9 +62,9 @@ func TestExclusiveAccessCodesDeletesExactlyWhatThePlanHasShown(t *testing.T) {
 	}
 	w.expect(true, "apply", "-auto-approve")
 	wrote("after the creation")
-	said("the creation", "There are other access codes on the lock", first+` "Plumber (hidden)" (unmanaged)`, second+` "Guest" (managed)`, "This apply deletes none of them")
+	said("the creation", "Other access codes are on the lock", first+` "Plumber (hidden)" (unmanaged)`, second+` "Guest" (managed)`, "This apply deletes none of them")
 	w.expect(true, "plan", "-out=plan")
-	said("the plan", "Access codes will be deleted", "takes these codes off the lock "+lockA)
+	said("the plan", "Access codes will be deleted", "deletes these codes from the lock "+lockA)
 	f.do(func() { f.codes[late].device = lockA })
 	w.expect(true, "apply", "plan")
 	wrote("after the apply", "delete "+lockA, "unmanaged/delete "+lockA)
@@ -121,7 +121,7 @@ func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 			args = append(args, "-auto-approve")
 		}
 		said := w.plain(append([]string{command}, args...)...)
-		expectSaid(t, command, said, warning, first+` "Plumber (hidden)" (unmanaged)`, "The plan after it shows what is left of them in")
+		expectSaid(t, command, said, warning, first+` "Plumber (hidden)" (unmanaged)`, "The next plan lists the remaining codes in")
 		if strings.Contains(said, "appeared") || strings.Contains(said, "715938426052") {
 			t.Errorf("%s: %s", command, said)
 		}
@@ -297,7 +297,7 @@ func TestExclusiveAccessCodesTakesIdentifiersOnly(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			run(t, resource.TestCase{Steps: []resource.TestStep{{
 				Config: f.config(exclusive(lockA, `"`+keeper+`"`, `"`+text+`"`)), PlanOnly: true,
-				ExpectError: says("Error: Check the access code", `"`+text+`" is not the `+"`access_code_id` of a code", "The code that is meant would be deleted"),
+				ExpectError: says("Error: Check the access code", `"`+text+`" is not the `+"`access_code_id` of a code", "Apply would delete the code that you mean"),
 			}}})
 		})
 	}
@@ -318,9 +318,9 @@ func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
 	f := startCrowdedFake(t)
 	all := []string{`"` + keeper + `"`, `"` + first + `"`, `"` + second + `"`}
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, append(all, `"`+late+`"`)...))})
-	const warning = "Warning: No such access codes on the lock"
+	const warning = "Warning: Access codes are not on the lock"
 	plan := func() string { return w.plain("plan") }
-	expectSaid(t, "the creation", plan(), warning, "no codes on the lock "+lockA+": "+late+" ", "the code that was meant is deleted")
+	expectSaid(t, "the creation", plan(), warning, "the lock has no such codes: lock "+lockA+": "+late+" ", "apply deletes the code that you mean")
 	w.expect(true, "apply", "-auto-approve")
 	expectSaid(t, "a plan of nothing", plan(), warning, late, "No changes.")
 	w.rewrite(f.config(exclusive(lockA, all...)))
@@ -377,6 +377,6 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 	})
 	f.then("/access_codes/delete", answerError(http.StatusBadRequest, cannotDeleteOffline, "Nobody can take it back from afar"))
 	w.expect(false, "apply", "-no-color", "plan")
-	expectSaid(t, "the apply", plainly(w.seen.String()), "Error: Delete other access codes", "It stays on the lock until it ends")
+	expectSaid(t, "the apply", plainly(w.seen.String()), "Error: Delete other access codes", "The code stays on the lock until it ends")
 	expectSaid(t, "the plan after it", w.plain("plan"), "No changes", "Access codes that cannot be deleted", second+` "Guest" (offline code)`, "until they end")
 }

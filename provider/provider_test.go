@@ -142,13 +142,13 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 		settings string
 		problem  []string
 	}{
-		"nothing":             {``, []string{"no API key", "DEVICEACCESS_API_KEY", "make server", "no endpoint", "DEVICEACCESS_ENDPOINT", "make server"}},
-		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"There is no API key"}},
+		"nothing":             {``, []string{"API key is missing", "DEVICEACCESS_API_KEY", "make server", "endpoint is missing", "DEVICEACCESS_ENDPOINT", "make server"}},
+		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"The API key is missing"}},
 		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like", "Correct `endpoint`", "DEVICEACCESS_ENDPOINT"}},
-		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "Check `endpoint`", "begins with http://"}},
+		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "Check `endpoint`", "must begin with http://"}},
 		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
-		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
-		"publishable key":     {`endpoint = "` + f.URL + `", api_key = "seam_pk12bMS94Sr_GUXuNR2JmJkjtvBQDg5cAAAA"`, []string{"is a publishable key", "Use an API key", "`deviceaccess-server keys create` makes one"}},
+		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break, or another character that keys never contain"}},
+		"publishable key":     {`endpoint = "` + f.URL + `", api_key = "seam_pk12bMS94Sr_GUXuNR2JmJkjtvBQDg5cAAAA"`, []string{"is a publishable key", "Use an API key", "run `deviceaccess-server keys create` on the server"}},
 		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key` in the provider block"}},
 		"other workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`, []string{"belongs to workspace 11111111-", "Nothing was read or changed"}},
 		"empty workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = ""`, []string{"`workspace_id` is empty", "leave it out"}},
@@ -253,7 +253,7 @@ func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
 			f := startFake(t)
 			f.then("/webhooks/create", c.odd)
 			run(t, resource.TestCase{Steps: []resource.TestStep{{
-				Config: f.config(webhook("https://example.com/a", "")), ExpectError: says(c.problem, "It is not known whether the server has done it"),
+				Config: f.config(webhook("https://example.com/a", "")), ExpectError: says(c.problem, "The server may have done it"),
 			}}})
 			if creates := f.count("/webhooks/create"); creates != 1 {
 				t.Errorf("asked %d times", creates)
@@ -267,7 +267,7 @@ func TestCreateThatMayHaveHappenedIsInDoubtWhateverItsLastTrySays(t *testing.T) 
 	f.then("/webhooks/create", answerRaw(http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>", "Accept-Idempotency-Key", "true"),
 		answerRaw(http.StatusUnauthorized, "application/json", `{"ok": false, "error": {"type": "unauthorized", "message": "API Key not found"}}`))
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config: f.config(webhook("https://example.com/a", "")), ExpectError: says("HTTP 401", "Check `api_key`", "It is not known whether the server has done it", "create a second webhook"),
+		Config: f.config(webhook("https://example.com/a", "")), ExpectError: says("HTTP 401", "Check `api_key`", "The server may have done it", "create a second webhook"),
 	}}})
 }
 

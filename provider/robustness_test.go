@@ -65,21 +65,21 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		says     []string
 	}{
 		"an HTML page":      {answers(t, answerRaw(200, "text/html", "<h1>Log in</h1>")), []string{"not an answer of this API: Log in", "Check `endpoint`"}},
-		"an HTML error":     {answers(t, answerRaw(500, "text/html", "<h1>Oops</h1>")), []string{"500 Internal Server Error", "Oops", "its log tells more"}},
-		"an empty error":    {answers(t, answerRaw(500, "text/plain", "")), []string{"without saying why", "its log tells more"}},
+		"an HTML error":     {answers(t, answerRaw(500, "text/html", "<h1>Oops</h1>")), []string{"500 Internal Server Error", "Oops", "see its log"}},
+		"an empty error":    {answers(t, answerRaw(500, "text/plain", "")), []string{"without saying why", "see its log"}},
 		"an empty body":     {answers(t, answerRaw(200, "application/json", "")), []string{"not what the contract says", "Check `endpoint`"}},
 		"truncated JSON":    {answers(t, answerRaw(200, "application/json", `{"ok": true, "work`)), []string{"not what the contract says", "Check `endpoint`"}},
 		"another JSON":      {answers(t, answerRaw(200, "application/json", `{"status": "up"}`)), []string{"names no workspace", "Check `endpoint`"}},
-		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "broke off", "proxy"}},
+		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "cut off", "proxy"}},
 		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
 		"no certificate":    {secure.URL, []string{"certificate", howToTrust(runtime.GOOS)}},
-		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"begins with http://"}},
+		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"must begin with http://"}},
 		"nobody":            {nobody(t), []string{"connection refused", "Check that the server is running"}},
 		"a wrong path":      {answers(t, http.NotFound) + "/api/v2", []string{"404 Not Found", "Check `endpoint`"}},
 		"a plain proxy":     {answers(t, answerRaw(407, "text/html", "<h1>Who are you?</h1>")), []string{"407 Proxy Authentication Required", "HTTP_PROXY", "USER:PASSWORD"}},
 		"a redirect":        {answers(t, answerRaw(308, "text/plain", "")), []string{"set the endpoint to the address"}},
-		"a refused key":     {answers(t, answerError(401, "unauthorized", "API Key not found")), []string{"Check `api_key`", "Nothing is taken to be deleted"}},
-		"a forbidden read":  {answers(t, answerError(403, "forbidden", "Not for this key")), []string{"Use an API key that may", "Nothing is taken to be deleted"}},
+		"a refused key":     {answers(t, answerError(401, "unauthorized", "API Key not found")), []string{"Check `api_key`", "Nothing is removed from the state"}},
+		"a forbidden read":  {answers(t, answerError(403, "forbidden", "Not for this key")), []string{"Use an API key with the permission", "Nothing is removed from the state"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestConnectionsThatAreRefusedSayWhatToDo(t *testing.T) {
 	}{
 		"a proxy":              {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Net: "tcp", Err: refused}}, "NO_PROXY"},
 		"a SOCKS proxy":        {&net.OpError{Op: "socks connect", Net: "tcp", Err: refused}, "NO_PROXY"},
-		"a client certificate": {&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, "demands a certificate of the client"},
+		"a client certificate": {&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, "requires a client certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -256,9 +256,9 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 		id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 		config := onServer(srv, accessCodeOn(device, ""))
 		drive(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: config + importBlock(id), ExpectError: says("does not let existing codes be converted", "Nothing was imported")},
+			{Config: config + importBlock(id), ExpectError: says("does not allow existing codes to be converted", "Nothing was imported")},
 			{Config: config, ResourceName: front, ImportState: true, ImportStateId: device + "/" + id, ImportStatePersist: true},
-			{Config: config, ExpectError: says("does not let existing codes be converted", "removed {")},
+			{Config: config, ExpectError: says("does not allow existing codes to be converted", "removed {")},
 			{Config: onServer(srv, "removed {\n  from = "+front+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
 		}})
 		if left := srv.UnmanagedCodes(t, device); !slices.ContainsFunc(left, func(c api.UnmanagedAccessCode) bool { return c.AccessCodeID == id }) {

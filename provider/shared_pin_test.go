@@ -26,8 +26,8 @@ func TestSharedPINFitsAllLocks(t *testing.T) {
 		"the shortest":     {[]*api.Device{lockWith([]int{4, 5, 6, 7}), lockWith([]int{8, 7, 6})}, 6, "", ""},
 		"no zeros":         {[]*api.Device{lockWith([]int{6}, "no_zeros"), lockWith(nil, "cannot_contain_0789")}, 6, "0789", ""},
 		"some other rule":  {[]*api.Device{lockWith([]int{6}, "no_sevens_on_sundays")}, 6, "", ""},
-		"nothing shared":   {[]*api.Device{lockWith([]int{4}), lockWith([]int{6})}, 0, "", `"Front Door" (d1) takes [4]; "Front Door" (d1) takes [6]. Make a set for each`},
-		"makes them alone": {[]*api.Device{lockWith([]int{6}, "cannot_specify_pin_code")}, 0, "", "makes its PINs itself"},
+		"nothing shared":   {[]*api.Device{lockWith([]int{4}), lockWith([]int{6})}, 0, "", `"Front Door" (d1) accepts [4]; "Front Door" (d1) accepts [6]. Declare a set for each`},
+		"makes them alone": {[]*api.Device{lockWith([]int{6}, "cannot_specify_pin_code")}, 0, "", "chooses its PINs itself"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -118,8 +118,8 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 		cut     func(*testing.T, *running)
 		refusal string
 	}{
-		"the job is terminated":  {func(_ *testing.T, r *running) { r.terminate() }, "this was in workspace " + fakeWorkspace},
-		"the provider is killed": {func(t *testing.T, r *running) { r.send(pluginOf(t, r.cmd.Process.Pid), syscall.SIGKILL) }, "the state does not say in which workspace it was"},
+		"the job is terminated":  {func(_ *testing.T, r *running) { r.terminate() }, "the resource was in workspace " + fakeWorkspace},
+		"the provider is killed": {func(t *testing.T, r *running) { r.send(pluginOf(t, r.cmd.Process.Pid), syscall.SIGKILL) }, "the state does not name the workspace of the resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 			w.expect(false, "plan", "-no-color")
 			w.expect(false, "destroy", "-auto-approve", "-refresh=false", "-no-color")
 			said := plainly(w.seen.String())
-			expectSaid(t, "another workspace", said, "the API key belongs to workspace "+stranger, c.refusal, "Nothing is taken to be deleted.")
+			expectSaid(t, "another workspace", said, "the API key belongs to workspace "+stranger, c.refusal, "Nothing is removed from the state.")
 			if state := w.read("state", "list"); !strings.Contains(state, front) {
 				t.Errorf("the state has %q", state)
 			}
@@ -151,7 +151,7 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 			f.do(func() { f.workspace, f.codes = stranger, map[string]*fakeCode{} })
 			from := w.seen.Len()
 			w.expect(false, "plan", "-no-color")
-			expectSaid(t, "another workspace, again", plainly(w.seen.String()[from:]), "this was in workspace "+fakeWorkspace)
+			expectSaid(t, "another workspace, again", plainly(w.seen.String()[from:]), "the resource was in workspace "+fakeWorkspace)
 		})
 	}
 }
@@ -173,7 +173,7 @@ func TestResourceOfAWorkspaceThatIsNotKnownIsForgottenOnceTheWorkspaceIsNamed(t 
 	_ = update.cmd.Wait() // fails
 	f.do(func() { clear(f.codes) })
 	w.expect(false, "plan", "-no-color")
-	expectSaid(t, "without a workspace", plainly(w.seen.String()), "the state does not say in which workspace it was", "set `workspace_id` in the provider block, or "+envWorkspaceID)
+	expectSaid(t, "without a workspace", plainly(w.seen.String()), "the state does not name the workspace of the resource", "set `workspace_id` in the provider block, or "+envWorkspaceID)
 	w.write("main.tf", config("  workspace_id = \""+fakeWorkspace+"\"\n", "Cleaner"))
 	expectSaid(t, "with one", w.plain("plan"), "1 to add, 0 to change, 0 to destroy")
 }

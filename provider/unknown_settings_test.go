@@ -45,7 +45,7 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
 	id := f.unmanaged(fakeCode{name: "Nanny", code: "905173846251", managed: true})
 	more := map[string]string{
-		"a data source": "`depends_on`", "an ephemeral resource": "one of its arguments is not known yet either",
+		"a data source": "`depends_on`", "an ephemeral resource": "one of its arguments is also unknown",
 	}
 	for name, use := range usesNow(id) {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 			w.expect(false, "plan", "-no-color")
 			said := strings.Join(strings.Fields(strings.ReplaceAll(w.seen.String(), "│", "")), " ")
 			for _, wanted := range []string{
-				"Error: Connect to the server", "for `endpoint` and `api_key` comes from something that is only known after apply", "`terraform apply -target=ADDRESS`", more[name],
+				"Error: Connect to the server", "of `endpoint` and `api_key` in the provider block is not known until apply", "`terraform apply -target=ADDRESS`", more[name],
 			} {
 				if !strings.Contains(said, wanted) {
 					t.Errorf("%q is not said", wanted)
@@ -131,8 +131,8 @@ data "deviceaccess_device" "lock" {
 		t.Errorf("a new code is warned of: %s", said)
 	}
 	w.write("main.tf", config("2"))
-	expectSaid(t, "the plan", w.plain("plan"), "must be replaced", "Warning: Access code is replaced because its lock is not known yet", "also if it turns out to be the same lock",
-		"Write the `device_id` itself")
+	expectSaid(t, "the plan", w.plain("plan"), "must be replaced", "Warning: Access code will be replaced because its lock is not known yet", "even if the lock turns out to be the same",
+		"Write `device_id` as a literal value")
 	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as it is told
 	w.expect(true, "plan", "-detailed-exitcode")
 }

@@ -15,7 +15,7 @@ func TestKeyOfAnotherWorkspaceEmptiesNeitherSetsNorLocks(t *testing.T) {
 	f := startFakeLocks(t)
 	const stranger = "99999999-2222-4333-8444-555555555555"
 	config := f.config(codeSet(`code = "905173846251"`, lockA) + exclusive(lockB))
-	refusal := says("belongs to workspace "+stranger, "this was in workspace "+fakeWorkspace, "Nothing is taken to be deleted")
+	refusal := says("belongs to workspace "+stranger, "the resource was in workspace "+fakeWorkspace, "Nothing is removed from the state")
 	codes, devices := map[string]*fakeCode{}, []map[string]any{}
 	swap := func(workspace string) func() {
 		return func() {
