@@ -374,8 +374,7 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &explained{"the code was still on its way to the lock when the timeout " +
-			"ended" + api.Blindly(err), err}
+		return nil, &explained{"the code was still on its way to the lock when the time was up" + api.Blindly(err), err}
 	case err == nil && !settled(code):
 		return nil, &explained{"the lock has rejected the code after its action attempt expired", expired}
 	}
