@@ -72,7 +72,7 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 					has("code", isText("13579")), has("status", isText("set")), same.AddStateValue(front, id), other.AddStateValue(front, id),
 				},
 			},
-			{ // how long to wait is nobody else's business
+			{ // only the provider uses the timeouts
 				Config:           f.config(accessCode("code = \"13579\"\n  name = \"Cleaner\"\n  timeouts {\n    update = \"1m\"\n  }")),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 			},
@@ -257,7 +257,7 @@ func TestAccessCodeOnASlowLockIsTaintedAndCanBeDestroyed(t *testing.T) {
 	}
 }
 
-func TestAccessCodeAttemptThatFailsIsExplainedUnlessTheCodeIsSetAllTheSame(t *testing.T) {
+func TestAccessCode_FailedAttemptIsExplainedUnlessCodeIsSet(t *testing.T) {
 	failure := map[string]any{"type": "no_space_for_access_code_on_device", "message": "2468 does not fit, the lock is full"}
 	t.Run("it failed", func(t *testing.T) {
 		f := startFake(t)
@@ -587,7 +587,7 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 	}
 }
 
-// A code has no key while nobody manages it, and none that it was not created with: that must not take its PIN off the door.
+// An unmanaged code has no key, and a code gets its key at creation only. A missing key must not delete the PIN from the door.
 func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -659,7 +659,7 @@ func onlineNow(t *testing.T, srv *apptest.Server, device string) bool {
 	return out.Device.Properties.Online
 }
 
-func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(t *testing.T) {
+func TestAccessCode_ConflictingSettingsAreRejectedLocally(t *testing.T) {
 	later := frame(time.Hour, time.Hour)
 	for name, c := range map[string]struct{ attributes, problem string }{
 		"a PIN of an offline code":       {"is_offline_access_code = true\n  code = \"2468\"\n" + later, "The lock's vendor computes the PIN of an offline code"},
@@ -712,7 +712,7 @@ func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 	}
 }
 
-func TestAccessCodeSettingsThatTurnOutToRuleEachOtherOutAreRefusedByApply(t *testing.T) {
+func TestAccessCode_UnknownConflictingSettingsAreRejectedByApply(t *testing.T) {
 	f := startFake(t)
 	settings := f.config("resource \"terraform_data\" \"pin\" {\n  input = \"2468\"\n}\n" + accessCode("code = terraform_data.pin.output\n  preferred_code_length = 6"))
 	story(t, resource.TestCase{Steps: []resource.TestStep{
@@ -742,7 +742,7 @@ func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 	}})
 }
 
-// A server ends its attempts after ten minutes, and goes on with the code: whoever gives a lock more time waits for that.
+// A server ends its attempts after ten minutes and continues with the code. The provider waits until its own timeout.
 func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]func(device, pin string) string{
@@ -827,7 +827,7 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 func TestLockThatRefusesWhatItsAttemptHasExpiredForEndsTheWait(t *testing.T) {
 	f := startFakeLocks(t)
 	f.nextAttempt = expiresAtOnce
-	formerly := func(w http.ResponseWriter, r *http.Request) { // it was refused before it was asked for anew
+	formerly := func(w http.ResponseWriter, r *http.Request) { // rejected before the retry
 		id, c := f.only()
 		c.status, c.errors = "set", []map[string]any{{"error_code": "code_constraints_violated", "message": "Too short.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:05Z"}}
 		c.mutations = []map[string]any{{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
@@ -972,7 +972,7 @@ func TestImportBlockShowsTheConversionAndAppliesItOnce(t *testing.T) {
 	}
 }
 
-func TestImportBlockOfAnUnmanagedCodeCanBePlannedByTheTestFramework(t *testing.T) {
+func TestImportBlockOfUnmanagedCode_PlannedByTestFramework(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
@@ -1009,7 +1009,7 @@ func TestImportOfACodeThatTerraformCreatedIsComplete(t *testing.T) {
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete")
 }
 
-// Nobody knows what a code was created with that was there before Terraform, however often it was applied since: its PIN must not go from the
+// The settings at creation of an imported code are unknown, however often it was applied: its PIN must not be deleted from the
 // lock for a setting.
 func TestSettingOfAnAdoptedCodeNeverReplacesIt(t *testing.T) {
 	f := startFake(t)
@@ -1061,15 +1061,15 @@ func TestImportThatMustNotWriteIsRefused(t *testing.T) {
 }
 
 func TestImportOfNothingSaysSo(t *testing.T) {
-	const nobody = "44444444-2222-4222-8222-222222222222"
+	const unknownID = "44444444-2222-4222-8222-222222222222"
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
 	f.devices = append(f.devices, device(fakeDevice, "august_lock", map[string]any{}))
 	cases := map[string]struct{ id, problem string }{
-		"bare":             {nobody, "neither managed nor unmanaged"},
-		"with device":      {fakeDevice + "/" + nobody, "The device " + fakeDevice + " has no access code " + nobody},
+		"bare":             {unknownID, "neither managed nor unmanaged"},
+		"with device":      {fakeDevice + "/" + unknownID, "The device " + fakeDevice + " has no access code " + unknownID},
 		"the other way":    {id + "/" + fakeDevice, fakeDevice + " is a device, not an access code. Check the order. Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id},
-		"another device":   {nobody + "/" + id, "is on the device " + fakeDevice + ", not on " + nobody},
+		"another device":   {unknownID + "/" + id, "is on the device " + fakeDevice + ", not on " + unknownID},
 		"no identifier":    {"front-door", "Check the identifier"},
 		"empty device":     {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
 		"too many slashes": {fakeDevice + "/x/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices"},
@@ -1176,7 +1176,7 @@ func TestUpdateThatFailsAfterAConversionDoesNotConvertAgain(t *testing.T) {
 }
 
 func TestConversionOfAHiddenPIN(t *testing.T) {
-	for name, attributes := range map[string]string{"stays hidden": "", "is set anew": `code = "8642"`} {
+	for name, attributes := range map[string]string{"stays hidden": "", "is set again": `code = "8642"`} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
 			id := f.unmanaged(fakeCode{})
@@ -1233,7 +1233,7 @@ func TestServerOfflineCodeWhoseTimeFrameIsNotKnownYet(t *testing.T) {
 	}
 }
 
-// refuses has a lock refuse what is written to it until it is asked anew, or take it again.
+// refuses makes a lock reject changes until the provider sends them again, or accept them again.
 func refuses(t *testing.T, lock *apptest.Lock, so bool) {
 	t.Helper()
 	rates := map[string]float64{}
@@ -1327,8 +1327,8 @@ func TestPINChangeThatFailedIsMadeAgainUntilTheLockHasIt(t *testing.T) {
 	}
 }
 
-// What the server has as it is declared may not be on the lock, which has refused it.
-func TestServerAccessCodeSetIsNotAsDeclaredWhereTheLockHasRefusedIt(t *testing.T) {
+// The server may have the declared code although the lock has rejected it.
+func TestServerAccessCodeSet_NotAsDeclaredAfterLockRejects(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	august, yale := srv.Device(t, "august"), srv.Device(t, "yale")
@@ -1368,7 +1368,7 @@ func TestServerAccessCodeSetIsNotAsDeclaredWhereTheLockHasRefusedIt(t *testing.T
 	}
 }
 
-// A destroy that was given up while the lock was offline goes on by itself, and takes off the door what is still declared.
+// A destroy that timed out while the lock was offline continues, and deletes a code that is still declared.
 func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -1459,7 +1459,7 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 	}})
 }
 
-// The server shows an unmanaged code as it is until it has gone.
+// The server returns an unmanaged code unchanged until it is deleted.
 func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) {
 	t.Parallel()
 	gone := answerError(http.StatusConflict, "access_code_being_deleted", "The access code is being removed from its device and can no longer be converted.")
@@ -1555,7 +1555,7 @@ func deviceOnline(t *testing.T, srv *apptest.Server, device string) bool {
 	return answer.Device.Properties.Online
 }
 
-// What the refresh says must be true of the plan that it stands in, which it does not know.
+// The warnings of a refresh must be true for every plan that shows them.
 func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
@@ -1583,7 +1583,7 @@ func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 	expectSaid(t, "untainted", w.plain("plan"), "Warning: Access code is not on its lock", "No changes.")
 }
 
-func TestCodesThatTheSameThingKeepsOffTheirLocksAreOneWarningForPeople(t *testing.T) {
+func TestCodesWithTheSameError_AreGroupedInOneWarning(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	config := f.config(strings.Replace(accessCode(`code = "9047165901${10 + count.index}"`), "{\n", "{\n  count = 25\n", 1) + codeSet(`code = "904716599001"`, lockB, lockC))
@@ -1726,7 +1726,7 @@ func TestWriteOnlyPINOfAnAdoptedCode(t *testing.T) {
 	}
 }
 
-// Which PIN the server has after a change that failed nobody can tell.
+// After a failed change, the PIN on the server is unknown.
 func TestWriteOnlyPINIsWrittenAgainWhenAChangeOfItHasFailed(t *testing.T) {
 	f := startFake(t)
 	const former, other = "905173846251", "715938426052"
@@ -1764,7 +1764,7 @@ func TestWriteOnlyPINIsWrittenAgainWhenAChangeOfItHasFailed(t *testing.T) {
 }
 
 // So it is where a change from such a PIN to one in the configuration has failed.
-func TestWriteOnlyPINIsWrittenAgainWhenAChangeToAnotherKindHasFailed(t *testing.T) {
+func TestWriteOnlyPIN_WrittenAgainAfterFailedChangeOfKind(t *testing.T) {
 	f := startFake(t)
 	const former, other = "905173846251", "715938426052"
 	written := f.config(accessCode(writtenOnly(former, 1)))

@@ -244,7 +244,7 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 	})
 }
 
-// httptestDiscard is an answer that nobody gets.
+// httptestDiscard is a response that is discarded.
 type httptestDiscard struct{}
 
 func (httptestDiscard) Header() http.Header         { return http.Header{} }
@@ -356,7 +356,7 @@ func (f *fake) losesOnC() http.HandlerFunc {
 	}
 }
 
-func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T) {
+func TestAccessCodeSet_FindsCodeOfUnansweredCreation(t *testing.T) {
 	t.Parallel()
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	set := func(locks ...string) string { return codeSet(`code = "905173846251"`, locks...) }
@@ -369,12 +369,12 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 			w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, so it creates nothing
 			wrote("while it cannot look")
 			w.expect(true, "apply", "-auto-approve", "-refresh=false")
-			wrote("once it can, it finds it as it is to be")
+			wrote("once it can search, it finds the declared code")
 			w.expect(true, "plan", "-detailed-exitcode")
 			w.expect(true, "destroy", "-auto-approve")
 			wrote("in the end", "delete "+lockA, "delete "+lockC)
 		}},
-		"also where somebody has deleted it": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
+		"also if the code was deleted": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
 			w.expect(true, "apply", "-auto-approve")
 			wrote("again", "create "+lockC)
@@ -462,7 +462,7 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 	}
 }
 
-// Where the server does not know a lock any more, nobody can look there: the other locks get the new PIN all the same.
+// A lock that the server does not know cannot be searched. The other locks still get the new PIN.
 func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	t.Parallel()
 	const former, wanted = "905173846251", "715938426052"
@@ -508,7 +508,7 @@ func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 }
 
 // A PIN that is written only is in no state: what can be looked for is what the configuration has, if that is still what was created.
-func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing.T) {
+func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 	t.Parallel()
 	const (
 		first, second = "905173846251", "715938426052"
@@ -521,11 +521,11 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 		before func(f *fake, lost string)
 		config string // of the apply that follows; none where the set is destroyed
 		warns  bool
-		says   string // by the warning, beside the lock and, unless it says something, the code
+		says   string // in the warning, in addition to the lock
 		wrote  []string
 	}{
 		"destroyed": {warns: true, wrote: []string{"delete " + lockA}},
-		"destroyed, where somebody has deleted it": {
+		"destroyed, code was deleted": {
 			before: func(f *fake, lost string) { delete(f.codes, lost) }, warns: true, says: "the lock has no code of this name and PIN now", wrote: []string{"delete " + lockA},
 		},
 		"tried again":                          {config: writtenOnly(first, 1), wrote: []string{"update " + lockC}},
@@ -534,7 +534,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 		"with another PIN":                     {config: writtenOnly(second, 2), warns: true, wrote: []string{"create " + lockC, "update " + lockA}},
 		"with another PIN of the version":      {config: writtenOnly(second, 1), warns: true, wrote: []string{"create " + lockC}},
 		"with another PIN, kept in the state":  {config: `code = "` + second + `"`, warns: true, wrote: []string{"create " + lockC, "update " + lockA}},
-		"with another PIN, where somebody has deleted it": {
+		"with another PIN, code was deleted": {
 			before: func(f *fake, lost string) { delete(f.codes, lost) }, config: writtenOnly(second, 2), wrote: []string{"create " + lockC, "update " + lockA},
 		},
 		"with another PIN, where one of another name is there": {
@@ -597,7 +597,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 	}
 }
 
-func TestAccessCodeSetKeepsInMindThatThePINOfACreationWasWrittenOnly(t *testing.T) {
+func TestAccessCodeSet_RecordsWriteOnlyPINOfCreation(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	f.noAttempts = true
@@ -703,7 +703,7 @@ func (p *plugin) codesOf(identity *tfprotov6.ResourceIdentityData) (codes []stri
 	return codes
 }
 
-func TestImportOfASetByIdentityWritesNothingAndItsIdentityFollowsItsLocks(t *testing.T) {
+func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", code: "905173846251", managed: true, status: "set"}

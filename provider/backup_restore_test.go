@@ -54,7 +54,7 @@ func (a aftermath) imports() {
 	a.write("imports.tf", blocks)
 }
 
-// A server that was restored from a backup does not know what Terraform has made since, which is on the lock as somebody else's. As long as
+// A server that was restored from a backup does not know what Terraform has made since, and finds it on the lock as an unmanaged code. As long as
 // Terraform's state has it Terraform passes over import blocks; once the state is refreshed it is imported as any other code, and PINs stay.
 func TestServerCodesOfAfterABackupAreImported(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	w.expect(true, "destroy", "-auto-approve")
 }
 
-// What servers do not tell is no reason to make another page, whose link nobody has.
+// A setting that servers do not return must not replace the page, because the owner has only the link of the old one.
 func TestServerConnectWebviewThatWasImportedIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]struct {

@@ -106,7 +106,7 @@ func TestExclusiveAccessCodesAfterAnImportDeletesAtOnce(t *testing.T) {
 	}})
 }
 
-// Whoever takes a code out revokes somebody's access, and must not take the first apply for the end of it.
+// Removing a code from the list revokes access only with the second apply; the first one must say so.
 func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
@@ -132,7 +132,7 @@ func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 }
 
 // A set that failed on a lock has no identifier there.
-func TestExclusiveAccessCodesWithAnIdentifierThatIsNullAllowNothingForIt(t *testing.T) {
+func TestExclusiveAccessCodes_NullIdentifierAllowsNothing(t *testing.T) {
 	f := startCrowdedFake(t)
 	config := f.config(exclusive(lockA, `"`+keeper+`"`, "null"))
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
@@ -186,7 +186,7 @@ func TestExclusiveAccessCodesThatTurnOutToBeTheSame(t *testing.T) {
 	}})
 }
 
-func TestExclusiveAccessCodesMayFindMoreCodesWhenOnlyTheTimeoutsChange(t *testing.T) {
+func TestExclusiveAccessCodes_NewCodesWhenOnlyTimeoutsChange(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	config := exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`, `"`+second+`"`)
@@ -303,7 +303,7 @@ func TestExclusiveAccessCodesTakesIdentifiersOnly(t *testing.T) {
 	}
 }
 
-func TestExclusiveAccessCodesTakesWhateverAServerHasForIdentifiers(t *testing.T) {
+func TestExclusiveAccessCodes_AcceptsOtherIdentifierFormats(t *testing.T) {
 	f := startFake(t)
 	f.anyID = true
 	f.devices = append(f.devices, device("lock_1", "august_lock", map[string]any{}))
@@ -335,7 +335,7 @@ func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
 	f.expectWrites(t, "in the end")
 }
 
-func TestServerExclusiveAccessCodesLeavesAnOfflineCodeThatWasIssued(t *testing.T) {
+func TestServerExclusiveAccessCodes_KeepsIssuedOfflineCode(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
@@ -375,7 +375,7 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 	f.do(func() { // issued while it was planned
 		f.codes[second].offline, f.codes[second].startsAt, f.codes[second].endsAt = true, "2026-01-01T15:00:00Z", "2999-01-01T15:00:00Z"
 	})
-	f.then("/access_codes/delete", answerError(http.StatusBadRequest, cannotDeleteOffline, "Nobody can take it back from afar"))
+	f.then("/access_codes/delete", answerError(http.StatusBadRequest, cannotDeleteOffline, "It cannot be deleted remotely"))
 	w.expect(false, "apply", "-no-color", "plan")
 	expectSaid(t, "the apply", plainly(w.seen.String()), "Error: Delete other access codes", "The code stays on the lock until it ends")
 	expectSaid(t, "the plan after it", w.plain("plan"), "No changes", "Access codes that cannot be deleted", second+` "Guest" (offline code)`, "until they end")

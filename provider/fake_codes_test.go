@@ -51,7 +51,7 @@ func (f *fake) takeEffect() {
 	})
 }
 
-// unmanaged puts a code on the lock that nobody manages.
+// unmanaged adds an unmanaged code to the lock.
 func (f *fake) unmanaged(code fakeCode) (id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -57,7 +57,7 @@ func TestRealGatewayZigbee2MQTT(t *testing.T) {
 	})
 }
 
-// tellStory is the whole story: a code that somebody has programmed at the keypad becomes Terraform's, another one is
+// tellStory is the whole story: Terraform adopts a code that was programmed at the keypad, another one is
 // made by it, the lock's own memory follows, and what is of others stays. Nothing of all that tells a PIN, or the gateway's password.
 func tellStory(t *testing.T, lock gatewayLock) {
 	const (

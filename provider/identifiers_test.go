@@ -11,7 +11,7 @@ import (
 )
 
 // Servers take UUIDs in other spellings than they answer, so that a code that was to stay would be deleted.
-func TestIdentifiersAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 	capitals, bare := strings.ToUpper(keeper), strings.ReplaceAll(keeper, "-", "")
 	data := func(kind, argument, id string) string {
 		return fmt.Sprintf("data %q \"of\" {\n  %s = %q\n}\n", "deviceaccess_"+kind, argument, id)
@@ -42,10 +42,10 @@ func TestIdentifiersAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
 	}
 }
 
-func TestImportsAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 	capitals := strings.ToUpper(keeper)
 	for name, c := range map[string]struct{ address, config, id string }{
-		"a code, by itself": {front, accessCodeOn(lockA, ""), capitals},
+		"a code, without its lock": {front, accessCodeOn(lockA, ""), capitals},
 		"a code, on a lock": {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
 		"a code, on which":  {front, accessCodeOn(lockA, ""), capitals + "/" + first},
 		"codes of a set":    {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
@@ -64,7 +64,7 @@ func TestImportsAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
 }
 
 // What only newer versions of Terraform can write, imports by identity and lists, is asked of the provider itself.
-func TestIdentitiesAndListsAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	p := f.plugin(t)

@@ -38,7 +38,7 @@ func TestAnotherKeeperReplacesTheCodeAndIsNeverSent(t *testing.T) {
 	}
 }
 
-// What keeps a code is in its own state, so an apply that fails does not forget that it is to be replaced.
+// What keeps a code is in its own state, so a failed apply does not forget the replacement.
 func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 	const first = "\n  lifecycle {\n    create_before_destroy = true\n  }"
 	full := answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "The lock is full")

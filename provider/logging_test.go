@@ -34,7 +34,7 @@ func TestProviderLogsWhatTerraformWouldShow(t *testing.T) {
 				}
 			}
 			if len(c.wanted) == 0 && strings.Contains(logged, `"@level":"trace"`) {
-				t.Errorf("logged for nobody:\n%.2000s", logged)
+				t.Errorf("logged without a reader:\n%.2000s", logged)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type parity struct {
 }
 
 // What no model shows of an unmanaged code, of a managed one, and of a device: what is in properties and location is
-// shown beside the rest.
+// shown with the rest.
 var (
 	ofCodes        = []string{"errors", "warnings", "workspace_id"}
 	ofManagedCodes = append([]string{

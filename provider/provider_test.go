@@ -110,7 +110,7 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
 }
 
-func TestConversionOnImportIsForbiddenByTheEnvironmentUnlessTheConfigurationSaysOtherwise(t *testing.T) {
+func TestConvertOnImport_ConfigurationOverridesEnvironment(t *testing.T) {
 	cases := map[string]struct {
 		environment string
 		config      types.Bool

@@ -29,8 +29,8 @@ func answers(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// nobody is an address at which nothing listens.
-func nobody(t *testing.T) string {
+// unusedAddress is an address at which nothing listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
 		"no certificate":    {secure.URL, []string{"certificate", howToTrust(runtime.GOOS)}},
 		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"must begin with http://"}},
-		"nobody":            {nobody(t), []string{"connection refused", "Check that the server is running"}},
+		"nothing listens":   {unusedAddress(t), []string{"connection refused", "Check that the server is running"}},
 		"a wrong path":      {answers(t, http.NotFound) + "/api/v2", []string{"404 Not Found", "Check `endpoint`"}},
 		"a plain proxy":     {answers(t, answerRaw(407, "text/html", "<h1>Who are you?</h1>")), []string{"407 Proxy Authentication Required", "HTTP_PROXY", "USER:PASSWORD"}},
 		"a redirect":        {answers(t, answerRaw(308, "text/plain", "")), []string{"set the endpoint to the address"}},

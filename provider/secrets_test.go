@@ -329,7 +329,7 @@ func (j *journey) judgeCoverage() {
 		j.t.Fatal(err)
 	}
 	for _, one := range undone(schemas, j.seen.String(), lists) {
-		j.t.Errorf("the log does not tell of %s, so nothing is known of what is told then: add it to the journey", one)
+		j.t.Errorf("the log does not contain %s, so its output was not checked: add it to the journey", one)
 	}
 }
 
@@ -665,7 +665,7 @@ func (j *journey) tests() {
 }
 
 // All that Terraform writes at its fullest, whatever is done with whatever the provider has, tells no PIN, secret, key or
-// address that lets in. A type that the provider gets is to be added to the journey.
+// address that lets in. Add every new type of the provider to the journey.
 func TestTheFullestLogOfEveryTypeTellsNoSecret(t *testing.T) {
 	t.Parallel()
 	j := newJourney(t)

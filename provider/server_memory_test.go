@@ -36,7 +36,7 @@ func TestNothingOfACallIsKeptWhenItIsOver(t *testing.T) {
 	}
 	kept := call()
 	runtime.GC()
-	runtime.GC() // the first leaves what is to be finalised
+	runtime.GC() // the first one only queues finalizers
 	if kept.Value() != nil {
 		t.Error("the context of a call is kept")
 	}

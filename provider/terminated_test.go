@@ -71,7 +71,7 @@ func TestProviderEndsWhenTerraformIsKilled(t *testing.T) {
 	<-came
 	plugin := pluginOf(t, apply.cmd.Process.Pid)
 	apply.send(apply.cmd.Process.Pid, syscall.SIGKILL)
-	_ = apply.cmd.Wait() // is told of the signal
+	_ = apply.cmd.Wait() // returns the error of the signal
 	expectGone(t, "the provider ends without Terraform", plugin)
 }
 
@@ -104,7 +104,7 @@ func TestProviderThatIsDebuggedEndsWhenItIsTold(t *testing.T) {
 			}
 			for lines.Scan() { // until it has ended
 			}
-			_ = cmd.Wait() // is told of the signal
+			_ = cmd.Wait() // returns the error of the signal
 			if ctx.Err() != nil {
 				t.Error("it does not end")
 			}
@@ -156,7 +156,7 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 	}
 }
 
-func TestResourceOfAWorkspaceThatIsNotKnownIsForgottenOnceTheWorkspaceIsNamed(t *testing.T) {
+func TestResourceOfUnknownWorkspace_RemovedOnceWorkspaceIsSet(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
 	config := func(setting, name string) string {

@@ -60,7 +60,7 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 					t.Errorf("%q is not said", wanted)
 				}
 			}
-			w.expect(true, "apply", "-auto-approve", "-target=terraform_data.server") // as it is told
+			w.expect(true, "apply", "-auto-approve", "-target=terraform_data.server") // as the error says
 			w.expect(true, "plan")
 		})
 	}
@@ -133,7 +133,7 @@ data "deviceaccess_device" "lock" {
 	w.write("main.tf", config("2"))
 	expectSaid(t, "the plan", w.plain("plan"), "must be replaced", "Warning: Access code will be replaced because its lock is not known yet", "even if the lock turns out to be the same",
 		"Write `device_id` as a literal value")
-	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as it is told
+	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as the error says
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
