@@ -43,7 +43,10 @@ func main() {
 	} else {
 		endWithTerraform()
 	}
-	if err := tf6server.Serve("registry.terraform.io/deviceaccess/deviceaccess", provider.NewServer(version), options...); err != nil {
+	if err := tf6server.Serve(
+		"registry.terraform.io/deviceaccess/deviceaccess",
+		provider.NewServer(version),
+		options...); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -59,7 +59,11 @@ func (m *ephemeralAccessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) 
 	}
 }
 
-func (e *ephemeralAccessCode) Metadata(_ context.Context, req ephemeral.MetadataRequest, resp *ephemeral.MetadataResponse) {
+func (e *ephemeralAccessCode) Metadata(
+	_ context.Context,
+	req ephemeral.MetadataRequest,
+	resp *ephemeral.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_code"
 }
 
@@ -118,7 +122,12 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
 	default:
-		diagnostics.Error(&resp.Diagnostics, action, "The workspace of the API key has no access code "+id+", neither managed nor unmanaged. Check `access_code_id`.")
+		diagnostics.Error(
+			&resp.Diagnostics,
+			action,
+			"The workspace of the API key has no access code "+id+", neither managed nor unmanaged. Check "+
+				"`access_code_id`.",
+		)
 		return
 	}
 	if !device.IsNull() && !device.Equal(model.DeviceID) {
@@ -127,7 +136,12 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 		return
 	}
 	if model.Code.IsNull() {
-		diagnostics.Error(&resp.Diagnostics, action, "The server does not return the PIN of the access code "+id+": the vendor hides it, or the lock has not chosen one yet. Give the code a PIN of your own with `code` or `code_wo`.")
+		diagnostics.Error(
+			&resp.Diagnostics,
+			action,
+			"The server does not return the PIN of the access code "+id+": the vendor hides it, or the lock has "+
+				"not chosen one yet. Give the code a PIN of your own with `code` or `code_wo`.",
+		)
 		return
 	}
 	resp.Diagnostics.Append(resp.Result.Set(ctx, &model)...)

@@ -45,7 +45,11 @@ func (l *accessCodeList) Metadata(_ context.Context, req resource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_access_code"
 }
 
-func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+func (l *accessCodeList) ListResourceConfigSchema(
+	_ context.Context,
+	_ list.ListResourceSchemaRequest,
+	resp *list.ListResourceSchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the access codes on locks, to bring them under Terraform with `terraform query " +
 			"-generate-config-out` (Terraform 1.14 and newer). Neither the listing nor the generated configuration " +
@@ -62,7 +66,10 @@ func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.List
 				Optional:            true,
 				ElementType:         types.StringType,
 				MarkdownDescription: "The locks whose codes are listed, instead of `device_id`.",
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock."})},
+				Validators: []validator.List{
+					listvalidator.SizeAtLeast(1),
+					listvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock."}),
+				},
 			},
 			"management": schema.StringAttribute{
 				Optional: true,
@@ -82,13 +89,19 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	stream.Results = results(ctx, req, "List access codes", config.codes(ctx, client), func(listed listedCode, result *list.ListResult) {
-		result.DisplayName = listed.displayName()
-		result.Diagnostics.Append(result.Identity.Set(ctx, listed.model.identity())...)
-		if req.IncludeResource {
-			result.Diagnostics.Append(result.Resource.Set(ctx, &listed.model)...)
-		}
-	})
+	stream.Results = results(
+		ctx,
+		req,
+		"List access codes",
+		config.codes(ctx, client),
+		func(listed listedCode, result *list.ListResult) {
+			result.DisplayName = listed.displayName()
+			result.Diagnostics.Append(result.Identity.Set(ctx, listed.model.identity())...)
+			if req.IncludeResource {
+				result.Diagnostics.Append(result.Resource.Set(ctx, &listed.model)...)
+			}
+		},
+	)
 }
 
 // listedCode is an access code without its PIN. The field device is the name of its device, or the identifier if the
@@ -122,7 +135,8 @@ func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) ite
 				return
 			}
 			for code, err := range m.codesOf(ctx, client, device.DeviceID) {
-				if err == nil && (seen[code.model.AccessCodeID.ValueString()] || code.model.DeviceID.ValueString() != device.DeviceID) {
+				if err == nil &&
+					(seen[code.model.AccessCodeID.ValueString()] || code.model.DeviceID.ValueString() != device.DeviceID) {
 					continue // some servers ignore device_id
 				}
 				seen[code.model.AccessCodeID.ValueString()] = true
@@ -152,7 +166,11 @@ func (m *accessCodeListModel) devices(ctx context.Context, client *api.Client) i
 	}
 }
 
-func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, deviceID string) iter.Seq2[listedCode, error] {
+func (m *accessCodeListModel) codesOf(
+	ctx context.Context,
+	client *api.Client,
+	deviceID string,
+) iter.Seq2[listedCode, error] {
 	return func(yield func(listedCode, error) bool) {
 		if m.Management.ValueString() != onlyUnmanaged {
 			for code, err := range client.AccessCodes(ctx, deviceID) {

@@ -20,7 +20,11 @@ import (
 // managedCode reads a managed code. The error satisfies api.IsNotFound if there is none, or if the server returns an
 // unmanaged code.
 func managedCode(ctx context.Context, client *api.Client, id string) (*api.AccessCode, error) {
-	answer, err := api.Call[api.AccessCodeResponse](ctx, client.GetAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
+	answer, err := api.Call[api.AccessCodeResponse](
+		ctx,
+		client.GetAccessCode,
+		api.GetAccessCodeRequest{AccessCodeID: id},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +32,11 @@ func managedCode(ctx context.Context, client *api.Client, id string) (*api.Acces
 		return nil, err
 	}
 	if !answer.AccessCode.IsManaged {
-		return nil, &api.ResponseError{Status: http.StatusNotFound, Type: "access_code_not_found", Message: "the access code is not managed"}
+		return nil, &api.ResponseError{
+			Status:  http.StatusNotFound,
+			Type:    "access_code_not_found",
+			Message: "the access code is not managed",
+		}
 	}
 	return &answer.AccessCode, nil
 }
@@ -36,7 +44,11 @@ func managedCode(ctx context.Context, client *api.Client, id string) (*api.Acces
 // unmanagedCode reads an unmanaged code, or returns nil if there is none. Some servers only list unmanaged codes by
 // device: without a device, the error then satisfies api.IsNoRoute.
 func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.UnmanagedAccessCode, error) {
-	answer, err := api.Call[api.UnmanagedAccessCodeResponse](ctx, client.GetUnmanagedAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
+	answer, err := api.Call[api.UnmanagedAccessCodeResponse](
+		ctx,
+		client.GetUnmanagedAccessCode,
+		api.GetAccessCodeRequest{AccessCodeID: id},
+	)
 	switch {
 	case err == nil:
 		return &answer.AccessCode, sameID("access code", answer.AccessCode.AccessCodeID, id)
@@ -65,7 +77,11 @@ func unmanagedCodes(ctx context.Context, client *api.Client, deviceID string) ([
 }
 
 // findCode reads a code, managed or not. Both results are nil if there is none.
-func findCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
+func findCode(
+	ctx context.Context,
+	client *api.Client,
+	deviceID, id string,
+) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
 	managed, err := managedCode(ctx, client, id)
 	if !api.IsNotFound(err) {
 		return managed, nil, err
@@ -76,7 +92,11 @@ func findCode(ctx context.Context, client *api.Client, deviceID, id string) (*ap
 
 // refreshCode is findCode for many codes: it uses lists. It reads a code that is on no list separately, before the code
 // counts as deleted.
-func (c *connection) refreshCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
+func (c *connection) refreshCode(
+	ctx context.Context,
+	client *api.Client,
+	deviceID, id string,
+) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
 	if managed := c.reads.AccessCode(ctx, deviceID, id); managed != nil {
 		return managed, nil, nil
 	}
@@ -92,14 +112,22 @@ var errCannotBeManaged = errors.New("the vendor of this lock does not allow exis
 
 // convertCode converts an unmanaged code to managed. Some conversions report a failure although they succeeded, so it
 // reads the code before it returns an error.
-func convertCode(ctx context.Context, client *api.Client, request api.ConvertAccessCodeRequest) (*api.AccessCode, error) {
+func convertCode(
+	ctx context.Context,
+	client *api.Client,
+	request api.ConvertAccessCodeRequest,
+) (*api.AccessCode, error) {
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, client.ConvertUnmanagedAccessCode, request)
 	if api.IsNoRoute(err) { // older servers convert by an update
-		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.UpdateUnmanagedAccessCode, api.UpdateUnmanagedAccessCodeRequest{
-			AccessCodeID:                  request.AccessCodeID,
-			IsManaged:                     true,
-			IsExternalModificationAllowed: request.IsExternalModificationAllowed,
-		})
+		answer, err = api.Call[api.ActionAttemptResponse](
+			ctx,
+			client.UpdateUnmanagedAccessCode,
+			api.UpdateUnmanagedAccessCodeRequest{
+				AccessCodeID:                  request.AccessCodeID,
+				IsManaged:                     true,
+				IsExternalModificationAllowed: request.IsExternalModificationAllowed,
+			},
+		)
 	}
 	if err == nil {
 		err = client.Await(ctx, answer.ActionAttempt)
@@ -140,7 +168,12 @@ func convertPlanned(ctx context.Context, client *api.Client, plan, state *access
 
 // changePlanned sends the changes of the plan and returns the code afterwards. With wait, it waits until the lock has
 // the change.
-func changePlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel, wait bool) (*api.AccessCode, error) {
+func changePlanned(
+	ctx context.Context,
+	client *api.Client,
+	plan, state *accessCodeModel,
+	wait bool,
+) (*api.AccessCode, error) {
 	id := state.AccessCodeID.ValueString()
 	request, changes := plan.updateRequest(state)
 	if !changes {
@@ -189,11 +222,19 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 	var answer *api.ActionAttemptResponse
 	switch {
 	case managed != nil:
-		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.DeleteAccessCode, api.DeleteAccessCodeRequest{AccessCodeID: id})
+		answer, err = api.Call[api.ActionAttemptResponse](
+			ctx,
+			client.DeleteAccessCode,
+			api.DeleteAccessCodeRequest{AccessCodeID: id},
+		)
 	case unmanaged != nil && unmanaged.CannotDeleteUnmanagedAccessCode:
 		return errCannotBeDeleted
 	case unmanaged != nil:
-		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.DeleteUnmanagedAccessCode, api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id})
+		answer, err = api.Call[api.ActionAttemptResponse](
+			ctx,
+			client.DeleteUnmanagedAccessCode,
+			api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id},
+		)
 	}
 	if api.IsNotFound(err) || answer == nil && err == nil {
 		return errGone
@@ -326,7 +367,8 @@ type troubled struct {
 // accountIsDisconnected reports whether waiting is useless, because the owner must log in to the lock's account first.
 func accountIsDisconnected(err error) bool {
 	in, ok := errors.AsType[*troubled](err)
-	return ok && slices.ContainsFunc(in.problems, func(p api.Problem) bool { return p.ErrorCode == "account_disconnected" })
+	return ok &&
+		slices.ContainsFunc(in.problems, func(p api.Problem) bool { return p.ErrorCode == "account_disconnected" })
 }
 
 // logInAgain says what to do about a disconnected account.
@@ -384,7 +426,8 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 // latestRefusal returns the time of the newest error that stops the server from retrying.
 func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	for _, problem := range code.Errors {
-		goesOn := strings.HasSuffix(problem.Message, "It is tried again.") || problem.ErrorCode == "conflicting_external_modification"
+		goesOn := strings.HasSuffix(problem.Message, "It is tried again.") ||
+			problem.ErrorCode == "conflicting_external_modification"
 		if problem.IsAccessCodeError && !goesOn && problem.CreatedAt.After(latest) {
 			latest = problem.CreatedAt
 		}
@@ -395,7 +438,11 @@ func latestRefusal(code *api.AccessCode) (latest time.Time) {
 // settled reports whether no change of a code is pending. A server may report set while a change is pending. A future
 // code waits for its start.
 func settled(code *api.AccessCode) bool {
-	return arrived(code, false) && !slices.ContainsFunc(code.PendingMutations, func(m api.PendingMutation) bool { return m.MutationCode != "deferring_creation" })
+	return arrived(code, false) &&
+		!slices.ContainsFunc(
+			code.PendingMutations,
+			func(m api.PendingMutation) bool { return m.MutationCode != "deferring_creation" },
+		)
 }
 
 // A server returns the desired PIN, name, and time frame of a code even after its lock has rejected them and keeps

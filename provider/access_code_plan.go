@@ -34,7 +34,11 @@ const (
 )
 
 // ValidateConfig checks rules that involve several attributes.
-func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *accessCodeResource) ValidateConfig(
+	ctx context.Context,
+	req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse,
+) {
 	var config accessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
@@ -45,7 +49,11 @@ func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.Va
 }
 
 // ModifyPlan completes the plan of an access code, and announces a conversion.
-func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *accessCodeResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
 	if req.Plan.Raw.IsNull() {
 		var state accessCodeModel
 		if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); !resp.Diagnostics.HasError() {
@@ -70,7 +78,11 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		plan.warnOfUnknownLock(&resp.Diagnostics)
 		r.planUpdate(ctx, req, resp, &plan, &state)
-		if isReplaced := len(resp.RequiresReplace)+len(plan.replaces(ctx, &state, req.Private, &resp.Diagnostics)) > 0; isReplaced {
+		if isReplaced := len(
+			resp.RequiresReplace,
+		)+len(
+			plan.replaces(ctx, &state, req.Private, &resp.Diagnostics),
+		) > 0; isReplaced {
 			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 		} else {
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
@@ -96,7 +108,12 @@ func (m *accessCodeModel) warnOfUnknownLock(diags *diag.Diagnostics) {
 	}
 }
 
-func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, state *accessCodeModel) {
+func (r *accessCodeResource) planUpdate(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+	plan, state *accessCodeModel,
+) {
 	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
 		r.planConversion(ctx, req, resp, plan)
 	}
@@ -118,15 +135,26 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 }
 
 // leavesPIN reports whether a PIN that the server hides stays unknown, so that the plan keeps the state's value.
-func (m *accessCodeModel) leavesPIN(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) bool {
+func (m *accessCodeModel) leavesPIN(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeModel,
+	diags *diag.Diagnostics,
+) bool {
 	var configured types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("code"), &configured)...)
-	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() && !m.IsExternalModificationAllowed.IsUnknown()
+	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() &&
+		!m.IsExternalModificationAllowed.IsUnknown()
 }
 
 // planConversion warns that apply converts the code, and marks the attributes that a conversion may set as unknown.
 // It does not fail if the vendor allows no conversion, because Terraform also makes this plan before a destroy.
-func (r *accessCodeResource) planConversion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *accessCodeModel) {
+func (r *accessCodeResource) planConversion(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+	plan *accessCodeModel,
+) {
 	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
 	if string(refused) == "true" {
@@ -136,7 +164,8 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 	} else {
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
 			"The code "+plan.AccessCodeID.ValueString()+" is already on the lock and the workspace does not manage "+
-				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes the "+
+				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes "+
+				"the "+
 				"PIN from the lock.")
 		if isSet(plan.CommonCodeKey) {
 			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
@@ -164,7 +193,10 @@ const cannotDeleteOffline = "cannot_delete_offline_access_code"
 // excludes nothing.
 func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 	const action = "Check the access code"
-	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) || isSet(m.CodeWO), isSet(m.CommonCodeKey)
+	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) ||
+		isSet(m.CodeWO), isSet(
+		m.CommonCodeKey,
+	)
 	unframed := m.StartsAt.IsNull() && m.EndsAt.IsNull()
 	for _, rule := range []struct {
 		broken bool
@@ -207,7 +239,11 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 // fillFrame copies the time frame. An offline code keeps its configured time frame as long as the server's is that one,
 // rounded.
 func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
-	returned := &accessCodeModel{StartsAt: instantOf(code.StartsAt), EndsAt: instantOf(code.EndsAt), IsOneTimeUse: types.BoolValue(code.IsOneTimeUse)}
+	returned := &accessCodeModel{
+		StartsAt:     instantOf(code.StartsAt),
+		EndsAt:       instantOf(code.EndsAt),
+		IsOneTimeUse: types.BoolValue(code.IsOneTimeUse),
+	}
 	if imported := m.Type.IsNull(); imported || !code.IsOfflineAccessCode || !m.roundedTo(returned) {
 		m.StartsAt, m.EndsAt = returned.StartsAt, returned.EndsAt
 	}
@@ -221,7 +257,8 @@ func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 		step += 24 * time.Hour
 	}
 	once := other.IsOneTimeUse.ValueBool()
-	return (once && m.StartsAt.IsNull() || near(m.StartsAt, other.StartsAt, step)) && (once && m.EndsAt.IsNull() || near(m.EndsAt, other.EndsAt, step))
+	return (once && m.StartsAt.IsNull() || near(m.StartsAt, other.StartsAt, step)) &&
+		(once && m.EndsAt.IsNull() || near(m.EndsAt, other.EndsAt, step))
 }
 
 func near(a, b instant, step time.Duration) bool {
@@ -259,7 +296,11 @@ type roundsAtCreation struct{}
 func (roundsAtCreation) Description(c context.Context) string           { return roundsToTheHour.Description(c) }
 func (m roundsAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
 
-func (roundsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (roundsAtCreation) PlanModifyString(
+	ctx context.Context,
+	req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse,
+) {
 	plan, state := rounding(req.PlanValue), rounding(req.StateValue)
 	if plan.Equal(state) {
 		resp.PlanValue = req.StateValue
@@ -271,7 +312,12 @@ func (roundsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.S
 
 // planOffline replaces an offline code instead of changing it, and rejects both for an issued code, as the server
 // would.
-func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeModel, private privateState, resp *resource.ModifyPlanResponse) {
+func (m *accessCodeModel) planOffline(
+	ctx context.Context,
+	state *accessCodeModel,
+	private privateState,
+	resp *resource.ModifyPlanResponse,
+) {
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
@@ -335,7 +381,11 @@ func (sharesAtCreation) Description(context.Context) string {
 }
 func (m sharesAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
 
-func (sharesAtCreation) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (sharesAtCreation) PlanModifyString(
+	ctx context.Context,
+	req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse,
+) {
 	if req.State.Raw.IsNull() || req.PlanValue.Equal(req.StateValue) {
 		return
 	}
@@ -372,7 +422,15 @@ func isBeingDeleted(status types.String) bool { return status.ValueString() == s
 func (m *accessCodeModel) planAnother(resp *resource.ModifyPlanResponse) {
 	m.Status = types.StringUnknown()
 	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("status"))
-	diagnostics.WarningAt(&resp.Diagnostics, path.Root("status"), beingDeleted, "The code "+m.AccessCodeID.ValueString()+" is being deleted from its lock, as after a destroy that was interrupted or timed out, and cannot be kept. Applying this plan waits until the code has left the lock and creates another one. Without a configured PIN, the new code gets another PIN.\n\nTo stop that, remove the code from the configuration.")
+	diagnostics.WarningAt(
+		&resp.Diagnostics,
+		path.Root("status"),
+		beingDeleted,
+		"The code "+m.AccessCodeID.ValueString()+" is being deleted from its lock, as after a destroy that was "+
+			"interrupted or timed out, and cannot be kept. Applying this plan waits until the code has left the lock "+
+			"and creates another one. Without a configured PIN, the new code gets another PIN.\n\nTo stop that, remove "+
+			"the code from the configuration.",
+	)
 }
 
 // warnOfDeletions warns about locks of the plan on which a code of the set is being deleted.
@@ -443,14 +501,24 @@ func readWriteOnly(ctx context.Context, config tfsdk.Config, pin *types.String) 
 }
 
 // warnOfReading warns that the state will contain the PIN of a code if its code_wo is removed.
-func (m *accessCodeModel) warnOfReading(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) {
+func (m *accessCodeModel) warnOfReading(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeModel,
+	diags *diag.Diagnostics,
+) {
 	if state.writesOnly() && !m.writesOnly() {
 		warnOfReading(ctx, config, diags)
 	}
 }
 
 // warnOfReading warns that the state will contain the PIN of a set if its code_wo is removed.
-func (m *accessCodeSetModel) warnOfReading(ctx context.Context, config tfsdk.Config, state *accessCodeSetModel, diags *diag.Diagnostics) {
+func (m *accessCodeSetModel) warnOfReading(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeSetModel,
+	diags *diag.Diagnostics,
+) {
 	if state.writesOnly() && !m.writesOnly() {
 		warnOfReading(ctx, config, diags)
 	}

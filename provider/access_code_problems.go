@@ -58,7 +58,8 @@ func textList(texts []string) types.List {
 func keptOff(code *api.AccessCode) []api.Problem {
 	future := code.Status == api.Unset && code.StartsAt != nil && code.StartsAt.After(time.Now())
 	return slices.DeleteFunc(slices.Clone(code.Errors), func(p api.Problem) bool {
-		return code.Status == api.Removing || p.ErrorCode == "empty_backup_access_code_pool" || (future || code.Status == api.Set) && !p.IsAccessCodeError
+		return code.Status == api.Removing || p.ErrorCode == "empty_backup_access_code_pool" ||
+			(future || code.Status == api.Set) && !p.IsAccessCodeError
 	})
 }
 
@@ -79,14 +80,28 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	if refused(code) {
 		retry = "The next apply sends it again. "
 	}
-	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the "+
-		"status %s on %s.%s\n\n%s %sTo find all affected codes, check their "+
-		"`errors`.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
-		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), effect, troubleAdvice(problems), retry))
+	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf(
+		"%s The code %s%s has the "+
+			"status %s on %s.%s\n\n%s %sTo find all affected codes, check their "+
+			"`errors`.",
+		strings.Join(sentences(problemTexts(problems, pins...)), " "),
+		code.AccessCodeID,
+		name,
+		code.Status,
+		c.troubles.lock(ctx, c.api, code.DeviceID),
+		effect,
+		troubleAdvice(problems),
+		retry,
+	))
 }
 
 // warnOfTroubles is warnOfTrouble for the codes of a set, in the order of their locks.
-func (c *connection) warnOfTroubles(ctx context.Context, diags *diag.Diagnostics, set *accessCodeSetModel, found map[string]foundCode) {
+func (c *connection) warnOfTroubles(
+	ctx context.Context,
+	diags *diag.Diagnostics,
+	set *accessCodeSetModel,
+	found map[string]foundCode,
+) {
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
 		if code := found[deviceID].managed; code != nil {
 			c.warnOfTrouble(ctx, diags, code, pinsOf(code.Code, set.on("", ""))...)
@@ -141,7 +156,15 @@ func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	}
 	t.codes[errorCode]++
 	if t.codes[errorCode] == namedCodes+1 {
-		diagnostics.Warning(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes have their own warnings, and there are more. To find all affected codes, check their `errors`.", namedCodes))
+		diagnostics.Warning(
+			diags,
+			"More access codes are not on their locks ("+errorCode+")",
+			fmt.Sprintf(
+				"%d codes have their own warnings, and there are more. To find all affected codes, check their "+
+					"`errors`.",
+				namedCodes,
+			),
+		)
 	}
 	return t.codes[errorCode] <= namedCodes
 }

@@ -31,7 +31,11 @@ type accessCodeResource struct{ connectedResource }
 
 func newAccessCodeResource() resource.Resource { return &accessCodeResource{} }
 
-func (r *accessCodeResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *accessCodeResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_code"
 }
 
@@ -72,7 +76,12 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		return
 	}
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, created.Code.ValueString(), plan.pin()), creationAdvice(err, answer.AccessCode.AccessCodeID))
+		reportNext(
+			&resp.Diagnostics,
+			action,
+			hiding(err, created.Code.ValueString(), plan.pin()),
+			creationAdvice(err, answer.AccessCode.AccessCodeID),
+		)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
@@ -105,7 +114,11 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		model.fillUnmanaged(unmanaged)
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
 	case imported:
-		diagnostics.Error(&resp.Diagnostics, actionImport, nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()))
+		diagnostics.Error(
+			&resp.Diagnostics,
+			actionImport,
+			nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()),
+		)
 		return
 	default:
 		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
@@ -163,7 +176,8 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // unseen: the state will not show the server's PIN
+	unseen, former := plan.writesOnly() ||
+		state.writesOnly(), state.Code.ValueString() // unseen: the state will not show the server's PIN
 	doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
 	if doubted {
 		var configured types.String
@@ -204,7 +218,12 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
-		reportNext(&resp.Diagnostics, "Delete access code", hiding(&explained{text, err}, model.Code.ValueString()), deletionAdvice(err))
+		reportNext(
+			&resp.Diagnostics,
+			"Delete access code",
+			hiding(&explained{text, err}, model.Code.ValueString()),
+			deletionAdvice(err),
+		)
 	}
 }
 
@@ -285,7 +304,11 @@ type accessCodeIdentity struct {
 }
 
 // IdentitySchema describes accessCodeIdentity.
-func (r *accessCodeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *accessCodeResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"access_code_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of " +
 			"the access code."},
@@ -299,7 +322,11 @@ func (m *accessCodeModel) identity() accessCodeIdentity {
 }
 
 // importIdentity imports by identity. It never writes to the server.
-func (r *accessCodeResource) importIdentity(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *accessCodeResource) importIdentity(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	var identity accessCodeIdentity
 	resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	if resp.Diagnostics.HasError() {
@@ -319,7 +346,11 @@ const actionImport = "Import access code"
 // ImportState accepts three forms. <device_id>/<access_code_id> and an identity change nothing: Read reads the code,
 // and apply converts an unmanaged one. A bare <access_code_id> converts an unmanaged code immediately, while
 // Terraform plans an import block. The setting convert_on_import can forbid that.
-func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *accessCodeResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	if r.cannotImport(req, resp) {
 		return
 	}
@@ -332,8 +363,15 @@ func (r *accessCodeResource) ImportState(ctx context.Context, req resource.Impor
 		id = req.ID
 	}
 	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
-		diagnostics.Error(&resp.Diagnostics, actionImport,
-			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. %s", req.ID, whereIdentifiersAre))
+		diagnostics.Error(
+			&resp.Diagnostics,
+			actionImport,
+			fmt.Sprintf(
+				"%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. %s",
+				req.ID,
+				whereIdentifiersAre,
+			),
+		)
 		return
 	}
 	if !hasDevice {
@@ -396,7 +434,12 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 	return r.convertNow(ctx, client, id, diags)
 }
 
-func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client, id string, diags *diag.Diagnostics) (deviceID string) {
+func (r *accessCodeResource) convertNow(
+	ctx context.Context,
+	client *api.Client,
+	id string,
+	diags *diag.Diagnostics,
+) (deviceID string) {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // an import has no configuration
 	defer cancel()
 	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
@@ -481,9 +524,17 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.fillKey(code.CommonCodeKey)
 	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
 	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
-	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(code.IsOfflineAccessCode), types.BoolValue(code.IsOneTimeUse)
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(
+		code.IsOfflineAccessCode,
+	), types.BoolValue(
+		code.IsOneTimeUse,
+	)
 	m.Type = types.StringValue(string(code.Type))
-	m.Status, m.Errors = types.StringValue(string(code.Status)), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
+	m.Status, m.Errors = types.StringValue(
+		string(code.Status),
+	), textList(
+		problemTexts(code.Errors, pinsOf(code.Code, m)...),
+	)
 	m.IsManaged = types.BoolValue(true)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
@@ -550,16 +601,23 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	state.CodeWO = types.StringNull() // write-only values are never stored
 	state.fill(code)
 	for _, text := range []struct{ planned, filled *types.String }{
-		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.Status, &state.Status}, {&m.CreatedAt, &state.CreatedAt},
-		{&m.CommonCodeKey, &state.CommonCodeKey}, {&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
+		{&m.Name, &state.Name},
+		{&m.Code, &state.Code},
+		{&m.Type, &state.Type},
+		{&m.Status, &state.Status},
+		{&m.CreatedAt, &state.CreatedAt},
+		{&m.CommonCodeKey, &state.CommonCodeKey},
+		{&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
 	} {
 		if !text.planned.IsUnknown() {
 			*text.filled = *text.planned
 		}
 	}
 	for _, yes := range []struct{ planned, filled *types.Bool }{
-		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed}, {&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
-		{&m.IsOneTimeUse, &state.IsOneTimeUse}, {&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
+		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed},
+		{&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
+		{&m.IsOneTimeUse, &state.IsOneTimeUse},
+		{&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
 	} {
 		if !yes.planned.IsUnknown() {
 			*yes.filled = *yes.planned
@@ -602,7 +660,9 @@ func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
 // updateRequest returns the request for the changes of the plan, and whether there are any. An offline code cannot be
 // changed.
 func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
-	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(m.AttemptForOfflineDevice)
+	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(
+		m.AttemptForOfflineDevice,
+	)
 	if state.IsOfflineAccessCode.ValueBool() {
 		return request, false
 	}

@@ -69,13 +69,22 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 					"Terraform 1.11 or newer, and `code_wo_version`. Terraform cannot detect that the PIN was " +
 					"changed elsewhere. An import reads the PIN into the state, and the next apply removes it. " +
 					"Removing `code_wo` keeps the PIN on the lock and stores it in the state, with a warning.",
-				Validators: []validator.String{validators.PIN{}, validators.AlsoRequires{Attribute: "code_wo_version", Hint: "Set it to 1, and raise it to write the PIN again."}},
+				Validators: []validator.String{
+					validators.PIN{},
+					validators.AlsoRequires{
+						Attribute: "code_wo_version",
+						Hint:      "Set it to 1, and raise it to write the PIN again.",
+					},
+				},
 			},
 			"code_wo_version": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "The version of `code_wo`, a number that you choose. The provider writes the " +
 					"PIN when this number changes, and only then.",
-				Validators: []validator.Int64{validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version out."}},
+				Validators: []validator.Int64{
+					validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version " +
+						"out."},
+				},
 			},
 			"wait_for_set": schema.BoolAttribute{
 				Optional: true,
@@ -103,7 +112,12 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				MarkdownDescription: "Until when the code opens the lock, in RFC 3339 with a time zone. Then the " +
 					"server deletes the code, and Terraform plans to create it again: remove it from the " +
 					"configuration, or move its time frame.",
-				Validators:    []validator.String{validators.AlsoRequires{Attribute: "starts_at", Hint: "Set both, or leave both out for a code that opens always."}},
+				Validators: []validator.String{
+					validators.AlsoRequires{
+						Attribute: "starts_at",
+						Hint:      "Set both, or leave both out for a code that opens always.",
+					},
+				},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
 			"is_external_modification_allowed": schema.BoolAttribute{
@@ -166,12 +180,18 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 
 // These are the settings with a default on the server.
 var (
+	falseByDefault    = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}
 	schedulesNatively = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(true)}
 	roundsToTheHour   = planmodifiers.RequiresReplaceUnlessImported{Default: types.StringValue("1h")}
 )
 
 // replaces returns the attributes whose plan modifiers replace the code, except common_code_key.
-func (m *accessCodeModel) replaces(ctx context.Context, state *accessCodeModel, private privateState, diags *diag.Diagnostics) (changed path.Paths) {
+func (m *accessCodeModel) replaces(
+	ctx context.Context,
+	state *accessCodeModel,
+	private privateState,
+	diags *diag.Diagnostics,
+) (changed path.Paths) {
 	imported := planmodifiers.WasImported(ctx, private, diags)
 	for _, part := range []struct {
 		attribute   string
@@ -179,12 +199,15 @@ func (m *accessCodeModel) replaces(ctx context.Context, state *accessCodeModel, 
 		plan, state attr.Value
 	}{
 		{"device_id", planmodifiers.RequiresReplaceUnlessImported{}, m.DeviceID, state.DeviceID},
-		{"is_offline_access_code", planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
-		{"is_one_time_use", planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}, m.IsOneTimeUse, state.IsOneTimeUse},
+		{"is_offline_access_code", falseByDefault, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
+		{"is_one_time_use", falseByDefault, m.IsOneTimeUse, state.IsOneTimeUse},
 		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
 		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
-		{"preferred_code_length", planmodifiers.RequiresReplaceUnlessImported{}, m.PreferredCodeLength, state.PreferredCodeLength},
-		{"use_backup_access_code_pool", planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}, m.UseBackupAccessCodePool, state.UseBackupAccessCodePool},
+		{
+			"preferred_code_length", planmodifiers.RequiresReplaceUnlessImported{},
+			m.PreferredCodeLength, state.PreferredCodeLength,
+		},
+		{"use_backup_access_code_pool", falseByDefault, m.UseBackupAccessCodePool, state.UseBackupAccessCodePool},
 	} {
 		if part.setting.Differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
 			changed = append(changed, path.Root(part.attribute))
@@ -238,7 +261,9 @@ func creationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Whether the server keeps spare codes on the lock, one of which can replace this " +
 				"code if it does not work: see the guide *Backup codes and offline codes*. Requires a time frame. " +
 				"By default `false`." + notReturned,
-			PlanModifiers: []planmodifier.Bool{planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}},
+			PlanModifiers: []planmodifier.Bool{
+				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
+			},
 		},
 		"is_backup_access_code_available": schema.BoolAttribute{
 			Computed:            true,
@@ -258,14 +283,20 @@ func creationAttributes() map[string]schema.Attribute {
 				"connection: for locks with `can_program_offline_access_codes` (see the data source " +
 				"`deviceaccess_device`). Requires a time frame. The PIN cannot be chosen, and the code can be " +
 				"neither changed nor deleted until it ends. By default `false`." + replaces,
-			PlanModifiers: []planmodifier.Bool{planmodifiers.DefaultOrState{Default: false}, planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}},
+			PlanModifiers: []planmodifier.Bool{
+				planmodifiers.DefaultOrState{Default: false},
+				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
+			},
 		},
 		"is_one_time_use": schema.BoolAttribute{
 			Optional: true,
 			Computed: true,
 			MarkdownDescription: "Whether an offline code opens once, within 24 hours of `starts_at`. `ends_at` is " +
 				"optional, and so is `starts_at`: the code then starts immediately. By default `false`." + replaces,
-			PlanModifiers: []planmodifier.Bool{planmodifiers.DefaultOrState{Default: false}, planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}},
+			PlanModifiers: []planmodifier.Bool{
+				planmodifiers.DefaultOrState{Default: false},
+				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
+			},
 		},
 		"max_time_rounding": schema.StringAttribute{
 			Optional: true,

@@ -40,7 +40,11 @@ type accessCodeSetResource struct{ connectedResource }
 
 func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResource{} }
 
-func (r *accessCodeSetResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *accessCodeSetResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_code_set"
 	resp.ResourceBehavior.MutableIdentity = true // adding and removing locks changes the identity
 }
@@ -138,7 +142,11 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 				wrong = append(wrong, nothingToImport(ctx, client, deviceID, id))
 			}
 		}
-		diagnostics.Error(&resp.Diagnostics, "Import access code set", strings.Join(append(wrong, "Nothing was imported."), "\n"))
+		diagnostics.Error(
+			&resp.Diagnostics,
+			"Import access code set",
+			strings.Join(append(wrong, "Nothing was imported."), "\n"),
+		)
 		return
 	}
 	for deviceID, one := range found {
@@ -192,7 +200,10 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
 		return
 	}
-	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
+	work := slices.DeleteFunc(
+		slices.Clone(wanted),
+		func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) },
+	)
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
 			work = append(work, deviceID)
@@ -225,13 +236,24 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 }
 
 // learn copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
-func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, state *accessCodeSetModel, codes map[string]lockCode) bool {
+func (m *accessCodeSetModel) learn(
+	ctx context.Context,
+	client *api.Client,
+	state *accessCodeSetModel,
+	codes map[string]lockCode,
+) bool {
 	m.Code = state.Code
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 		if m.Code.ValueString() != "" {
 			break
 		}
-		if found := look(ctx, findCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString()); found.managed != nil {
+		if found := look(
+			ctx,
+			findCode,
+			client,
+			deviceID,
+			codes[deviceID].AccessCodeID.ValueString(),
+		); found.managed != nil {
 			m.Code = types.StringPointerValue(found.managed.Code)
 		}
 	}
@@ -246,7 +268,12 @@ func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lo
 
 // forget marks codes that the server does not know as removed. If the key belongs to another workspace, it adds an
 // error and the codes stay in the set. The timeout may have ended by then.
-func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) {
+func (r *accessCodeSetResource) forget(
+	ctx context.Context,
+	private privateState,
+	results map[string]done,
+	diags *diag.Diagnostics,
+) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
@@ -259,7 +286,12 @@ func (r *accessCodeSetResource) forget(ctx context.Context, private privateState
 
 // giveUpOn ends the search for the code of an unanswered creation if the server does not know the lock, so that other
 // locks need not wait. If the key belongs to another workspace, it adds an error instead.
-func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateState, unsettled map[string]done, diags *diag.Diagnostics) {
+func (r *accessCodeSetResource) giveUpOn(
+	ctx context.Context,
+	private privateState,
+	unsettled map[string]done,
+	diags *diag.Diagnostics,
+) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
@@ -273,7 +305,14 @@ func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateSta
 
 // settle stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
-func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, model *accessCodeSetModel, codes map[string]lockCode, results map[string]done, diags *diag.Diagnostics) {
+func (r *accessCodeSetResource) settle(
+	ctx context.Context,
+	client *api.Client,
+	model *accessCodeSetModel,
+	codes map[string]lockCode,
+	results map[string]done,
+	diags *diag.Diagnostics,
+) {
 	wanted := model.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
 		result := results[deviceID]
@@ -374,20 +413,34 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 					"changed elsewhere. A lock that is added gets the configured PIN. An import reads the PIN into " +
 					"the state, and the next apply removes it. Removing `code_wo` keeps the PIN on the locks and " +
 					"stores it in the state, with a warning.",
-				Validators: []validator.String{validators.PIN{}, validators.AlsoRequires{Attribute: "code_wo_version", Hint: "Set it to 1, and raise it to write the PIN again."}},
+				Validators: []validator.String{
+					validators.PIN{},
+					validators.AlsoRequires{
+						Attribute: "code_wo_version",
+						Hint:      "Set it to 1, and raise it to write the PIN again.",
+					},
+				},
 			},
 			"code_wo_version": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "The version of `code_wo`, a number that you choose. When it changes, the " +
 					"provider writes the PIN to all locks.",
-				Validators: []validator.Int64{validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version out."}},
+				Validators: []validator.Int64{
+					validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version " +
+						"out."},
+				},
 			},
 			"starts_at": schema.StringAttribute{
 				Optional:   true,
 				CustomType: instantType{},
 				MarkdownDescription: "From when the code opens the locks, in RFC 3339 with a time zone, such as " +
 					"`2026-11-21T15:00:00Z`. Requires `ends_at`; without both, the code opens always.",
-				Validators:    []validator.String{validators.AlsoRequires{Attribute: "ends_at", Hint: "Set both, or leave both out for a code that opens always."}},
+				Validators: []validator.String{
+					validators.AlsoRequires{
+						Attribute: "ends_at",
+						Hint:      "Set both, or leave both out for a code that opens always.",
+					},
+				},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
 			"ends_at": schema.StringAttribute{
@@ -396,7 +449,12 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				MarkdownDescription: "Until when the code opens the locks, in RFC 3339 with a time zone. Then the " +
 					"server deletes the codes, and Terraform plans to create them again: remove the set from the " +
 					"configuration, or move its time frame.",
-				Validators:    []validator.String{validators.AlsoRequires{Attribute: "starts_at", Hint: "Set both, or leave both out for a code that opens always."}},
+				Validators: []validator.String{
+					validators.AlsoRequires{
+						Attribute: "starts_at",
+						Hint:      "Set both, or leave both out for a code that opens always.",
+					},
+				},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
 			"keepers": keepersAttribute(),
@@ -450,7 +508,11 @@ type accessCodeSetIdentity struct {
 }
 
 // IdentitySchema describes accessCodeSetIdentity.
-func (r *accessCodeSetResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *accessCodeSetResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"access_codes": identityschema.ListAttribute{
 			RequiredForImport: true,
@@ -484,7 +546,12 @@ func rememberNamed(ctx context.Context, private privateState, locks []string) di
 }
 
 // named returns the locks of codes. Those that an import has named come first, in that order.
-func named(ctx context.Context, private privateState, codes map[string]lockCode, diags *diag.Diagnostics) (locks []string) {
+func named(
+	ctx context.Context,
+	private privateState,
+	codes map[string]lockCode,
+	diags *diag.Diagnostics,
+) (locks []string) {
 	stored, problems := private.GetKey(ctx, namedKey)
 	diags.Append(problems...)
 	_ = json.Unmarshal(stored, &locks) // none, where nothing was stored
@@ -498,7 +565,11 @@ func named(ctx context.Context, private privateState, codes map[string]lockCode,
 
 // ImportState accepts the codes of the set as <device_id>/<access_code_id>, separated by commas or in an identity. It
 // changes nothing: Read reads the codes, and apply changes those that differ from the first.
-func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *accessCodeSetResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	if r.cannotImport(req, resp) {
 		return
 	}
@@ -509,7 +580,8 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 	codes, locks := map[string]lockCode{}, []string{}
 	for _, one := range given.AccessCodes {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
-		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) || strings.ContainsAny(id, "/ ") {
+		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
+			strings.ContainsAny(id, "/ ") {
 			diagnostics.Error(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not "+
 				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
 				"ID separates them by commas.", one))
@@ -535,7 +607,11 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 }
 
 // ValidateConfig checks rules that involve several attributes.
-func (r *accessCodeSetResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *accessCodeSetResource) ValidateConfig(
+	ctx context.Context,
+	req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse,
+) {
 	var config accessCodeSetModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
@@ -543,7 +619,11 @@ func (r *accessCodeSetResource) ValidateConfig(ctx context.Context, req resource
 
 // ModifyPlan plans each lock separately: codes as declared keep their state, and only locks that need a change become
 // unknown.
-func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *accessCodeSetResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
 	if req.Plan.Raw.IsNull() {
 		return
 	}
@@ -588,10 +668,11 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 
 // creates reports whether the plan creates a code on any lock. The map before is nil if the set does not exist yet.
 func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetModel, before map[string]lockCode) bool {
-	return before == nil || planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) || slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
-		code, known := before[deviceID]
-		return !known || code.AccessCodeID.IsNull() || isBeingDeleted(code.Status)
-	})
+	return before == nil || planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) ||
+		slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
+			code, known := before[deviceID]
+			return !known || code.AccessCodeID.IsNull() || isBeingDeleted(code.Status)
+		})
 }
 
 type accessCodeSetModel struct {
@@ -624,7 +705,11 @@ var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 const missing = "missing"
 
 func noCode(errors ...string) lockCode {
-	return lockCode{Status: types.StringValue(missing), AsDeclared: types.BoolValue(false), Errors: append([]string{}, errors...)}
+	return lockCode{
+		Status:     types.StringValue(missing),
+		AsDeclared: types.BoolValue(false),
+		Errors:     append([]string{}, errors...),
+	}
 }
 
 // unless returns the code, with as_declared false if so is true.
@@ -768,7 +853,9 @@ type foundCode struct {
 	err       error
 }
 
-type codeFinder = func(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error)
+type codeFinder = func(
+	ctx context.Context, client *api.Client, deviceID, id string,
+) (*api.AccessCode, *api.UnmanagedAccessCode, error)
 
 func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
 
@@ -808,7 +895,11 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
 		return done{code: noCode(err.Error()), err: err}
 	}
-	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, conn.api.CreateAccessCode, m.on(deviceID, "").createRequest())
+	answer, err := api.Call[api.AccessCodeCreatedResponse](
+		ctx,
+		conn.api.CreateAccessCode,
+		m.on(deviceID, "").createRequest(),
+	)
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
 	}
@@ -893,7 +984,13 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 }
 
 // remove deletes the code from a lock.
-func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode, doubt *doubt) done {
+func (m *accessCodeSetModel) remove(
+	ctx context.Context,
+	conn *connection,
+	deviceID string,
+	code lockCode,
+	doubt *doubt,
+) done {
 	id := code.AccessCodeID.ValueString()
 	if id == "" {
 		return done{gone: true, left: doubt}
@@ -903,7 +1000,15 @@ func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, devic
 }
 
 // reportLock adds an error or a warning about one lock of a set. If kept is false, the state does not get the set.
-func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), kept bool, action, deviceID string, failed done) {
+func (m *accessCodeSetModel) reportLock(
+	ctx context.Context,
+	client *api.Client,
+	diags *diag.Diagnostics,
+	add func(*diag.Diagnostics, path.Path, string, string),
+	kept bool,
+	action, deviceID string,
+	failed done,
+) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	err := failed.err
@@ -940,7 +1045,12 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
 			"the lock's app."
 	}
-	add(diags, path.Root("access_codes").AtMapKey(deviceID), action, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others))
+	add(
+		diags,
+		path.Root("access_codes").AtMapKey(deviceID),
+		action,
+		m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others),
+	)
 }
 
 // joined joins two sentences.
@@ -988,7 +1098,11 @@ func rememberDoubts(ctx context.Context, private privateState, results map[strin
 }
 
 // doubts returns the recorded unanswered creations by lock. The record may also be a list of locks without details.
-func (m *accessCodeSetModel) doubts(ctx context.Context, private privateState, diags *diag.Diagnostics) (doubts map[string]*doubt) {
+func (m *accessCodeSetModel) doubts(
+	ctx context.Context,
+	private privateState,
+	diags *diag.Diagnostics,
+) (doubts map[string]*doubt) {
 	stored, problems := private.GetKey(ctx, locksInDoubtKey)
 	diags.Append(problems...)
 	var locks []string
@@ -1005,7 +1119,13 @@ func (m *accessCodeSetModel) doubts(ctx context.Context, private privateState, d
 
 // find adds the codes of unanswered creations to those of the set. It returns results for the locks where it found
 // none, or could not search. The latter must not be changed.
-func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes map[string]lockCode, doubts map[string]*doubt, config *accessCodeSetModel) map[string]done {
+func (m *accessCodeSetModel) find(
+	ctx context.Context,
+	client *api.Client,
+	codes map[string]lockCode,
+	doubts map[string]*doubt,
+	config *accessCodeSetModel,
+) map[string]done {
 	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
 		code, known := codes[deviceID]
 		return !known || !code.AccessCodeID.IsNull()
@@ -1036,7 +1156,13 @@ func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes
 // lost finds the code of an unanswered creation. Without it, the server would reject another creation because the PIN
 // is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name whose PINs
 // the server hides, or all of that name if the PIN of the creation is not known.
-func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, doubt *doubt, config *accessCodeSetModel) (found *api.AccessCode, likely []string, err error) {
+func (m *accessCodeSetModel) lost(
+	ctx context.Context,
+	client *api.Client,
+	deviceID string,
+	doubt *doubt,
+	config *accessCodeSetModel,
+) (found *api.AccessCode, likely []string, err error) {
 	codes, err := managedCodes(ctx, client, deviceID)
 	if err != nil {
 		return nil, nil, err
@@ -1060,7 +1186,12 @@ func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
 }
 
 // refuseUnsought adds errors for the locks that could not be searched, and reports whether there are any.
-func (m *accessCodeSetModel) refuseUnsought(ctx context.Context, client *api.Client, unsettled map[string]done, diags *diag.Diagnostics) (refused bool) {
+func (m *accessCodeSetModel) refuseUnsought(
+	ctx context.Context,
+	client *api.Client,
+	unsettled map[string]done,
+	diags *diag.Diagnostics,
+) (refused bool) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	for _, deviceID := range slices.Sorted(maps.Keys(unsettled)) {
@@ -1069,16 +1200,31 @@ func (m *accessCodeSetModel) refuseUnsought(ctx context.Context, client *api.Cli
 			continue
 		}
 		refused = true
-		diagnostics.ErrorAt(diags, path.Root("access_codes").AtMapKey(deviceID), actionPut, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
-			joined(nextStep(err), "The set was not changed: the server did not answer a creation on this lock, and "+
-				"the provider finds the code by its current name and PIN. Run Terraform again: it searches the "+
-				"lock first."))
+		diagnostics.ErrorAt(
+			diags,
+			path.Root("access_codes").AtMapKey(deviceID),
+			actionPut,
+			m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
+				joined(
+					nextStep(err),
+					"The set was not changed: the server did not answer a creation on this lock, and "+
+						"the provider finds the code by its current name and PIN. Run Terraform again: it searches "+
+						"the "+
+						"lock first.",
+				),
+		)
 	}
 	return refused
 }
 
 // warnOfLost warns that a lock may have a code that was not found, when the set drops the lock or creates another code.
-func (m *accessCodeSetModel) warnOfLost(ctx context.Context, client *api.Client, diags *diag.Diagnostics, deviceID string, result done) {
+func (m *accessCodeSetModel) warnOfLost(
+	ctx context.Context,
+	client *api.Client,
+	diags *diag.Diagnostics,
+	deviceID string,
+	result done,
+) {
 	said, next := "the lock has no code of this name and PIN now", "If the server hides PINs, search the lock for "+
 		"a code of this name, and delete it."
 	switch likely := result.left.likely; {

@@ -788,9 +788,9 @@ func TestImportByIdentityThatNamesNothingSaysWhatIsNeeded(t *testing.T) {
 	f := startFakeLocks(t)
 	p := f.plugin(t)
 	for want, request := range map[string]*tfprotov6.ImportResourceStateRequest{
-		"contains no codes":                 {TypeName: setType, Identity: p.codesIdentity()},
+		"contains no codes":              {TypeName: setType, Identity: p.codesIdentity()},
 		`"x/" is not`:                    {TypeName: setType, Identity: p.codesIdentity("x/")},
-		"repeats a lock":             {TypeName: setType, Identity: p.codesIdentity("a/b", "a/c")},
+		"repeats a lock":                 {TypeName: setType, Identity: p.codesIdentity("a/b", "a/c")},
 		`"" is not the ` + "`device_id`": {TypeName: exclusiveType, Identity: p.identity(exclusiveType, map[string]string{"device_id": ""})},
 	} {
 		answer, err := p.server.ImportResourceState(t.Context(), request)

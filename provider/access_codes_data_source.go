@@ -48,7 +48,11 @@ func (m *listedAccessCodeModel) fill(code *api.AccessCode) {
 	}
 }
 
-func (d *accessCodesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *accessCodesDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_codes"
 }
 
@@ -72,7 +76,8 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 					"name":           computedText("The name of the code. Null if it has none."),
 					"type":           computedText("`ongoing`, or `time_bound` with a time frame."),
 					"status": computedText("The state of the code on its lock, such as `unset`, `setting`, " +
-						"`set`, `removing`, or `unknown`. `unset` means scheduled or rejected. `unknown` means that " +
+						"`set`, `removing`, or `unknown`. `unset` means scheduled or rejected. `unknown` means " +
+						"that " +
 						"the lock was removed from its account, or that the account is disconnected."),
 					"starts_at":  computedText("From when the code opens the lock. Null if always."),
 					"ends_at":    computedText("Until when the code opens the lock. Null if always."),

@@ -62,7 +62,11 @@ func (m *acsUserModel) fill(user *api.AcsUser) {
 	}
 }
 
-func (d *acsUsersDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *acsUsersDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_acs_users"
 }
 
@@ -107,7 +111,10 @@ func (d *acsUsersDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 						"access is not limited in time."),
 					"ends_at": computedText("Until when the user has access, in RFC 3339. Null if " +
 						"access does not end."),
-					"is_pending": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether changes of the user have not reached the access system yet."},
+					"is_pending": schema.BoolAttribute{
+						Computed:            true,
+						MarkdownDescription: "Whether changes of the user have not reached the access system yet.",
+					},
 					"created_at": computedText("When the user was created, in RFC 3339."),
 					"problems": schema.ListAttribute{
 						Computed:    true,

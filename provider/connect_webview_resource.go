@@ -35,13 +35,22 @@ type connectWebviewResource struct{ connectedResource }
 
 func newConnectWebviewResource() resource.Resource { return &connectWebviewResource{} }
 
-func (r *connectWebviewResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *connectWebviewResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_connect_webview"
 }
 
 func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	returned, notReturned := []planmodifier.Set{planmodifiers.StateAfterImport{}, planmodifiers.RequiresReplaceUnlessImported{}}, []planmodifier.Set{planmodifiers.RequiresReplaceUnlessImported{}}
+	returned, notReturned := []planmodifier.Set{
+		planmodifiers.StateAfterImport{},
+		planmodifiers.RequiresReplaceUnlessImported{},
+	}, []planmodifier.Set{
+		planmodifiers.RequiresReplaceUnlessImported{},
+	}
 	same := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	some := func(instead string, each validator.String) []validator.Set {
 		return []validator.Set{validators.NotEmpty{Hint: instead}, setvalidator.ValueStringsAre(each)}
@@ -52,7 +61,11 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 			"`url`. The page accepts one login, and on the server of this project for seven days; `terraform apply " +
 			"-replace` creates another page. Destroying the resource ends the invitation; a connected account stays.",
 		Attributes: map[string]schema.Attribute{
-			"connect_webview_id": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "The identifier of the page."},
+			"connect_webview_id": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "The identifier of the page.",
+			},
 			"url": schema.StringAttribute{
 				Computed:      true,
 				Sensitive:     true,
@@ -133,7 +146,10 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				Optional:      true,
 				ElementType:   types.StringType,
 				PlanModifiers: []planmodifier.Map{planmodifiers.RequiresReplaceUnlessEmpty()},
-				Validators:    []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(validators.NotEmpty{Hint: "Give the key a text, or leave it out."})},
+				Validators: []validator.Map{
+					mapvalidator.NoNullValues(),
+					mapvalidator.ValueStringsAre(validators.NotEmpty{Hint: "Give the key a text, or leave it out."}),
+				},
 				MarkdownDescription: "Your own data, which is also stored with the account: up to 50 keys of 40 " +
 					"characters, with strings of up to 500 characters.",
 			},
@@ -161,12 +177,20 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				"the person has chosen. Null until the login."},
 			"authorized_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When the person " +
 				"logged in, in RFC 3339. Null until the login."},
-			"created_at": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When the page was created, in RFC 3339."},
+			"created_at": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "When the page was created, in RFC 3339.",
+			},
 		},
 	}
 }
 
-func (r *connectWebviewResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+func (r *connectWebviewResource) Create(
+	ctx context.Context,
+	req resource.CreateRequest,
+	resp *resource.CreateResponse,
+) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
@@ -221,7 +245,11 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 }
 
 func readConnectWebview(ctx context.Context, client *api.Client, id string) (*api.ConnectWebview, error) {
-	answer, err := api.Call[api.ConnectWebviewResponse](ctx, client.GetConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: id})
+	answer, err := api.Call[api.ConnectWebviewResponse](
+		ctx,
+		client.GetConnectWebview,
+		api.ConnectWebviewRequest{ConnectWebviewID: id},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +257,11 @@ func readConnectWebview(ctx context.Context, client *api.Client, id string) (*ap
 }
 
 // Update stores settings of an imported page that the server does not return. Every other change replaces the page.
-func (r *connectWebviewResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+func (r *connectWebviewResource) Update(
+	ctx context.Context,
+	req resource.UpdateRequest,
+	resp *resource.UpdateResponse,
+) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
@@ -246,20 +278,32 @@ func (r *connectWebviewResource) Update(ctx context.Context, req resource.Update
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
-func (r *connectWebviewResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+func (r *connectWebviewResource) Delete(
+	ctx context.Context,
+	req resource.DeleteRequest,
+	resp *resource.DeleteResponse,
+) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	_, err := api.Call[api.OkResponse](ctx, client.DeleteConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: model.ConnectWebviewID.ValueString()})
+	_, err := api.Call[api.OkResponse](
+		ctx,
+		client.DeleteConnectWebview,
+		api.ConnectWebviewRequest{ConnectWebviewID: model.ConnectWebviewID.ValueString()},
+	)
 	switch {
 	case api.IsNotFound(err):
 		r.mayForget(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
-		report(&resp.Diagnostics, "Delete connect webview", &explained{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err})
+		report(
+			&resp.Diagnostics,
+			"Delete connect webview",
+			&explained{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err},
+		)
 	}
 }
 
@@ -269,9 +313,16 @@ type connectWebviewIdentity struct {
 }
 
 // IdentitySchema describes connectWebviewIdentity.
-func (r *connectWebviewResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *connectWebviewResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"connect_webview_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the page."},
+		"connect_webview_id": identityschema.StringAttribute{
+			RequiredForImport: true,
+			Description:       "The identifier of the page.",
+		},
 	}}
 }
 
@@ -280,11 +331,21 @@ func (m *connectWebviewModel) identity() connectWebviewIdentity {
 }
 
 // ImportState accepts an identifier or an identity. Read then reads the page.
-func (r *connectWebviewResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *connectWebviewResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	if r.cannotImport(req, resp) {
 		return
 	}
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("connect_webview_id"), path.Root("connect_webview_id"), req, resp)
+	resource.ImportStatePassthroughWithIdentity(
+		ctx,
+		path.Root("connect_webview_id"),
+		path.Root("connect_webview_id"),
+		req,
+		resp,
+	)
 }
 
 type connectWebviewModel struct {
@@ -346,7 +407,11 @@ func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWe
 		m.AcceptedProviders, diags = types.SetValueFrom(ctx, types.StringType, providers)
 	}
 	if len(w.AcceptedCapabilities) > 0 {
-		kinds, more := types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(w.AcceptedCapabilities))))
+		kinds, more := types.SetValueFrom(
+			ctx,
+			types.StringType,
+			slices.Compact(slices.Sorted(slices.Values(w.AcceptedCapabilities))),
+		)
 		m.AcceptedCapabilities = kinds
 		diags.Append(more...)
 	}

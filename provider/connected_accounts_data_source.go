@@ -43,11 +43,19 @@ func (m *connectedAccountModel) fill(account *api.ConnectedAccount) {
 	}
 }
 
-func (d *connectedAccountsDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *connectedAccountsDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_connected_accounts"
 }
 
-func (d *connectedAccountsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *connectedAccountsDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The connected accounts of the workspace, through which the server reaches vendors' " +
 			"devices: all of them, or those that match every condition.",
@@ -83,7 +91,11 @@ func (d *connectedAccountsDataSource) Schema(_ context.Context, _ datasource.Sch
 	}
 }
 
-func (d *connectedAccountsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *connectedAccountsDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model connectedAccountsModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)

@@ -83,7 +83,10 @@ func (c *connection) readsLater(diags *diag.Diagnostics) bool {
 // connect connects to the server. Settings that are not configured come from the environment.
 func (s settings) connect(ctx context.Context, userAgent string) (*connection, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	conn := &connection{convertOnImport: s.convertOnImport(&diags), waitForSet: s.WaitForSet.IsNull() || s.WaitForSet.ValueBool()}
+	conn := &connection{
+		convertOnImport: s.convertOnImport(&diags),
+		waitForSet:      s.WaitForSet.IsNull() || s.WaitForSet.ValueBool(),
+	}
 	for _, setting := range []struct {
 		name  string
 		value types.String
@@ -92,7 +95,8 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 			conn.unknown = append(conn.unknown, setting.name)
 		}
 	}
-	if !s.WorkspaceID.IsUnknown() && !s.WorkspaceID.IsNull() && strings.TrimSpace(s.WorkspaceID.ValueString()) == "" { // unknown during validation
+	if !s.WorkspaceID.IsUnknown() && !s.WorkspaceID.IsNull() &&
+		strings.TrimSpace(s.WorkspaceID.ValueString()) == "" { // unknown during validation
 		namesWorkspace.Report(&diags, path.Root("workspace_id"))
 	}
 	if conn.unknown != nil || diags.HasError() {
@@ -130,13 +134,21 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 func checkSettings(config api.Config, diags *diag.Diagnostics) {
 	const hint = "\n\nTo start your own server, run `make server`; it prints the export lines for both."
 	if config.Credential == "" {
-		diagnostics.ErrorAt(diags, path.Root("api_key"), "Connect to the server",
-			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint)
+		diagnostics.ErrorAt(
+			diags,
+			path.Root("api_key"),
+			"Connect to the server",
+			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint,
+		)
 	}
 	// No attribute, because Terraform would show a line that contains a credential.
 	if config.Endpoint == "" {
-		diagnostics.ErrorAt(diags, path.Root("endpoint"), "Connect to the server",
-			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint)
+		diagnostics.ErrorAt(
+			diags,
+			path.Root("endpoint"),
+			"Connect to the server",
+			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint,
+		)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
 		diagnostics.Error(diags, "Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the "+
 			"provider block, or the environment variable "+envEndpoint+".")
@@ -205,7 +217,15 @@ const readTogether = " " + envOtherAPIKey + " and " + envOtherEndpoint + " are r
 func (s settings) keyAndEndpoint() (key, endpoint setting) {
 	key, endpoint = orEnvironment(s.APIKey, "api_key", envAPIKey), orEnvironment(s.Endpoint, "endpoint", envEndpoint)
 	if key.from == "" && endpoint.from == "" {
-		key, endpoint = orEnvironment(s.APIKey, "api_key", envOtherAPIKey), orEnvironment(s.Endpoint, "endpoint", envOtherEndpoint)
+		key, endpoint = orEnvironment(
+			s.APIKey,
+			"api_key",
+			envOtherAPIKey,
+		), orEnvironment(
+			s.Endpoint,
+			"endpoint",
+			envOtherEndpoint,
+		)
 	}
 	return key, endpoint
 }
@@ -229,7 +249,8 @@ func connectionAdvice(err error) string {
 		return "Check `endpoint` (or " + envEndpoint + "): the server uses plain HTTP, so the address must begin " +
 			"with http://."
 	case api.IsUntrusted(err):
-		return "The server's TLS certificate is not trusted, " + nothingSent + "Correct the name in `endpoint` (or " + envEndpoint + "), or " + howToTrust(runtime.GOOS) + "."
+		return "The server's TLS certificate is not trusted, " + nothingSent + "Correct the name in `endpoint` (or " +
+			envEndpoint + "), or " + howToTrust(runtime.GOOS) + "."
 	case api.IsTurnedAway(err):
 		return "The server at `endpoint` (or " + envEndpoint + ") has rejected the TLS connection, " + nothingSent + "It probably requires a client certificate, which the provider does not support: use an address of the server that requires none."
 	case api.IsProxyPasswordWanted(err):
@@ -319,7 +340,11 @@ func identifiersIn(req resource.ImportStateRequest) (ids []string) {
 type connectedEphemeralResource struct{ *connection }
 
 // Configure takes the connection. Terraform calls it without data when it only needs the schemas.
-func (e *connectedEphemeralResource) Configure(_ context.Context, req ephemeral.ConfigureRequest, _ *ephemeral.ConfigureResponse) {
+func (e *connectedEphemeralResource) Configure(
+	_ context.Context,
+	req ephemeral.ConfigureRequest,
+	_ *ephemeral.ConfigureResponse,
+) {
 	e.connection, _ = req.ProviderData.(*connection)
 }
 
@@ -338,7 +363,11 @@ func (e *connectedEphemeralResource) client(req ephemeral.OpenRequest, resp *eph
 type connectedDataSource struct{ *connection }
 
 // Configure takes the connection. Terraform calls it without data when it only needs the schemas.
-func (d *connectedDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
+func (d *connectedDataSource) Configure(
+	_ context.Context,
+	req datasource.ConfigureRequest,
+	_ *datasource.ConfigureResponse,
+) {
 	d.connection, _ = req.ProviderData.(*connection)
 }
 

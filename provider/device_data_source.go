@@ -28,7 +28,11 @@ type namedDeviceModel struct {
 	deviceModel
 }
 
-func (d *deviceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *deviceDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_device"
 }
 
@@ -55,7 +59,9 @@ func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 }
 
 func (d *deviceDataSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
-	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("device_id"), path.MatchRoot("name"))}
+	return []datasource.ConfigValidator{
+		datasourcevalidator.ExactlyOneOf(path.MatchRoot("device_id"), path.MatchRoot("name")),
+	}
 }
 
 func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {

@@ -43,11 +43,19 @@ func (m *deviceProviderModel) fill(provider *api.DeviceProvider) {
 	}
 }
 
-func (d *deviceProvidersDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *deviceProvidersDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_device_providers"
 }
 
-func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *deviceProvidersDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	can := func(description string) schema.Attribute {
 		return schema.BoolAttribute{Computed: true, MarkdownDescription: description + " Null where the server " +
 			"does not say."}
@@ -82,7 +90,11 @@ func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.Schem
 	}
 }
 
-func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *deviceProvidersDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model deviceProvidersModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)
@@ -90,7 +102,11 @@ func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.Rea
 		return
 	}
 	category := api.ListDeviceProvidersRequestProviderCategory(model.ProviderCategory.ValueString())
-	answer, err := api.Call[api.DeviceProvidersResponse](ctx, client.ListDeviceProviders, api.ListDeviceProvidersRequest{ProviderCategory: category})
+	answer, err := api.Call[api.DeviceProvidersResponse](
+		ctx,
+		client.ListDeviceProviders,
+		api.ListDeviceProvidersRequest{ProviderCategory: category},
+	)
 	if err != nil {
 		report(&resp.Diagnostics, "List device providers", err)
 		return

@@ -23,7 +23,11 @@ type devicesDataSource struct{ connectedDataSource }
 
 func newDevicesDataSource() datasource.DataSource { return &devicesDataSource{} }
 
-func (d *devicesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *devicesDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_devices"
 }
 
@@ -195,7 +199,10 @@ func (m *devicesModel) warnOfType(ctx context.Context, client *api.Client, diags
 	}
 	next := "Check that the API key belongs to the right workspace: this one has no devices."
 	if len(kinds) > 0 {
-		next = "Check its spelling. The workspace has devices of the types " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ") + "."
+		next = "Check its spelling. The workspace has devices of the types " + strings.Join(
+			slices.Sorted(maps.Keys(kinds)),
+			", ",
+		) + "."
 	}
 	diagnostics.WarningAt(diags, path.Root("device_type"), "No device of this type", fmt.Sprintf("The workspace of "+
 		"the API key has no device of the type %q, so `devices` is empty. Terraform plans to delete resources with "+
@@ -230,7 +237,11 @@ func (m *deviceModel) fill(device *api.Device) {
 		m.SupportedCodeLengths[i] = int64(length)
 	}
 	for i, constraint := range device.Properties.CodeConstraints {
-		m.CodeConstraints[i] = codeConstraintModel{types.StringValue(constraint.ConstraintType), numberOrNull(constraint.MinLength), numberOrNull(constraint.MaxLength)}
+		m.CodeConstraints[i] = codeConstraintModel{
+			types.StringValue(constraint.ConstraintType),
+			numberOrNull(constraint.MinLength),
+			numberOrNull(constraint.MaxLength),
+		}
 	}
 	m.MaxActiveCodesSupported = numberOrNull(device.Properties.MaxActiveCodesSupported)
 }

@@ -41,7 +41,12 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
 	if api.MayHaveHappened(err) {
-		next = inDoubt(err, "Check the server before you run Terraform again, which would create a second "+strings.ToLower(strings.TrimPrefix(action, "Create "))+".")
+		next = inDoubt(
+			err,
+			"Check the server before you run Terraform again, which would create a second "+strings.ToLower(
+				strings.TrimPrefix(action, "Create "),
+			)+".",
+		)
 	}
 	reportNext(diags, action, err, next)
 }
@@ -83,10 +88,31 @@ func sameID(kind, got, wanted string) error {
 // parameters lists request parameters with an attribute of the same name. It leaves out the PIN: Terraform would show
 // the configuration line with the PIN.
 var parameters = []string{
-	"url", "event_types", "device_id", "name", "starts_at", "ends_at", "is_external_modification_allowed",
-	"device_type", "connected_account_id", "search", "preferred_code_length", "common_code_key", "prefer_native_scheduling",
-	"use_backup_access_code_pool", "is_offline_access_code", "is_one_time_use", "max_time_rounding", "accepted_providers", "excluded_providers",
-	"provider_category", "accepted_capabilities", "custom_metadata", "custom_redirect_url", "custom_redirect_failure_url", "customer_key",
+	"url",
+	"event_types",
+	"device_id",
+	"name",
+	"starts_at",
+	"ends_at",
+	"is_external_modification_allowed",
+	"device_type",
+	"connected_account_id",
+	"search",
+	"preferred_code_length",
+	"common_code_key",
+	"prefer_native_scheduling",
+	"use_backup_access_code_pool",
+	"is_offline_access_code",
+	"is_one_time_use",
+	"max_time_rounding",
+	"accepted_providers",
+	"excluded_providers",
+	"provider_category",
+	"accepted_capabilities",
+	"custom_metadata",
+	"custom_redirect_url",
+	"custom_redirect_failure_url",
+	"customer_key",
 }
 
 // parameterOf maps error types to the attribute that they are about, for servers that do not name it.

@@ -38,7 +38,11 @@ type exclusiveAccessCodesResource struct{ connectedResource }
 
 func newExclusiveAccessCodesResource() resource.Resource { return &exclusiveAccessCodesResource{} }
 
-func (r *exclusiveAccessCodesResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *exclusiveAccessCodesResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_exclusive_access_codes"
 }
 
@@ -48,7 +52,11 @@ const (
 )
 
 // Create reads the codes on the lock and deletes nothing, because no plan has shown what it would delete.
-func (r *exclusiveAccessCodesResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+func (r *exclusiveAccessCodesResource) Create(
+	ctx context.Context,
+	req resource.CreateRequest,
+	resp *resource.CreateResponse,
+) {
 	var plan exclusiveAccessCodesModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	client := r.client(&resp.Diagnostics)
@@ -72,7 +80,11 @@ func (r *exclusiveAccessCodesResource) Create(ctx context.Context, req resource.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 }
 
-func (r *exclusiveAccessCodesResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+func (r *exclusiveAccessCodesResource) Read(
+	ctx context.Context,
+	req resource.ReadRequest,
+	resp *resource.ReadResponse,
+) {
 	var model exclusiveAccessCodesModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
@@ -107,7 +119,11 @@ func (r *exclusiveAccessCodesResource) Read(ctx context.Context, req resource.Re
 }
 
 // Update deletes the codes that the plan has shown and that are still on the lock.
-func (r *exclusiveAccessCodesResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+func (r *exclusiveAccessCodesResource) Update(
+	ctx context.Context,
+	req resource.UpdateRequest,
+	resp *resource.UpdateResponse,
+) {
 	var plan, state exclusiveAccessCodesModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -169,7 +185,15 @@ func warnOfNew(left, foreign map[string]foreignCode, resp *resource.UpdateRespon
 	}
 }
 
-func (r *exclusiveAccessCodesResource) reportDeletion(ctx context.Context, client *api.Client, resp *resource.UpdateResponse, id string, code foreignCode, deviceID string, err error) {
+func (r *exclusiveAccessCodesResource) reportDeletion(
+	ctx context.Context,
+	client *api.Client,
+	resp *resource.UpdateResponse,
+	id string,
+	code foreignCode,
+	deviceID string,
+	err error,
+) {
 	next := deletionAdvice(err)
 	switch {
 	case isOfType(err, cannotDeleteOffline): // issued after the last refresh
@@ -181,15 +205,25 @@ func (r *exclusiveAccessCodesResource) reportDeletion(ctx context.Context, clien
 			"next plan shows the code if it is still on the lock. For a lock that always takes longer, raise " +
 			"`timeouts { update }`."
 	}
-	diagnostics.ErrorAt(&resp.Diagnostics, path.Root("deleted_access_codes").AtMapKey(id), actionExclusive,
-		sentence(fmt.Sprintf("the access code %s %q on the device %s: %v", id, code.Name.ValueString(), deviceID, err))+"\n\n"+next)
+	diagnostics.ErrorAt(
+		&resp.Diagnostics,
+		path.Root("deleted_access_codes").AtMapKey(id),
+		actionExclusive,
+		sentence(
+			fmt.Sprintf("the access code %s %q on the device %s: %v", id, code.Name.ValueString(), deviceID, err),
+		)+"\n\n"+next,
+	)
 }
 
 // Delete deletes no code, as the plan has warned.
 func (r *exclusiveAccessCodesResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {
 }
 
-func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *exclusiveAccessCodesResource) Schema(
+	ctx context.Context,
+	_ resource.SchemaRequest,
+	resp *resource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The complete list of the access codes that may be on a lock. Apply deletes all " +
 			"others, managed or unmanaged, that the plan has shown.\n\n**This deletes PINs from a door.** The " +
@@ -213,7 +247,9 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 				ElementType: types.StringType,
 				MarkdownDescription: "The codes that may be on the lock, together with the backup codes that " +
 					"replace them. An empty list deletes all codes.",
-				Validators: []validator.Set{setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name an access code."})},
+				Validators: []validator.Set{
+					setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name an access code."}),
+				},
 			},
 			"foreign_access_codes": schema.MapNestedAttribute{
 				Computed: true,
@@ -225,7 +261,8 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 					"is_managed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the " +
 						"workspace manages the code."},
 					"can_be_deleted": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the " +
-						"vendor allows the code to be deleted. An issued offline code cannot be deleted until it ends."},
+						"vendor allows the code to be deleted. An issued offline code cannot be deleted until it " +
+						"ends."},
 					"backup_of": schema.StringAttribute{Computed: true, MarkdownDescription: "The code that " +
 						"this backup code replaces. It may be on the lock while that code may."},
 				}},
@@ -253,7 +290,11 @@ type exclusiveAccessCodesIdentity struct {
 }
 
 // IdentitySchema describes exclusiveAccessCodesIdentity.
-func (r *exclusiveAccessCodesResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *exclusiveAccessCodesResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"device_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The lock."},
 	}}
@@ -264,7 +305,11 @@ func (m *exclusiveAccessCodesModel) identity() exclusiveAccessCodesIdentity {
 }
 
 // ImportState accepts the identifier of the lock, or an identity. Read reads its codes.
-func (r *exclusiveAccessCodesResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *exclusiveAccessCodesResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	if r.cannotImport(req, resp) {
 		return
 	}
@@ -283,7 +328,11 @@ func (r *exclusiveAccessCodesResource) ImportState(ctx context.Context, req reso
 // ModifyPlan shows the codes that apply will delete. They come from the state only: Terraform plans again during
 // apply, and new codes on the lock must not change the result. For the same reason a creation, which has no state,
 // deletes nothing.
-func (r *exclusiveAccessCodesResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *exclusiveAccessCodesResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
 	if req.Plan.Raw.IsNull() {
 		diagnostics.Warning(&resp.Diagnostics, "Other access codes will no longer be deleted",
 			"Destroying deviceaccess_exclusive_access_codes deletes no access code: all codes stay on the lock, "+
@@ -317,7 +366,11 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
 	switch {
 	case !ids.IsFullyKnown():
-		plan.DeletedAccessCodes, plan.ForeignAccessCodes = types.MapUnknown(types.StringType), types.MapUnknown(foreignCodeType)
+		plan.DeletedAccessCodes, plan.ForeignAccessCodes = types.MapUnknown(
+			types.StringType,
+		), types.MapUnknown(
+			foreignCodeType,
+		)
 		if len(deletable) > 0 {
 			diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes may be deleted",
 				"Some of `access_code_ids` is not known yet. Applying this plan deletes these codes, except those "+
@@ -352,7 +405,11 @@ func warnOfStuck(stuck map[string]foreignCode, diags *diag.Diagnostics) {
 }
 
 // announce warns about the codes that the plan after the creation will delete, if they are known.
-func (r *exclusiveAccessCodesResource) announce(ctx context.Context, plan *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
+func (r *exclusiveAccessCodesResource) announce(
+	ctx context.Context,
+	plan *exclusiveAccessCodesModel,
+	diags *diag.Diagnostics,
+) {
 	if r.connection == nil || r.api == nil || plan.DeviceID.IsUnknown() || plan.AccessCodeIDs.IsUnknown() {
 		return
 	}
@@ -372,7 +429,8 @@ func takeStock(foreign map[string]foreignCode, diags *diag.Diagnostics) {
 	if deletable, _ := split(foreign); len(deletable) > 0 {
 		diagnostics.WarningAt(diags, path.Root("access_code_ids"), "Other access codes are on the lock",
 			"These codes are not in `access_code_ids`:"+listed(deletable)+"\n\nThis apply deletes none of them. "+
-				"The next plan lists them in `deleted_access_codes`, and applying that plan deletes them from the lock.")
+				"The next plan lists them in `deleted_access_codes`, and applying that plan deletes them from the "+
+				"lock.")
 	}
 }
 
@@ -387,7 +445,11 @@ func offline(ctx context.Context, client *api.Client, deviceID string) string {
 
 // ValidateConfig rejects values that are not identifiers of access codes, because apply would delete the mistyped
 // code. Servers choose the format of identifiers: if that of the lock is a UUID, those of its codes are UUIDs, too.
-func (r *exclusiveAccessCodesResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *exclusiveAccessCodesResource) ValidateConfig(
+	ctx context.Context,
+	req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse,
+) {
 	var config exclusiveAccessCodesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
@@ -404,10 +466,14 @@ func (r *exclusiveAccessCodesResource) ValidateConfig(ctx context.Context, req r
 		default:
 			continue
 		}
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("access_code_ids").AtSetValue(types.StringValue(id)), "Check the access code",
+		diagnostics.ErrorAt(
+			&resp.Diagnostics,
+			path.Root("access_code_ids").AtSetValue(types.StringValue(id)),
+			"Check the access code",
 			fmt.Sprintf("%q is not the `access_code_id` of a code: %s. Apply would delete the code that you mean. "+
 				"The data sources deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list "+
-				"identifiers.", id, like))
+				"identifiers.", id, like),
+		)
 	}
 }
 
@@ -419,19 +485,32 @@ func (m *exclusiveAccessCodesModel) warnOfStrays(onLock map[string]foreignCode, 
 	if len(strays) == 0 {
 		return
 	}
-	diagnostics.WarningAt(diags, path.Root("access_code_ids"), "Access codes are not on the lock",
-		"These identifiers are in `access_code_ids`, but the lock has no such codes: lock "+m.DeviceID.ValueString()+":\n  "+strings.Join(slices.Sorted(maps.Keys(strays)), "\n  ")+
+	diagnostics.WarningAt(
+		diags,
+		path.Root("access_code_ids"),
+		"Access codes are not on the lock",
+		"The lock "+m.DeviceID.ValueString()+" has no codes with these identifiers in `access_code_ids`:\n  "+
+			strings.Join(slices.Sorted(maps.Keys(strays)), "\n  ")+
 			"\n\nIf an identifier is mistyped, or belongs to a code on another lock, apply deletes the code that "+
 			"you mean: correct it before you apply a plan that deletes codes. If the code has ended or was "+
-			"deleted, remove its identifier.")
+			"deleted, remove its identifier.",
+	)
 }
 
 // lookForStrays is warnOfStrays for an existing resource. It also warns about released codes.
-func (r *exclusiveAccessCodesResource) lookForStrays(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
+func (r *exclusiveAccessCodesResource) lookForStrays(
+	ctx context.Context,
+	plan, state *exclusiveAccessCodesModel,
+	diags *diag.Diagnostics,
+) {
 	if !r.isConnected() || !plan.DeviceID.Equal(state.DeviceID) {
 		return
 	}
-	if onLock, err := r.refreshCodesOn(ctx, r.api, plan.DeviceID.ValueString()); err == nil { // otherwise the refresh has reported the error
+	if onLock, err := r.refreshCodesOn(
+		ctx,
+		r.api,
+		plan.DeviceID.ValueString(),
+	); err == nil { // otherwise the refresh has reported the error
 		plan.warnOfStrays(onLock, diags)
 		if ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx); ids.IsFullyKnown() {
 			warnOfReleased(released(plan, state, onLock), diags)
@@ -469,7 +548,10 @@ type foreignCode struct {
 }
 
 var foreignCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"name": types.StringType, "is_managed": types.BoolType, "can_be_deleted": types.BoolType, "backup_of": types.StringType,
+	"name":           types.StringType,
+	"is_managed":     types.BoolType,
+	"can_be_deleted": types.BoolType,
+	"backup_of":      types.StringType,
 }}
 
 // codesOn lists all codes on a lock by identifier. It removes PINs from names.
@@ -486,7 +568,11 @@ func codesOn(ctx context.Context, client *api.Client, deviceID string) (map[stri
 }
 
 // refreshCodesOn is codesOn for many locks: it uses lists that concurrent reads share.
-func (c *connection) refreshCodesOn(ctx context.Context, client *api.Client, deviceID string) (map[string]foreignCode, error) {
+func (c *connection) refreshCodesOn(
+	ctx context.Context,
+	client *api.Client,
+	deviceID string,
+) (map[string]foreignCode, error) {
 	managed, known := c.reads.AccessCodesOn(ctx, deviceID)
 	unmanaged, knownToo := c.reads.UnmanagedAccessCodesOn(ctx, deviceID)
 	if !known || !knownToo {
@@ -506,12 +592,24 @@ func stock(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[st
 	}
 	for _, code := range managed {
 		codes[code.AccessCodeID] = foreignCode{
-			nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(!wasIssued(&code)), pulledFor[code.AccessCodeID],
+			nameWithoutPIN(
+				code.Name,
+				code.Code,
+			),
+			types.BoolValue(true),
+			types.BoolValue(!wasIssued(&code)),
+			pulledFor[code.AccessCodeID],
 		}
 	}
 	for _, code := range unmanaged {
 		codes[code.AccessCodeID] = foreignCode{
-			nameWithoutPIN(code.Name, code.Code), types.BoolValue(false), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode), types.StringNull(),
+			nameWithoutPIN(
+				code.Name,
+				code.Code,
+			),
+			types.BoolValue(false),
+			types.BoolValue(!code.CannotDeleteUnmanagedAccessCode),
+			types.StringNull(),
 		}
 	}
 	return codes
@@ -559,7 +657,10 @@ func (m *exclusiveAccessCodesModel) foreign(ctx context.Context) map[string]fore
 }
 
 // setForeign stores and returns the codes on the lock that are not allowed.
-func (m *exclusiveAccessCodesModel) setForeign(ctx context.Context, onLock map[string]foreignCode) (foreign map[string]foreignCode, diags diag.Diagnostics) {
+func (m *exclusiveAccessCodesModel) setForeign(
+	ctx context.Context,
+	onLock map[string]foreignCode,
+) (foreign map[string]foreignCode, diags diag.Diagnostics) {
 	foreign, allowed := maps.Clone(onLock), m.allowed()
 	maps.DeleteFunc(foreign, allowed.has)
 	m.ForeignAccessCodes, diags = types.MapValueFrom(ctx, foreignCodeType, foreign)

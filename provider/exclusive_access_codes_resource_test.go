@@ -320,7 +320,7 @@ func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, append(all, `"`+late+`"`)...))})
 	const warning = "Warning: Access codes are not on the lock"
 	plan := func() string { return w.plain("plan") }
-	expectSaid(t, "the creation", plan(), warning, "the lock has no such codes: lock "+lockA+": "+late+" ", "apply deletes the code that you mean")
+	expectSaid(t, "the creation", plan(), warning, "The lock "+lockA+" has no codes with these identifiers in `access_code_ids`: "+late+" ", "apply deletes the code that you mean")
 	w.expect(true, "apply", "-auto-approve")
 	expectSaid(t, "a plan of nothing", plan(), warning, late, "No changes.")
 	w.rewrite(f.config(exclusive(lockA, all...)))

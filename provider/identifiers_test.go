@@ -46,12 +46,12 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 	capitals := strings.ToUpper(keeper)
 	for name, c := range map[string]struct{ address, config, id string }{
 		"a code, without its lock": {front, accessCodeOn(lockA, ""), capitals},
-		"a code, on a lock": {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
-		"a code, on which":  {front, accessCodeOn(lockA, ""), capitals + "/" + first},
-		"codes of a set":    {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
-		"a lock":            {only, exclusive(lockA), capitals},
-		"a page to log in":  {invitation, invite(""), capitals},
-		"a webhook":         {hook, webhook("https://example.com/a", ""), capitals},
+		"a code, on a lock":        {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
+		"a code, on which":         {front, accessCodeOn(lockA, ""), capitals + "/" + first},
+		"codes of a set":           {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
+		"a lock":                   {only, exclusive(lockA), capitals},
+		"a page to log in":         {invitation, invite(""), capitals},
+		"a webhook":                {hook, webhook("https://example.com/a", ""), capitals},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startCrowdedFake(t)

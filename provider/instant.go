@@ -45,7 +45,10 @@ func (t instantType) Equal(other attr.Type) bool {
 
 func (instantType) ValueType(context.Context) attr.Value { return instant{} }
 
-func (instantType) ValueFromString(_ context.Context, value basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+func (instantType) ValueFromString(
+	_ context.Context,
+	value basetypes.StringValue,
+) (basetypes.StringValuable, diag.Diagnostics) {
 	return instant{value}, nil
 }
 
@@ -80,7 +83,11 @@ func (v instant) same(other instant) bool {
 }
 
 // ValidateAttribute rejects a text that is not a time.
-func (v instant) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+func (v instant) ValidateAttribute(
+	_ context.Context,
+	req xattr.ValidateAttributeRequest,
+	resp *xattr.ValidateAttributeResponse,
+) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}

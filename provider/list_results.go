@@ -9,7 +9,13 @@ import (
 
 // results converts records to results of terraform query, up to its limit. An error ends the results and is a result
 // itself: Terraform drops errors that are reported in other ways.
-func results[T any](ctx context.Context, req list.ListRequest, action string, records iter.Seq2[T, error], fill func(T, *list.ListResult)) iter.Seq[list.ListResult] {
+func results[T any](
+	ctx context.Context,
+	req list.ListRequest,
+	action string,
+	records iter.Seq2[T, error],
+	fill func(T, *list.ListResult),
+) iter.Seq[list.ListResult] {
 	return func(push func(list.ListResult) bool) {
 		pushed := int64(0)
 		for record, err := range records {

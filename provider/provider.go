@@ -113,7 +113,13 @@ func userAgent(version, terraform string) string {
 }
 
 func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newWebhookResource, newAccessCodeResource, newAccessCodeSetResource, newExclusiveAccessCodesResource, newConnectWebviewResource}
+	return []func() resource.Resource{
+		newWebhookResource,
+		newAccessCodeResource,
+		newAccessCodeSetResource,
+		newExclusiveAccessCodesResource,
+		newConnectWebviewResource,
+	}
 }
 
 func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
@@ -122,8 +128,15 @@ func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.Ep
 
 func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		newWorkspaceDataSource, newDevicesDataSource, newDeviceDataSource, newDeviceProvidersDataSource,
-		newUnmanagedAccessCodesDataSource, newAccessCodesDataSource, newWebhooksDataSource, newConnectedAccountsDataSource, newACSUsersDataSource,
+		newWorkspaceDataSource,
+		newDevicesDataSource,
+		newDeviceDataSource,
+		newDeviceProvidersDataSource,
+		newUnmanagedAccessCodesDataSource,
+		newAccessCodesDataSource,
+		newWebhooksDataSource,
+		newConnectedAccountsDataSource,
+		newACSUsersDataSource,
 	}
 }
 

@@ -26,44 +26,75 @@ type forgetful struct {
 	tfprotov6.ListResourceServer
 }
 
-func (s forgetful) ValidateResourceConfig(ctx context.Context, r *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (s forgetful) ValidateResourceConfig(
+	ctx context.Context,
+	r *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ValidateResourceConfig)
 }
 
-func (s forgetful) UpgradeResourceState(ctx context.Context, r *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (s forgetful) UpgradeResourceState(
+	ctx context.Context,
+	r *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.UpgradeResourceState)
 }
 
-func (s forgetful) UpgradeResourceIdentity(ctx context.Context, r *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+func (s forgetful) UpgradeResourceIdentity(
+	ctx context.Context,
+	r *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.UpgradeResourceIdentity)
 }
 
-func (s forgetful) ImportResourceState(ctx context.Context, r *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+func (s forgetful) ImportResourceState(
+	ctx context.Context,
+	r *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ImportResourceState)
 }
 
-func (s forgetful) ReadResource(ctx context.Context, r *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+func (s forgetful) ReadResource(
+	ctx context.Context,
+	r *tfprotov6.ReadResourceRequest,
+) (*tfprotov6.ReadResourceResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ReadResource)
 }
 
-func (s forgetful) PlanResourceChange(ctx context.Context, r *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (s forgetful) PlanResourceChange(
+	ctx context.Context,
+	r *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.PlanResourceChange)
 }
 
-func (s forgetful) ApplyResourceChange(ctx context.Context, r *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (s forgetful) ApplyResourceChange(
+	ctx context.Context,
+	r *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ApplyResourceChange)
 }
 
-func (s forgetful) ValidateDataResourceConfig(ctx context.Context, r *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+func (s forgetful) ValidateDataResourceConfig(
+	ctx context.Context,
+	r *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ValidateDataResourceConfig)
 }
 
-func (s forgetful) ReadDataSource(ctx context.Context, r *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+func (s forgetful) ReadDataSource(
+	ctx context.Context,
+	r *tfprotov6.ReadDataSourceRequest,
+) (*tfprotov6.ReadDataSourceResponse, error) {
 	return briefly(ctx, r, s.ProviderServer.ReadDataSource)
 }
 
 // briefly runs a call with a context that is empty afterwards.
-func briefly[Request, Response any](ctx context.Context, request Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+func briefly[Request, Response any](
+	ctx context.Context,
+	request Request,
+	call func(context.Context, Request) (Response, error),
+) (Response, error) {
 	b := &brief{}
 	b.now.Store(&during{ctx})
 	defer b.now.Store(afterwards)

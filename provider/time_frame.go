@@ -34,6 +34,13 @@ func warnOfLostFrame(diags *diag.Diagnostics, startsAt, endsAt instant, state *a
 // warnOfEnd warns that the plan creates a code whose time frame is over, which servers reject.
 func warnOfEnd(diags *diag.Diagnostics, endsAt instant) {
 	if ends, err := time.Parse(time.RFC3339, endsAt.ValueString()); err == nil && !ends.After(time.Now()) {
-		diagnostics.WarningAt(diags, path.Root("ends_at"), "The time frame is over", "`ends_at` is "+endsAt.ValueString()+", which has passed. Servers do not create a code whose time frame is over, so applying this plan will fail.\n\nRemove the code from the configuration, or move its time frame.")
+		diagnostics.WarningAt(
+			diags,
+			path.Root("ends_at"),
+			"The time frame is over",
+			"`ends_at` is "+endsAt.ValueString()+", which has passed. Servers do not create a code whose time "+
+				"frame is over, so applying this plan will fail.\n\nRemove the code from the configuration, or move "+
+				"its time frame.",
+		)
 	}
 }

@@ -51,11 +51,19 @@ func (m *unmanagedAccessCodeModel) fill(code *api.UnmanagedAccessCode) {
 	}
 }
 
-func (d *unmanagedAccessCodesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *unmanagedAccessCodesDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_unmanaged_access_codes"
 }
 
-func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *unmanagedAccessCodesDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The access codes on a lock that the workspace does not manage: set in the lock's " +
 			"app, at its keypad, or by another workspace.\n\nAn adopted code leaves this list. Do not use the list " +
@@ -96,7 +104,11 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 	}
 }
 
-func (d *unmanagedAccessCodesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *unmanagedAccessCodesDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model unmanagedAccessCodesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)

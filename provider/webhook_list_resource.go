@@ -24,7 +24,11 @@ func (l *webhookList) Metadata(_ context.Context, req resource.MetadataRequest, 
 	resp.TypeName = req.ProviderTypeName + "_webhook"
 }
 
-func (l *webhookList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+func (l *webhookList) ListResourceConfigSchema(
+	_ context.Context,
+	_ list.ListResourceSchemaRequest,
+	resp *list.ListResourceSchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the webhooks of the workspace, to bring them under Terraform with `terraform " +
 			"query -generate-config-out` (Terraform 1.14 and newer). Neither the listing nor the generated " +
@@ -39,14 +43,20 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	stream.Results = results(ctx, req, "List webhooks", client.Webhooks(ctx), func(webhook api.Webhook, result *list.ListResult) {
-		model := webhookModel{EventTypes: types.SetNull(types.StringType)}
-		result.Diagnostics.Append(model.fill(ctx, &webhook, nil)...)
-		model.Secret = types.StringNull()
-		result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // the query may contain a token
-		result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)
-		if req.IncludeResource {
-			result.Diagnostics.Append(result.Resource.Set(ctx, &model)...)
-		}
-	})
+	stream.Results = results(
+		ctx,
+		req,
+		"List webhooks",
+		client.Webhooks(ctx),
+		func(webhook api.Webhook, result *list.ListResult) {
+			model := webhookModel{EventTypes: types.SetNull(types.StringType)}
+			result.Diagnostics.Append(model.fill(ctx, &webhook, nil)...)
+			model.Secret = types.StringNull()
+			result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // the query may contain a token
+			result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)
+			if req.IncludeResource {
+				result.Diagnostics.Append(result.Resource.Set(ctx, &model)...)
+			}
+		},
+	)
 }

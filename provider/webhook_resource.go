@@ -188,7 +188,11 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()})
+	_, err := api.Call[api.OkResponse](
+		ctx,
+		client.DeleteWebhook,
+		api.WebhookRequest{WebhookID: model.WebhookID.ValueString()},
+	)
 	switch {
 	case api.IsNotFound(err):
 		r.mayForget(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
@@ -201,7 +205,11 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 }
 
 func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api.Webhook, error) {
-	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id.ValueString()})
+	answer, err := api.Call[api.WebhookResponse](
+		ctx,
+		client.GetWebhook,
+		api.WebhookRequest{WebhookID: id.ValueString()},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +218,11 @@ func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api
 
 // refreshWebhook is readWebhook for many webhooks: it uses the list. It reads a webhook separately if the list does
 // not have it, and an imported webhook if the list does not have its secret.
-func (r *webhookResource) refreshWebhook(ctx context.Context, client *api.Client, model *webhookModel) (*api.Webhook, error) {
+func (r *webhookResource) refreshWebhook(
+	ctx context.Context,
+	client *api.Client,
+	model *webhookModel,
+) (*api.Webhook, error) {
 	listed := r.reads.Webhook(ctx, model.WebhookID.ValueString())
 	if imported := model.URL.IsNull(); listed == nil || imported && listed.Secret == "" {
 		return readWebhook(ctx, client, model.WebhookID)
@@ -240,7 +252,11 @@ type webhookIdentity struct {
 }
 
 // IdentitySchema describes webhookIdentity.
-func (r *webhookResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *webhookResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"webhook_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the " +
 			"webhook."},
@@ -250,7 +266,11 @@ func (r *webhookResource) IdentitySchema(_ context.Context, _ resource.IdentityS
 func (m *webhookModel) identity() webhookIdentity { return webhookIdentity{m.WebhookID} }
 
 // ImportState accepts an identifier or an identity. Read then reads the webhook.
-func (r *webhookResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *webhookResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
 	if r.cannotImport(req, resp) {
 		return
 	}
@@ -259,7 +279,11 @@ func (r *webhookResource) ImportState(ctx context.Context, req resource.ImportSt
 
 // ModifyPlan replaces a webhook whose event types change on a server that cannot update webhooks. It plans no change
 // for an imported webhook with the list of all types, as some servers store "*".
-func (r *webhookResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *webhookResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
 	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}
@@ -307,7 +331,11 @@ func (c *connection) changesWebhooks(ctx context.Context, id string) bool {
 }
 
 // updateNothing calls UpdateWebhook without event types.
-func (c *connection) updateNothing(ctx context.Context, request api.WebhookRequest, editors ...api.RequestEditorFn) (*http.Response, error) {
+func (c *connection) updateNothing(
+	ctx context.Context,
+	request api.WebhookRequest,
+	editors ...api.RequestEditorFn,
+) (*http.Response, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -332,9 +360,14 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 	var diags diag.Diagnostics
 	m.WebhookID = types.StringValue(webhook.WebhookID)
 	m.URL = types.StringValue(webhook.URL)
-	sendsEverything := slices.Contains(webhook.EventTypes, everything) || len(expansion) > 0 && containsAll(webhook.EventTypes, expansion)
+	sendsEverything := slices.Contains(webhook.EventTypes, everything) ||
+		len(expansion) > 0 && containsAll(webhook.EventTypes, expansion)
 	if !m.wantsEverything(ctx) || !sendsEverything {
-		m.EventTypes, diags = types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(webhook.EventTypes))))
+		m.EventTypes, diags = types.SetValueFrom(
+			ctx,
+			types.StringType,
+			slices.Compact(slices.Sorted(slices.Values(webhook.EventTypes))),
+		)
 	}
 	m.Disabled, m.DisabledAt, m.DisabledReason = disabled(webhook)
 	// Not every server returns the secret again. One that does may have rotated it.
@@ -418,19 +451,56 @@ var wildcard = types.SetValueMust(types.StringType, []attr.Value{types.StringVal
 // oldEventTypes are the event types in the list of the published test server of this API. A server that stores a list
 // instead of "*" stores at least these.
 var oldEventTypes = []string{
-	"access_code.backup_access_code_pulled", "access_code.changed", "access_code.created", "access_code.delay_in_removing_from_device",
-	"access_code.delay_in_setting_on_device", "access_code.deleted", "access_code.deleted_external_to_seam", "access_code.failed_to_remove_from_device",
-	"access_code.failed_to_set_on_device", "access_code.modified_external_to_seam", "access_code.removed_from_device",
-	"access_code.scheduled_on_device", "access_code.set_on_device", "access_code.unmanaged.converted_to_managed", "access_code.unmanaged.created",
-	"access_code.unmanaged.failed_to_convert_to_managed", "access_code.unmanaged.removed", "acs_credential.deleted", "acs_user.deleted",
-	"client_session.deleted", "connected_account.completed_first_sync", "connected_account.completed_first_sync_after_reconnection",
-	"connected_account.connected", "connected_account.created", "connected_account.deleted", "connected_account.disconnected",
-	"connected_account.successful_login", "device.battery_status_changed", "device.connected", "device.connection_became_flaky",
-	"device.connection_stabilized", "device.converted_to_unmanaged", "device.deleted", "device.disconnected", "device.error.subscription_required",
-	"device.error.subscription_required.resolved", "device.low_battery", "device.removed", "device.salto.privacy_mode_activated",
-	"device.salto.privacy_mode_deactivated", "device.tampered", "device.third_party_integration_detected",
-	"device.third_party_integration_no_longer_detected", "device.unmanaged.connected", "device.unmanaged.converted_to_managed",
-	"device.unmanaged.disconnected", "enrollment_automation.deleted", "lock.locked", "lock.unlocked", "noise_sensor.noise_threshold_triggered",
+	"access_code.backup_access_code_pulled",
+	"access_code.changed",
+	"access_code.created",
+	"access_code.delay_in_removing_from_device",
+	"access_code.delay_in_setting_on_device",
+	"access_code.deleted",
+	"access_code.deleted_external_to_seam",
+	"access_code.failed_to_remove_from_device",
+	"access_code.failed_to_set_on_device",
+	"access_code.modified_external_to_seam",
+	"access_code.removed_from_device",
+	"access_code.scheduled_on_device",
+	"access_code.set_on_device",
+	"access_code.unmanaged.converted_to_managed",
+	"access_code.unmanaged.created",
+	"access_code.unmanaged.failed_to_convert_to_managed",
+	"access_code.unmanaged.removed",
+	"acs_credential.deleted",
+	"acs_user.deleted",
+	"client_session.deleted",
+	"connected_account.completed_first_sync",
+	"connected_account.completed_first_sync_after_reconnection",
+	"connected_account.connected",
+	"connected_account.created",
+	"connected_account.deleted",
+	"connected_account.disconnected",
+	"connected_account.successful_login",
+	"device.battery_status_changed",
+	"device.connected",
+	"device.connection_became_flaky",
+	"device.connection_stabilized",
+	"device.converted_to_unmanaged",
+	"device.deleted",
+	"device.disconnected",
+	"device.error.subscription_required",
+	"device.error.subscription_required.resolved",
+	"device.low_battery",
+	"device.removed",
+	"device.salto.privacy_mode_activated",
+	"device.salto.privacy_mode_deactivated",
+	"device.tampered",
+	"device.third_party_integration_detected",
+	"device.third_party_integration_no_longer_detected",
+	"device.unmanaged.connected",
+	"device.unmanaged.converted_to_managed",
+	"device.unmanaged.disconnected",
+	"enrollment_automation.deleted",
+	"lock.locked",
+	"lock.unlocked",
+	"noise_sensor.noise_threshold_triggered",
 	"phone.deactivated",
 }
 

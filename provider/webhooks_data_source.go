@@ -42,7 +42,11 @@ func (m *webhooksModel) fill(webhooks []api.Webhook) {
 	}
 }
 
-func (d *webhooksDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *webhooksDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_webhooks"
 }
 

@@ -109,7 +109,8 @@ func (m RequiresReplaceUnlessImported) replaces(ctx context.Context, c change, d
 	}
 	diagnostics.WarningAt(diags, c.at, "Setting that counts at creation only", fmt.Sprintf(
 		"Servers do not return `%s`, so Terraform cannot know whether the imported resource was created with this "+
-			"value. Applying this plan stores the value in the state and changes nothing on the server. To create the "+
+			"value. Applying this plan stores the value in the state and changes nothing on the server. To create "+
+			"the "+
 			"resource with this value, use `terraform apply -replace`.", c.at))
 	return false
 }

@@ -42,7 +42,8 @@ func (PIN) ValidateString(_ context.Context, req validator.StringRequest, resp *
 	if isSet(req.ConfigValue) && !IsPIN(req.ConfigValue.ValueString()) {
 		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the PIN", fmt.Sprintf(
 			"`%s` must be 4 to 12 digits in quotes; without quotes Terraform drops leading zeros. Many locks "+
-				"accept fewer lengths: see `supported_code_lengths` of the data source deviceaccess_devices.", req.Path))
+				"accept fewer lengths: see `supported_code_lengths` of the data source "+
+				"deviceaccess_devices.", req.Path))
 	}
 }
 
@@ -314,7 +315,11 @@ func (v ConflictsWith) Description(context.Context) string {
 func (v ConflictsWith) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 // ValidateString implements validator.String.
-func (v ConflictsWith) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+func (v ConflictsWith) ValidateString(
+	ctx context.Context,
+	req validator.StringRequest,
+	resp *validator.StringResponse,
+) {
 	var other types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.Attribute), &other)...)
 	if isSet(req.ConfigValue) && isSet(other) {

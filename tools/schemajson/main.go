@@ -101,7 +101,10 @@ func attributes(all []*tfprotov6.SchemaAttribute) object {
 			with("deprecated", true, a.Deprecated).
 			with("write_only", true, a.WriteOnly)
 		if a.NestedType != nil {
-			o["nested_type"] = object{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": nesting[a.NestedType.Nesting]}
+			o["nested_type"] = object{
+				"attributes":   attributes(a.NestedType.Attributes),
+				"nesting_mode": nesting[a.NestedType.Nesting],
+			}
 		} else {
 			o["type"] = wireType(a.Type)
 		}
