@@ -283,8 +283,8 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 	return nil, hidingTold(withProblems(err, code.Errors), code.Code)
 }
 
-// arrived reports whether the wait is over. A future code stays unset until it starts, and after a successful attempt
-// any unset code is done.
+// hasArrived reports whether the wait is over. A future code stays unset until it starts, and after a successful
+// attempt any unset code is done.
 func arrived(code *api.AccessCode, attempted bool) bool {
 	switch code.Status {
 	case api.Setting, api.Unknown:
@@ -341,7 +341,7 @@ func hidingTold(err error, pin *string) error {
 	return hiding(err, *pin)
 }
 
-// lastLook returns a context for one more read after the timeout.
+// finalReadContext returns a context for one more read after the timeout.
 func lastLook(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
@@ -358,7 +358,7 @@ func withProblems(err error, problems []api.Problem) error {
 	return &troubled{explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
 }
 
-// troubled is an error with the errors of the access code.
+// problemError is an error with the errors of the access code.
 type troubled struct {
 	explained
 	problems []api.Problem
@@ -380,7 +380,7 @@ func stillWaiting(status string, err error) error {
 	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}
 }
 
-// explained is an error with another text.
+// explainedError is an error with another text.
 type explained struct {
 	text string
 	err  error
@@ -435,7 +435,7 @@ func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	return latest
 }
 
-// settled reports whether no change of a code is pending. A server may report set while a change is pending. A future
+// isSettled reports whether no change of a code is pending. A server may report set while a change is pending. A future
 // code waits for its start.
 func settled(code *api.AccessCode) bool {
 	return arrived(code, false) &&
@@ -454,14 +454,14 @@ func hasOwnError(code *api.AccessCode) bool {
 	return slices.ContainsFunc(code.Errors, func(p api.Problem) bool { return p.IsAccessCodeError })
 }
 
-// refused reports whether a lock has rejected the desired code. Offline codes cannot be changed, so they are never
+// isRejected reports whether a lock has rejected the desired code. Offline codes cannot be changed, so they are never
 // refused.
 func refused(code *api.AccessCode) bool {
 	waits := code.Status == api.Set || code.Status == api.Unset
 	return waits && hasOwnError(code) && len(code.PendingMutations) > 0 && !code.IsOfflineAccessCode
 }
 
-// changeInDoubtKey is the key of the private state that records a failed or rejected change. The next apply sends the
+// uncertainChangeKey is the key of the private state that records a failed or rejected change. The next apply sends the
 // change again.
 const changeInDoubtKey = "pin_in_doubt"
 
@@ -475,14 +475,14 @@ func doubtsChange(ctx context.Context, private privateState, diags *diag.Diagnos
 	return string(so) == "true"
 }
 
-// staysInDoubt reports whether a change is uncertain: until the lock has the code or the code waits for its start. If
+// isUncertain reports whether a change is uncertain: until the lock has the code or the code waits for its start. If
 // the state does not show the server's PIN, the change stays uncertain.
 func (m *accessCodeModel) staysInDoubt(code *api.AccessCode, doubted bool) bool {
 	settled := code.Status == api.Unset || code.Status == api.Set && len(code.PendingMutations) == 0
 	return refused(code) || doubted && (!settled || hasOwnError(code) || code.Code == nil || m.writesOnly())
 }
 
-// askAgain clears the state of an uncertain change, so that the provider sends it again: the PIN if the configuration
+// resend clears the state of an uncertain change, so that the provider sends it again: the PIN if the configuration
 // has one, else the name, because the server or the vendor chooses the PIN.
 func (m *accessCodeModel) askAgain(hasPIN bool) {
 	if hasPIN {
@@ -492,7 +492,7 @@ func (m *accessCodeModel) askAgain(hasPIN bool) {
 	}
 }
 
-// wasTried reports whether the work started and failed.
+// attemptFailed reports whether the work started and failed.
 func wasTried(err error) bool {
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Err == nil

@@ -267,7 +267,7 @@ func near(a, b instant, step time.Duration) bool {
 	return errA == nil && errB == nil && ta.Sub(tb).Abs() < step
 }
 
-// issued reports whether the code in the state is an offline code that the lock accepts until it ends.
+// isIssued reports whether the code in the state is an offline code that the lock accepts until it ends.
 func (m *accessCodeModel) issued() bool {
 	ends, err := time.Parse(time.RFC3339, m.EndsAt.ValueString())
 	ended := err == nil && !ends.After(time.Now())
@@ -356,7 +356,7 @@ func (m *accessCodeModel) warnOfDestroy(diags *diag.Diagnostics) {
 	}
 }
 
-// accepted says until when the lock accepts an offline code.
+// acceptedUntil says until when the lock accepts an offline code.
 func (m *accessCodeModel) accepted() string {
 	until := "it ends"
 	if !m.EndsAt.IsNull() {
@@ -367,7 +367,7 @@ func (m *accessCodeModel) accepted() string {
 		m.AccessCodeID.ValueString(), m.Name.ValueString(), until)
 }
 
-// letGo says how to remove an offline code from the state.
+// removeFromStateHelp says how to remove an offline code from the state.
 const letGo = "To remove the code from the state, use a removed block; the code opens the lock until it ends:\n\n  " +
 	"removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }"
 

@@ -28,7 +28,7 @@ const namedCodes = 20
 // askedNames is the maximum number of locks whose names a run of the provider requests.
 const askedNames = 10
 
-// troubles counts the warnings of a run by error code, and caches the names of locks.
+// warningCounter counts the warnings of a run by error code, and caches the names of locks.
 type troubles struct {
 	mu    sync.Mutex
 	codes map[string]int
@@ -146,7 +146,7 @@ func troubleAdvice(problems []api.Problem) string {
 	return "Correct the problem in the message. The next refresh shows whether the code is on the lock."
 }
 
-// take reports whether one more code may be named. For the first code above the limit, it adds a warning about the
+// admit reports whether one more code may be named. For the first code above the limit, it adds a warning about the
 // rest.
 func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	t.mu.Lock()
@@ -169,7 +169,7 @@ func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 	return t.codes[errorCode] <= namedCodes
 }
 
-// lock is lockName with a cache and a limit of requests.
+// cachedLockName is lockName with a cache and a limit of requests.
 func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -690,7 +690,7 @@ func (m *accessCodeModel) plannedType() api.AccessCodeType {
 	return api.TimeBound
 }
 
-// planned reports whether the plan has a known value that differs from the state.
+// isPlannedChange reports whether the plan has a known value that differs from the state.
 func planned(plan, state attr.Value) bool {
 	return isSet(plan) && !plan.Equal(state)
 }

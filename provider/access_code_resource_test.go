@@ -31,7 +31,11 @@ const front = "deviceaccess_access_code.front"
 
 // accessCode is an access code resource on the fake's lock with more attributes.
 func accessCode(more string) string {
-	return fmt.Sprintf("resource \"deviceaccess_access_code\" \"front\" {\n  device_id = %q\n  %s\n}\n", fakeDevice, more)
+	return fmt.Sprintf(
+		"resource \"deviceaccess_access_code\" \"front\" {\n  device_id = %q\n  %s\n}\n",
+		fakeDevice,
+		more,
+	)
 }
 
 func has(attribute string, value knownvalue.Check) statecheck.StateCheck {
@@ -58,26 +62,49 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 			{
 				Config: f.config(accessCode("code = \"2468\"\n  name = \"Cleaner\"")),
 				ConfigStateChecks: []statecheck.StateCheck{
-					has("code", isText("2468")), statecheck.ExpectSensitiveValue(front, tfjsonpath.New("code")),
-					has("name", isText("Cleaner")), has("type", isText("ongoing")), has("status", isText("set")),
-					has("is_managed", knownvalue.Bool(true)), has("created_at", isText("2026-01-02T03:04:05.678Z")),
-					has("starts_at", knownvalue.Null()), has("is_external_modification_allowed", knownvalue.Bool(false)),
+					has("code", isText("2468")),
+					statecheck.ExpectSensitiveValue(front, tfjsonpath.New("code")),
+					has("name", isText("Cleaner")),
+					has("type", isText("ongoing")),
+					has("status", isText("set")),
+					has("is_managed", knownvalue.Bool(true)),
+					has("created_at", isText("2026-01-02T03:04:05.678Z")),
+					has(
+						"starts_at",
+						knownvalue.Null(),
+					),
+					has("is_external_modification_allowed", knownvalue.Bool(false)),
 					same.AddStateValue(front, id),
 				},
 			},
 			{
-				Config:           f.config(accessCode("code = \"13579\"\n  name = \"Cleaner\"\n  is_external_modification_allowed = true")),
+				Config: f.config(
+					accessCode("code = \"13579\"\n  name = \"Cleaner\"\n  is_external_modification_allowed = true"),
+				),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 				ConfigStateChecks: []statecheck.StateCheck{
-					has("code", isText("13579")), has("status", isText("set")), same.AddStateValue(front, id), other.AddStateValue(front, id),
+					has(
+						"code",
+						isText("13579"),
+					),
+					has("status", isText("set")),
+					same.AddStateValue(front, id),
+					other.AddStateValue(front, id),
 				},
 			},
 			{ // only the provider uses the timeouts
-				Config:           f.config(accessCode("code = \"13579\"\n  name = \"Cleaner\"\n  timeouts {\n    update = \"1m\"\n  }")),
+				Config: f.config(
+					accessCode("code = \"13579\"\n  name = \"Cleaner\"\n  timeouts {\n    update = \"1m\"\n  }"),
+				),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 			},
 			{
-				Config:           f.config(fmt.Sprintf("resource \"deviceaccess_access_code\" \"front\" {\n  device_id = %q\n}\n", "33333333-2222-4222-8222-222222222222")),
+				Config: f.config(
+					fmt.Sprintf(
+						"resource \"deviceaccess_access_code\" \"front\" {\n  device_id = %q\n}\n",
+						"33333333-2222-4222-8222-222222222222",
+					),
+				),
 				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
 				ConfigStateChecks: []statecheck.StateCheck{
 					has("code", isText("7391")), has("name", isText("New Access Code")), other.AddStateValue(front, id),
@@ -93,7 +120,10 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	if delete(updates[0], "access_code_id"); !reflect.DeepEqual(updates[0], wantUpdate) {
 		t.Errorf("the update asked for %v", updates[0])
 	}
-	if got := f.bodies("/access_codes/create")[0]; !reflect.DeepEqual(got, map[string]any{"device_id": fakeDevice, "code": "2468", "name": "Cleaner"}) {
+	if got := f.bodies("/access_codes/create")[0]; !reflect.DeepEqual(
+		got,
+		map[string]any{"device_id": fakeDevice, "code": "2468", "name": "Cleaner"},
+	) {
 		t.Errorf("the creation asked for %v", got)
 	}
 	if n := f.count("/access_codes/delete"); n != 2 {
@@ -121,11 +151,16 @@ func TestPINThatAChangeHasReplacedIsWarnedOf(t *testing.T) {
 	}
 }
 
-// A server that is restarted while its lock works has lost nothing: the code must not be tainted, and replaced, for that.
+// A server that is restarted while its lock works has lost nothing: the code must not be tainted, and replaced, for
+// that.
 func TestCreationGoesOnWaitingWhileTheServerIsAway(t *testing.T) {
 	f := startFake(t)
 	f.nextAttempt = func(a *fakeAttempt) { a.looks = 3 }
-	f.then("/action_attempts/get", answerError(http.StatusInternalServerError, "internal_error", "It is restarted"), answerError(http.StatusBadGateway, "", ""))
+	f.then(
+		"/action_attempts/get",
+		answerError(http.StatusInternalServerError, "internal_error", "It is restarted"),
+		answerError(http.StatusBadGateway, "", ""),
+	)
 	f.then("/access_codes/get", answerError(http.StatusInternalServerError, "internal_error", "It is restarted"))
 	config := f.config(accessCode(`code = "2468"`))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
@@ -141,14 +176,23 @@ func TestAccessCodeTimeFrameMayBeSpelledInAnyZoneAndTakenAway(t *testing.T) {
 	f := startFake(t)
 	starts := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	frame := func(zone *time.Location, days int) string {
-		return fmt.Sprintf("code = \"2468\"\n  starts_at = %q\n  ends_at = %q", starts.In(zone).Format(time.RFC3339), starts.AddDate(0, 0, days).In(zone).Format(time.RFC3339))
+		return fmt.Sprintf(
+			"code = \"2468\"\n  starts_at = %q\n  ends_at = %q",
+			starts.In(zone).Format(time.RFC3339),
+			starts.AddDate(0, 0, days).In(zone).Format(time.RFC3339),
+		)
 	}
 	paris := time.FixedZone("", 2*60*60)
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{
 			Config: f.config(accessCode(frame(paris, 1))),
 			ConfigStateChecks: []statecheck.StateCheck{
-				has("type", isText("time_bound")), has("status", isText("unset")), has("starts_at", isText(starts.In(paris).Format(time.RFC3339))),
+				has(
+					"type",
+					isText("time_bound"),
+				),
+				has("status", isText("unset")),
+				has("starts_at", isText(starts.In(paris).Format(time.RFC3339))),
 			},
 		},
 		{ // nor does reading it change the spelling
@@ -168,32 +212,59 @@ func TestAccessCodeTimeFrameMayBeSpelledInAnyZoneAndTakenAway(t *testing.T) {
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 				plancheck.ExpectKnownValue(front, tfjsonpath.New("type"), isText("ongoing")),
 			}},
-			ConfigStateChecks: []statecheck.StateCheck{has("type", isText("ongoing")), has("starts_at", knownvalue.Null()), has("ends_at", knownvalue.Null())},
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("type", isText("ongoing")),
+				has("starts_at", knownvalue.Null()),
+				has("ends_at", knownvalue.Null()),
+			},
 		},
 	}})
 	updates := f.bodies("/access_codes/update")
-	if len(updates) != 2 || updates[0]["type"] != "time_bound" || updates[1]["type"] != "ongoing" || updates[1]["starts_at"] != nil {
+	if len(updates) != 2 || updates[0]["type"] != "time_bound" || updates[1]["type"] != "ongoing" ||
+		updates[1]["starts_at"] != nil {
 		t.Errorf("updates: %v", updates)
 	}
 }
 
 func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ attributes, problem string }{
-		"letters":       {`code = "12a4"`, "`code` must be 4 to 12 digits"},
-		"three digits":  {`code = "124"`, "`code` must be 4 to 12 digits"},
-		"no quotes":     {`code = 0123`, "in quotes; without quotes Terraform drops leading zeros"},
-		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, "`starts_at` goes together with `ends_at`, which is not set. Set both"},
-		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, "`ends_at` goes together with `starts_at`, which is not set. Set both"},
-		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},
-		"ends first":    {"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"", "The code ends before it starts"},
-		"no time":       {"timeouts {\n    create = \"-5m\"\n  }", "`timeouts.create` is \"-5m\", which leaves no time. Set it to how long to wait"},
+		"letters":      {`code = "12a4"`, "`code` must be 4 to 12 digits"},
+		"three digits": {`code = "124"`, "`code` must be 4 to 12 digits"},
+		"no quotes":    {`code = 0123`, "in quotes; without quotes Terraform drops leading zeros"},
+		"start only": {
+			`starts_at = "2030-01-01T00:00:00Z"`,
+			"`starts_at` goes together with `ends_at`, which is not set. Set both",
+		},
+		"end only": {
+			`ends_at = "2030-01-01T00:00:00Z"`,
+			"`ends_at` goes together with `starts_at`, which is not set. Set both",
+		},
+		"no zone": {
+			"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"",
+			"is not a time in RFC 3339. Write it with its time zone",
+		},
+		"ends first": {
+			"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"",
+			"The code ends before it starts",
+		},
+		"no time": {
+			"timeouts {\n    create = \"-5m\"\n  }",
+			"`timeouts.create` is \"-5m\", which leaves no time. Set it to how long to wait",
+		},
 		"none at all":   {"timeouts {\n    delete = \"0s\"\n  }", "`timeouts.delete` is \"0s\""},
 		"an empty name": {`name = ""`, "`name` is empty. Give it a name, or leave it out"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(accessCode(c.attributes)), ExpectError: says(c.problem)}}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{
+						{Config: f.config(accessCode(c.attributes)), ExpectError: says(c.problem)},
+					},
+				},
+			)
 			if writes := f.writes(); len(writes) != 0 {
 				t.Errorf("writes: %v", writes)
 			}
@@ -236,15 +307,27 @@ func TestAccessCodeOnASlowLockIsTaintedAndCanBeDestroyed(t *testing.T) {
 		if a.actionType == "CREATE_ACCESS_CODE" {
 			a.looks = 1000
 			_, c := f.only()
-			c.errors = []map[string]any{{"error_code": "device_offline", "message": "The lock is offline; 2468 is waiting.", "is_device_error": true}}
+			c.errors = []map[string]any{
+				{
+					"error_code":      "device_offline",
+					"message":         "The lock is offline; 2468 is waiting.",
+					"is_device_error": true,
+				},
+			}
 		}
 	}
 	slow := f.config(accessCode("code = \"2468\"\n  timeouts {\n    create = \"2s\"\n  }"))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{
 			Config: slow,
-			ExpectError: says("Error: Create access code", "(CREATE_ACCESS_CODE) was still pending when the time was up",
-				"the access code says: The lock is offline; (hidden) is waiting (device_offline)", "marked as tainted", "terraform untaint", "timeouts { create }"),
+			ExpectError: says(
+				"Error: Create access code",
+				"(CREATE_ACCESS_CODE) was still pending when the time was up",
+				"the access code says: The lock is offline; (hidden) is waiting (device_offline)",
+				"marked as tainted",
+				"terraform untaint",
+				"timeouts { create }",
+			),
 		},
 		{
 			PreConfig:        func() { f.do(func() { f.nextAttempt = nil }) },
@@ -258,7 +341,10 @@ func TestAccessCodeOnASlowLockIsTaintedAndCanBeDestroyed(t *testing.T) {
 }
 
 func TestAccessCode_FailedAttemptIsExplainedUnlessCodeIsSet(t *testing.T) {
-	failure := map[string]any{"type": "no_space_for_access_code_on_device", "message": "2468 does not fit, the lock is full"}
+	failure := map[string]any{
+		"type":    "no_space_for_access_code_on_device",
+		"message": "2468 does not fit, the lock is full",
+	}
 	t.Run("it failed", func(t *testing.T) {
 		f := startFake(t)
 		f.nextAttempt = func(a *fakeAttempt) {
@@ -266,11 +352,17 @@ func TestAccessCode_FailedAttemptIsExplainedUnlessCodeIsSet(t *testing.T) {
 				a.failure = failure
 			}
 		}
-		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{
-			Config: f.config(accessCode(`code = "2468"`)),
-			ExpectError: says("Action attempt", "(CREATE_ACCESS_CODE) failed: (hidden) does not fit, the lock is full (no_space_for_access_code_on_device)",
-				"marked as tainted", "irst correct the problem in the message"),
-		}}})
+		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+			{
+				Config: f.config(accessCode(`code = "2468"`)),
+				ExpectError: says(
+					"Action attempt",
+					"(CREATE_ACCESS_CODE) failed: (hidden) does not fit, the lock is full (no_space_for_access_code_on_device)",
+					"marked as tainted",
+					"irst correct the problem in the message",
+				),
+			},
+		}})
 	})
 	t.Run("it is set", func(t *testing.T) {
 		f := startFake(t)
@@ -289,8 +381,14 @@ func TestAccessCodeOfAServerWithoutAttemptsIsWatchedByItsStatus(t *testing.T) {
 	f := startFake(t)
 	f.noAttempts, f.noPagination, f.laterBy = true, true, 3
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: f.config(accessCode(`code = "2468"`)), ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))}},
-		{Config: f.config(accessCode(`code = "8642"`)), ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))}},
+		{
+			Config:            f.config(accessCode(`code = "2468"`)),
+			ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))},
+		},
+		{
+			Config:            f.config(accessCode(`code = "8642"`)),
+			ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))},
+		},
 	}})
 }
 
@@ -305,9 +403,21 @@ func TestAccessCodeThatStaysOnTheLockIsNotForgotten(t *testing.T) {
 	config := f.config(accessCode("code = \"2468\"\n  timeouts {\n    delete = \"1s\"\n  }"))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config},
-		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "on the device "+fakeDevice, "(DELETE_ACCESS_CODE) was still pending", "The PIN may still open the door")},
+		{
+			Config:  config,
+			Destroy: true,
+			ExpectError: says(
+				"Error: Delete access code",
+				"on the device "+fakeDevice,
+				"(DELETE_ACCESS_CODE) was still pending",
+				"The PIN may still open the door",
+			),
+		},
 		{PreConfig: func() { f.do(func() { stuck = false }) }, Config: config, PlanOnly: true},
-		{Config: strings.Replace(config, "1s", "5m", 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
+		{
+			Config:           strings.Replace(config, "1s", "5m", 1),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+		},
 	}})
 }
 
@@ -331,8 +441,14 @@ func TestDeletingWhatIsGoneMeanwhileIsASuccess(t *testing.T) {
 		{Config: config},
 		{
 			PreConfig: func() {
-				f.then("/access_codes/delete", answerError(http.StatusNotFound, "access_code_not_found", "Could not find access code"))
-				f.then("/webhooks/delete", answerError(http.StatusNotFound, "webhook_not_found", "Could not find webhook"))
+				f.then(
+					"/access_codes/delete",
+					answerError(http.StatusNotFound, "access_code_not_found", "Could not find access code"),
+				)
+				f.then(
+					"/webhooks/delete",
+					answerError(http.StatusNotFound, "webhook_not_found", "Could not find webhook"),
+				)
 			},
 			Config: config, Destroy: true,
 		},
@@ -344,7 +460,14 @@ func TestDeletingWhatIsGoneMeanwhileIsASuccess(t *testing.T) {
 
 func TestAccessCodeDuplicatePINIsRefusedWithoutShowingIt(t *testing.T) {
 	f := startFake(t)
-	f.then("/access_codes/create", answerError(http.StatusConflict, "duplicate_access_code", "Cannot set duplicate access code 2468 named Cleaner"))
+	f.then(
+		"/access_codes/create",
+		answerError(
+			http.StatusConflict,
+			"duplicate_access_code",
+			"Cannot set duplicate access code 2468 named Cleaner",
+		),
+	)
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config:      f.config(accessCode(`code = "2468"`)),
 		ExpectError: says("Cannot set duplicate access code (hidden) named Cleaner (HTTP 409, duplicate_access_code"),
@@ -357,14 +480,23 @@ func TestAccessCodeDuplicatePINIsRefusedWithoutShowingIt(t *testing.T) {
 // frame is a time frame of that long, which begins so long from now.
 func frame(begins, lasts time.Duration) string {
 	starts := time.Now().Add(begins).UTC()
-	return fmt.Sprintf("  starts_at = %q\n  ends_at = %q\n", starts.Format(time.RFC3339), starts.Add(lasts).Format(time.RFC3339))
+	return fmt.Sprintf(
+		"  starts_at = %q\n  ends_at = %q\n",
+		starts.Format(time.RFC3339),
+		starts.Add(lasts).Format(time.RFC3339),
+	)
 }
 
 // managedOn are the managed codes that the server lists for a device.
 func managedOn(t *testing.T, srv *apptest.Server, device string) []api.AccessCode {
 	t.Helper()
 	var list api.AccessCodesResponse
-	if status := srv.Post(t, "/access_codes/list", map[string]any{"device_id": device}, &list); status != http.StatusOK {
+	if status := srv.Post(
+		t,
+		"/access_codes/list",
+		map[string]any{"device_id": device},
+		&list,
+	); status != http.StatusOK {
 		t.Fatalf("list the codes: %d", status)
 	}
 	return list.AccessCodes
@@ -377,15 +509,27 @@ func frontID(s *terraform.State) (string, error) { return attribute(s, front, "a
 
 // verifiesImport imports the code that is there, and compares it but for these attributes.
 func verifiesImport(but ...string) resource.TestStep {
-	return resource.TestStep{ResourceName: front, ImportState: true, ImportStateVerify: true, ImportStateIdFunc: frontID,
-		ImportStateVerifyIdentifierAttribute: "access_code_id", ImportStateVerifyIgnore: but}
+	return resource.TestStep{
+		ResourceName:                         front,
+		ImportState:                          true,
+		ImportStateVerify:                    true,
+		ImportStateIdFunc:                    frontID,
+		ImportStateVerifyIdentifierAttribute: "access_code_id",
+		ImportStateVerifyIgnore:              but,
+	}
 }
 
 // importsAgain imports the one code of a device that was forgotten.
 func importsAgain(t *testing.T, srv *apptest.Server, device, config string) resource.TestStep {
-	return resource.TestStep{Config: config, ResourceName: front, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
-		return managedOn(t, srv, device)[0].AccessCodeID, nil
-	}}
+	return resource.TestStep{
+		Config:             config,
+		ResourceName:       front,
+		ImportState:        true,
+		ImportStatePersist: true,
+		ImportStateIdFunc: func(*terraform.State) (string, error) {
+			return managedOn(t, srv, device)[0].AccessCodeID, nil
+		},
+	}
 }
 
 func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
@@ -404,39 +548,116 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		{
 			Config: config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectUnknownValue(front, tfjsonpath.New("code")), plancheck.ExpectKnownValue(front, tfjsonpath.New("type"), isText("time_bound")),
+				plancheck.ExpectUnknownValue(
+					front,
+					tfjsonpath.New("code"),
+				),
+				plancheck.ExpectKnownValue(front, tfjsonpath.New("type"), isText("time_bound")),
 				plancheck.ExpectKnownValue(front, tfjsonpath.New("is_one_time_use"), knownvalue.Bool(false)),
 			}},
-			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.StringRegexp(regexp.MustCompile(`^\d{9}$`))), has("is_offline_access_code", knownvalue.Bool(true))},
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("code", knownvalue.StringRegexp(regexp.MustCompile(`^\d{9}$`))),
+				has("is_offline_access_code", knownvalue.Bool(true)),
+			},
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		verifiesImport("starts_at", "ends_at", "status"),
 		{ // what is taken by default anyway
-			Config: offline("name = \"Guest\"\n  max_time_rounding = \"1h\"\n  prefer_native_scheduling = true\n" + time20), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			Config: offline(
+				"name = \"Guest\"\n  max_time_rounding = \"1h\"\n  prefer_native_scheduling = true\n" + time20,
+			),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 		},
-		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1hour\"\n  prefer_native_scheduling = true\n" + time20), ConfigPlanChecks: plansNothing()},
-		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1day\"\n" + time20), ExpectError: says("max_time_rounding", "neither changed nor deleted")},
+		{
+			Config: offline(
+				"name = \"Guest\"\n  max_time_rounding = \"1hour\"\n  prefer_native_scheduling = true\n" + time20,
+			),
+			ConfigPlanChecks: plansNothing(),
+		},
+		{
+			Config:      offline("name = \"Guest\"\n  max_time_rounding = \"1day\"\n" + time20),
+			ExpectError: says("max_time_rounding", "neither changed nor deleted"),
+		},
 		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
-		{Config: offline("name = \"Guest\"\n  prefer_native_scheduling = false\n" + time20), ExpectError: says("prefer_native_scheduling", "neither changed nor deleted")},
-		{Config: offline("name = \"Guest\"\n  preferred_code_length = 6\n" + time20), ExpectError: says("preferred_code_length", "neither changed nor deleted")},
-		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1d\"\n" + time20), ExpectError: says("max_time_rounding", "neither changed nor deleted")},
-		{Config: offline("name = \"Guest\"" + keptFor + "\"Ada\" }\n" + time20), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
-		{Config: offline("name = \"Guest\"" + keptFor + "\"Grace\" }\n" + time20), ExpectError: says("keepers", "neither changed nor deleted")},
+		{
+			Config:      offline("name = \"Guest\"\n  prefer_native_scheduling = false\n" + time20),
+			ExpectError: says("prefer_native_scheduling", "neither changed nor deleted"),
+		},
+		{
+			Config:      offline("name = \"Guest\"\n  preferred_code_length = 6\n" + time20),
+			ExpectError: says("preferred_code_length", "neither changed nor deleted"),
+		},
+		{
+			Config:      offline("name = \"Guest\"\n  max_time_rounding = \"1d\"\n" + time20),
+			ExpectError: says("max_time_rounding", "neither changed nor deleted"),
+		},
+		{
+			Config:           offline("name = \"Guest\"" + keptFor + "\"Ada\" }\n" + time20),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+		},
+		{
+			Config:      offline("name = \"Guest\"" + keptFor + "\"Grace\" }\n" + time20),
+			ExpectError: says("keepers", "neither changed nor deleted"),
+		},
 		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
-		{Config: offline("name = \"Friend\"\n" + time20), ExpectError: says("Error: Update access code", "has issued the offline access code", "without a connection", "neither changed nor deleted", "Restore its configuration", "destroy = false")},
-		{Config: offline("name = \"Guest\"\n" + frame(begins, 9*time.Hour)), ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted")},
-		{Config: onServer(srv, accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20)), ExpectError: says("neither changed nor deleted")},
-		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "nobody can take it back from afar", "use a removed block", "terraform untaint")},
+		{
+			Config: offline("name = \"Friend\"\n" + time20),
+			ExpectError: says(
+				"Error: Update access code",
+				"has issued the offline access code",
+				"without a connection",
+				"neither changed nor deleted",
+				"Restore its configuration",
+				"destroy = false",
+			),
+		},
+		{
+			Config:      offline("name = \"Guest\"\n" + frame(begins, 9*time.Hour)),
+			ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted"),
+		},
+		{
+			Config: onServer(
+				srv,
+				accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20),
+			),
+			ExpectError: says("neither changed nor deleted"),
+		},
+		{
+			Config:  config,
+			Destroy: true,
+			ExpectError: says(
+				"Error: Delete access code",
+				"nobody can take it back from afar",
+				"use a removed block",
+				"terraform untaint",
+			),
+		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		{ // the time frame that was asked for is the server's
-			Config:           config + fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", front, "${one(data.deviceaccess_access_codes.all.access_codes).access_code_id}") + allCodes(device),
+			Config: config + fmt.Sprintf(
+				"import {\n  to = %s\n  id = %q\n}\n",
+				front,
+				"${one(data.deviceaccess_access_codes.all.access_codes).access_code_id}",
+			) + allCodes(
+				device,
+			),
 			ConfigPlanChecks: plans(plancheck.ResourceActionNoop, front),
 		},
 		{Config: onServer(srv, forgotten)},
 	}})
-	if codes := managedOn(t, srv, device); len(codes) != 1 || srv.Count("/access_codes/create") != 1 || srv.Count("/access_codes/update") != 0 {
-		t.Errorf("%d codes, %d creations, %d changes", len(codes), srv.Count("/access_codes/create"), srv.Count("/access_codes/update"))
+	if codes := managedOn(
+		t,
+		srv,
+		device,
+	); len(codes) != 1 || srv.Count("/access_codes/create") != 1 ||
+		srv.Count("/access_codes/update") != 0 {
+		t.Errorf(
+			"%d codes, %d creations, %d changes",
+			len(codes),
+			srv.Count("/access_codes/create"),
+			srv.Count("/access_codes/update"),
+		)
 	}
 }
 
@@ -452,14 +673,31 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 	config := onServer(srv, accessCodeOn(device, once))
 	begins := onServer(srv, accessCodeOn(device, once+strings.SplitAfter(frame(time.Hour, time.Hour), "\n")[0]))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ConfigStateChecks: []statecheck.StateCheck{has("type", isText("time_bound")), has("starts_at", knownvalue.Null()), has("is_one_time_use", knownvalue.Bool(true))}},
+		{
+			Config: config,
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("type", isText("time_bound")),
+				has("starts_at", knownvalue.Null()),
+				has("is_one_time_use", knownvalue.Bool(true)),
+			},
+		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		importsAgain(t, srv, device, config),
-		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: []statecheck.StateCheck{has("ends_at", knownvalue.Null())}},
+		{
+			Config:            config,
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{has("ends_at", knownvalue.Null())},
+		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
-		{Config: begins, ConfigStateChecks: []statecheck.StateCheck{has("starts_at", knownvalue.NotNull()), has("ends_at", knownvalue.Null())}},
+		{
+			Config: begins,
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("starts_at", knownvalue.NotNull()),
+				has("ends_at", knownvalue.Null()),
+			},
+		},
 		{Config: begins, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 	}})
@@ -468,7 +706,16 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 func TestServerDailyOfflineCodeKeepsTheTimeFrameThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
-	config := onServer(srv, accessCodeOn(srv.Device(t, "igloohome"), "is_offline_access_code = true\n  max_time_rounding = \"1d\"\n"+frame(time.Hour, 30*24*time.Hour+5*time.Minute)))
+	config := onServer(
+		srv,
+		accessCodeOn(
+			srv.Device(t, "igloohome"),
+			"is_offline_access_code = true\n  max_time_rounding = \"1d\"\n"+frame(
+				time.Hour,
+				30*24*time.Hour+5*time.Minute,
+			),
+		),
+	)
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config},
 		{Config: config, ConfigPlanChecks: plansNothing()},
@@ -482,11 +729,21 @@ func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 	srv := apptest.Shared(t, apptest.WithProfiles("august", "igloohome"))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{
-			Config:      onServer(srv, accessCodeOn(srv.Device(t, "august"), "is_offline_access_code = true\n"+frame(0, time.Hour))),
-			ExpectError: says("Error: Create access code", "is_offline_access_code = true", "can_program_offline_access_codes is false"),
+			Config: onServer(
+				srv,
+				accessCodeOn(srv.Device(t, "august"), "is_offline_access_code = true\n"+frame(0, time.Hour)),
+			),
+			ExpectError: says(
+				"Error: Create access code",
+				"is_offline_access_code = true",
+				"can_program_offline_access_codes is false",
+			),
 		},
 		{
-			Config:      onServer(srv, accessCodeOn(srv.Device(t, "igloohome"), "is_offline_access_code = true\n"+frame(0, 700*time.Hour))),
+			Config: onServer(
+				srv,
+				accessCodeOn(srv.Device(t, "igloohome"), "is_offline_access_code = true\n"+frame(0, 700*time.Hour)),
+			),
 			ExpectError: says("ends_at", "1 to 672 hours", "max_time_rounding"),
 		},
 	}})
@@ -503,9 +760,18 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 	const pool = "  use_backup_access_code_pool = true\n"
 	available := func(pulled bool) func() {
 		return func() {
-			apptest.Until(t, "the backup codes are there", func() bool { return managedOn(t, srv, device)[0].IsBackupAccessCodeAvailable })
+			apptest.Until(
+				t,
+				"the backup codes are there",
+				func() bool { return managedOn(t, srv, device)[0].IsBackupAccessCodeAvailable },
+			)
 			if pulled {
-				srv.Post(t, "/access_codes/pull_backup_access_code", map[string]any{"access_code_id": managedOn(t, srv, device)[0].AccessCodeID}, nil)
+				srv.Post(
+					t,
+					"/access_codes/pull_backup_access_code",
+					map[string]any{"access_code_id": managedOn(t, srv, device)[0].AccessCodeID},
+					nil,
+				)
 			}
 		}
 	}
@@ -517,11 +783,20 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{Config: config(pool), ConfigStateChecks: []statecheck.StateCheck{same.AddStateValue(front, id), other.AddStateValue(front, id)}},
+			{
+				Config: config(pool),
+				ConfigStateChecks: []statecheck.StateCheck{
+					same.AddStateValue(front, id),
+					other.AddStateValue(front, id),
+				},
+			},
 			{PreConfig: available(false), Config: config(pool), ConfigPlanChecks: plansNothing()},
 			{
-				Config:            config(pool + "  name = \"Guest\"\n"),
-				ConfigStateChecks: []statecheck.StateCheck{has("is_backup_access_code_available", knownvalue.Bool(true)), has("pulled_backup_access_code_id", knownvalue.Null())},
+				Config: config(pool + "  name = \"Guest\"\n"),
+				ConfigStateChecks: []statecheck.StateCheck{
+					has("is_backup_access_code_available", knownvalue.Bool(true)),
+					has("pulled_backup_access_code_id", knownvalue.Null()),
+				},
 			},
 			verifiesImport("use_backup_access_code_pool"),
 			{Config: onServer(srv, forgotten)},
@@ -529,18 +804,30 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 			importsAgain(t, srv, device, config("")),
 			{Config: config("  name = \"Guest\"\n"), ConfigPlanChecks: plansNothing()},
 			{
-				Config:           config(pool + "  name = \"Guest\"\n"),
-				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: []statecheck.StateCheck{same.AddStateValue(front, id)},
+				Config: config(pool + "  name = \"Guest\"\n"),
+				ConfigPlanChecks: plans(
+					plancheck.ResourceActionUpdate,
+					front,
+				),
+				ConfigStateChecks: []statecheck.StateCheck{same.AddStateValue(front, id)},
 			},
 			{
-				PreConfig: available(true), Config: config(pool + "  name = \"Guest\"\n"), ConfigPlanChecks: plansNothing(),
+				PreConfig: available(
+					true,
+				),
+				Config:           config(pool + "  name = \"Guest\"\n"),
+				ConfigPlanChecks: plansNothing(),
 			},
 			{
 				RefreshState: true, Check: resource.TestCheckResourceAttrSet(front, "pulled_backup_access_code_id"),
 			},
 			{ // it is known now
-				Config:           config("  name = \"Guest\"\n"),
-				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front), ConfigStateChecks: []statecheck.StateCheck{other.AddStateValue(front, id)},
+				Config: config("  name = \"Guest\"\n"),
+				ConfigPlanChecks: plans(
+					plancheck.ResourceActionDestroyBeforeCreate,
+					front,
+				),
+				ConfigStateChecks: []statecheck.StateCheck{other.AddStateValue(front, id)},
 			},
 		},
 	})
@@ -554,40 +841,74 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 	same, other := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
 	id, pin := tfjsonpath.New("access_code_id"), tfjsonpath.New("code")
 	config := func(length int, more string) string {
-		one := accessCodeOn(august, fmt.Sprintf("common_code_key = \"stay-17\"\n  preferred_code_length = %d\n%s", length, more))
-		return onServer(srv, one+fmt.Sprintf("resource \"deviceaccess_access_code\" \"shared\" {\n  device_id = %q\n  common_code_key = %s.common_code_key\n  depends_on = [%[2]s]\n}\n", yale, front))
+		one := accessCodeOn(
+			august,
+			fmt.Sprintf("common_code_key = \"stay-17\"\n  preferred_code_length = %d\n%s", length, more),
+		)
+		return onServer(
+			srv,
+			one+fmt.Sprintf(
+				"resource \"deviceaccess_access_code\" \"shared\" {\n  device_id = %q\n  common_code_key = %s.common_code_key\n  depends_on = [%[2]s]\n}\n",
+				yale,
+				front,
+			),
+		)
 	}
 	digits := func(n int) statecheck.StateCheck {
 		return has("code", knownvalue.StringRegexp(regexp.MustCompile(fmt.Sprintf(`^\d{%d}$`, n))))
 	}
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config(6, ""), ConfigStateChecks: []statecheck.StateCheck{digits(6), same.AddStateValue(front, pin), same.AddStateValue(shared, pin), other.AddStateValue(front, id)}},
+		{
+			Config: config(6, ""),
+			ConfigStateChecks: []statecheck.StateCheck{
+				digits(6),
+				same.AddStateValue(front, pin),
+				same.AddStateValue(shared, pin),
+				other.AddStateValue(front, id),
+			},
+		},
 		{Config: config(6, ""), ConfigPlanChecks: plansNothing()},
 		verifiesImport("preferred_code_length"),
 		{ // which is no property of the code
-			Config:           config(6, "  attempt_for_offline_device = false\n  prefer_native_scheduling = true\n"),
-			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: []statecheck.StateCheck{same.AddStateValue(front, pin)},
+			Config: config(6, "  attempt_for_offline_device = false\n  prefer_native_scheduling = true\n"),
+			ConfigPlanChecks: plans(
+				plancheck.ResourceActionUpdate,
+				front,
+			),
+			ConfigStateChecks: []statecheck.StateCheck{same.AddStateValue(front, pin)},
 		},
 		{
 			PreConfig: func() {
 				srv.Lock(t, august).Control(t, http.MethodPost, "/offline", nil)
 				apptest.Until(t, "it is known", func() bool { return !onlineNow(t, srv, august) })
 			},
-			Config:      config(6, "  attempt_for_offline_device = false\n  name = \"Guest\"\n"),
-			ExpectError: says("Error: Update access code", "The device is offline", "Leave attempt_for_offline_device out"),
+			Config: config(6, "  attempt_for_offline_device = false\n  name = \"Guest\"\n"),
+			ExpectError: says(
+				"Error: Update access code",
+				"The device is offline",
+				"Leave attempt_for_offline_device out",
+			),
 		},
 		{
-			PreConfig:        func() { srv.Lock(t, august).Control(t, http.MethodPost, "/online", nil) },
-			Config:           config(6, "  prefer_native_scheduling = false\n"),
-			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front), ConfigStateChecks: []statecheck.StateCheck{other.AddStateValue(front, id)},
+			PreConfig: func() { srv.Lock(t, august).Control(t, http.MethodPost, "/online", nil) },
+			Config:    config(6, "  prefer_native_scheduling = false\n"),
+			ConfigPlanChecks: plans(
+				plancheck.ResourceActionDestroyBeforeCreate,
+				front,
+			),
+			ConfigStateChecks: []statecheck.StateCheck{other.AddStateValue(front, id)},
 		},
 	}})
-	if asked := srv.Requests(); !slices.ContainsFunc(asked, func(r apptest.Request) bool { return r.Path == "/access_codes/update" }) {
+	if asked := srv.Requests(); !slices.ContainsFunc(
+		asked,
+		func(r apptest.Request) bool { return r.Path == "/access_codes/update" },
+	) {
 		t.Error("nothing was asked to be changed")
 	}
 }
 
-// An unmanaged code has no key, and a code gets its key at creation only. A missing key must not delete the PIN from the door.
+// An unmanaged code has no key, and a code gets its key at creation only. A missing key must not delete the PIN from
+// the door.
 func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -596,12 +917,22 @@ func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 	same := statecheck.CompareValue(compare.ValuesSame())
 	sameCode := func() []statecheck.StateCheck {
 		return []statecheck.StateCheck{
-			same.AddStateValue(front, tfjsonpath.New("access_code_id")), has("is_managed", knownvalue.Bool(true)), has("common_code_key", isText("stay-17")),
+			same.AddStateValue(
+				front,
+				tfjsonpath.New("access_code_id"),
+			),
+			has("is_managed", knownvalue.Bool(true)),
+			has("common_code_key", isText("stay-17")),
 		}
 	}
 	unmanage := func() {
 		id := managedOn(t, srv, device)[0].AccessCodeID
-		if status := srv.Post(t, "/access_codes/update", map[string]any{"access_code_id": id, "is_managed": false, "sync": true}, nil); status != http.StatusOK {
+		if status := srv.Post(
+			t,
+			"/access_codes/update",
+			map[string]any{"access_code_id": id, "is_managed": false, "sync": true},
+			nil,
+		); status != http.StatusOK {
 			t.Fatalf("unmanage: %d", status)
 		}
 	}
@@ -623,7 +954,11 @@ func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 		{Config: settings, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		importsAgain(t, srv, device, settings),
-		{Config: settings, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: sameCode()},
+		{
+			Config:            settings,
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: sameCode(),
+		},
 		{Config: settings, ConfigPlanChecks: plansNothing()},
 		{ // which is asked for, and not a consequence of a key that was lost
 			PreConfig: func() {
@@ -641,10 +976,20 @@ func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 func TestKeyThatWasLostIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
-	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode("common_code_key = \"stay-17\""))})
+	w := newDirectory(
+		t,
+		map[string]string{"versions.tf": required, "main.tf": f.config(accessCode("common_code_key = \"stay-17\""))},
+	)
 	w.expect(true, "apply", "-auto-approve")
 	f.do(func() { _, code := f.only(); code.managed = false })
-	expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code will be converted to managed", "Warning: The code shares no PIN", "0 to add, 1 to change, 0 to destroy")
+	expectSaid(
+		t,
+		"the plan",
+		w.plain("plan"),
+		"Warning: Access code will be converted to managed",
+		"Warning: The code shares no PIN",
+		"0 to add, 1 to change, 0 to destroy",
+	)
 	w.expect(true, "apply", "-auto-approve")
 	if said := w.plain("plan"); !strings.Contains(said, "No changes.") {
 		t.Errorf("a plan of nothing says %s", said)
@@ -675,7 +1020,14 @@ func TestAccessCode_ConflictingSettingsAreRejectedLocally(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(accessCode(c.attributes)), ExpectError: says(c.problem)}}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{
+						{Config: f.config(accessCode(c.attributes)), ExpectError: says(c.problem)},
+					},
+				},
+			)
 			if writes := f.writes(); len(writes) != 0 {
 				t.Errorf("writes: %v", writes)
 			}
@@ -702,11 +1054,20 @@ func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
 			settings := f.config(variable + accessCode(c.attributes))
-			withPIN := resource.TestStep{Config: strings.Replace(settings, "= null\n}", "= \"2468\"\n}", 1), PlanOnly: true, ExpectNonEmptyPlan: true}
+			withPIN := resource.TestStep{
+				Config:             strings.Replace(settings, "= null\n}", "= \"2468\"\n}", 1),
+				PlanOnly:           true,
+				ExpectNonEmptyPlan: true,
+			}
 			if c.problem != "" {
 				withPIN.ExpectNonEmptyPlan, withPIN.ExpectError = false, says(c.problem)
 			}
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true}, withPIN}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true}, withPIN},
+				},
+			)
 			f.expectWrites(t, "in the end")
 		})
 	}
@@ -714,7 +1075,11 @@ func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 
 func TestAccessCode_UnknownConflictingSettingsAreRejectedByApply(t *testing.T) {
 	f := startFake(t)
-	settings := f.config("resource \"terraform_data\" \"pin\" {\n  input = \"2468\"\n}\n" + accessCode("code = terraform_data.pin.output\n  preferred_code_length = 6"))
+	settings := f.config(
+		"resource \"terraform_data\" \"pin\" {\n  input = \"2468\"\n}\n" + accessCode(
+			"code = terraform_data.pin.output\n  preferred_code_length = 6",
+		),
+	)
 	story(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true},
 		{Config: settings, ExpectError: says("Leave `preferred_code_length` out")},
@@ -729,14 +1094,34 @@ func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 	taken := srv.UnmanagedCodes(t, device)[0]
 	account, disconnected := srv.Connect(t, "august")
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: onServer(srv, accessCodeOn(device, fmt.Sprintf("code = %q", *taken.Code))), ExpectError: says(taken.AccessCodeID, "import it as `<device_id>/<access_code_id>`", "Adopt existing codes")},
-		{Config: onServer(srv, invite("  provider_category = \"nonsense\"\n")), ExpectError: says("provider_category = \"nonsense\"", "consumer_smartlocks")},
+		{
+			Config: onServer(srv, accessCodeOn(device, fmt.Sprintf("code = %q", *taken.Code))),
+			ExpectError: says(
+				taken.AccessCodeID,
+				"import it as `<device_id>/<access_code_id>`",
+				"Adopt existing codes",
+			),
+		},
+		{
+			Config:      onServer(srv, invite("  provider_category = \"nonsense\"\n")),
+			ExpectError: says("provider_category = \"nonsense\"", "consumer_smartlocks"),
+		},
 		{
 			PreConfig: func() {
-				srv.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account}, nil)
+				srv.Post(
+					t,
+					"/connected_accounts/simulate/disconnect",
+					map[string]any{"connected_account_id": account},
+					nil,
+				)
 			},
-			Config:      onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"15s\"\n  }")),
-			ExpectError: says("account_disconnected", "its owner must log in again", "Then the server sets the code", "terraform untaint"),
+			Config: onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"15s\"\n  }")),
+			ExpectError: says(
+				"account_disconnected",
+				"its owner must log in again",
+				"Then the server sets the code",
+				"terraform untaint",
+			),
 		},
 		{Config: onServer(srv, forgotten)},
 	}})
@@ -764,7 +1149,11 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 				w.write("main.tf", required+onServer(srv, one(device, pin)))
 				looks := srv.Count("/access_codes/get")
 				command := w.start(append(args, "-refresh=false", "-auto-approve")...)
-				apptest.Until(t, "the code itself is looked at again and again", func() bool { return srv.Count("/access_codes/get") > looks+3 })
+				apptest.Until(
+					t,
+					"the code itself is looked at again and again",
+					func() bool { return srv.Count("/access_codes/get") > looks+3 },
+				)
 				lock.Control(t, http.MethodPost, "/online", nil)
 				if err := command.cmd.Wait(); err != nil {
 					t.Fatalf("%q ends with %v:\n%s", args, err, withoutLog(command.text()))
@@ -787,7 +1176,10 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 }
 
 var expiresAtOnce = func(a *fakeAttempt) {
-	a.failure = map[string]any{"type": "action_attempt_expired", "message": "The device was offline all the time. It is still done when the device returns"}
+	a.failure = map[string]any{
+		"type":    "action_attempt_expired",
+		"message": "The device was offline all the time. It is still done when the device returns",
+	}
 }
 
 // What is wanted is told before the lock has it, so a code that is set may still have the former PIN.
@@ -797,7 +1189,9 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 		return f.config(accessCode("code = \"" + pin + "\"\n  timeouts {\n    update = \"" + within + "\"\n  }"))
 	}
 	pending := func(c *fakeCode) {
-		c.status, c.mutations = "set", []map[string]any{{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
+		c.status, c.mutations = "set", []map[string]any{
+			{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"},
+		}
 	}
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config("904716590100", "1s")},
@@ -807,8 +1201,12 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 					f.nextAttempt = func(a *fakeAttempt) { expiresAtOnce(a); _, c := f.only(); pending(c) }
 				})
 			},
-			Config:      config("904716590111", "1s"),
-			ExpectError: says("still on its way to the lock when the time was up", "The server keeps trying", "raise `timeouts { update }`"),
+			Config: config("904716590111", "1s"),
+			ExpectError: says(
+				"still on its way to the lock when the time was up",
+				"The server keeps trying",
+				"raise `timeouts { update }`",
+			),
 		},
 		{
 			PreConfig: func() {
@@ -818,8 +1216,11 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 					f.nextAttempt = nil
 				})
 			},
-			Config:            config("904716590111", "5m"),
-			ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set")), has("code", isText("904716590111"))},
+			Config: config("904716590111", "5m"),
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("status", isText("set")),
+				has("code", isText("904716590111")),
+			},
 		},
 	}})
 }
@@ -829,28 +1230,60 @@ func TestLockThatRefusesWhatItsAttemptHasExpiredForEndsTheWait(t *testing.T) {
 	f.nextAttempt = expiresAtOnce
 	formerly := func(w http.ResponseWriter, r *http.Request) { // rejected before the retry
 		id, c := f.only()
-		c.status, c.errors = "set", []map[string]any{{"error_code": "code_constraints_violated", "message": "Too short.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:05Z"}}
-		c.mutations = []map[string]any{{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
+		c.status, c.errors = "set", []map[string]any{
+			{
+				"error_code":           "code_constraints_violated",
+				"message":              "Too short.",
+				"is_access_code_error": true,
+				"created_at":           "2026-01-02T03:04:05Z",
+			},
+		}
+		c.mutations = []map[string]any{
+			{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"},
+		}
 		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
 	}
 	busy := func(w http.ResponseWriter, r *http.Request) { // which is no refusal
 		id, c := f.only()
-		c.status, c.errors = "set", []map[string]any{{"error_code": "failed_to_update", "message": "The lock is busy. It is tried again.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:06Z"}}
+		c.status, c.errors = "set", []map[string]any{
+			{
+				"error_code":           "failed_to_update",
+				"message":              "The lock is busy. It is tried again.",
+				"is_access_code_error": true,
+				"created_at":           "2026-01-02T03:04:06Z",
+			},
+		}
 		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
 	}
 	full := func(w http.ResponseWriter, r *http.Request) {
 		id, c := f.only()
-		c.status, c.errors = "unset", []map[string]any{{"error_code": "no_space_for_access_code_on_device", "message": "The lock is full.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:07Z"}}
-		c.mutations = []map[string]any{{"mutation_code": "creating", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
+		c.status, c.errors = "unset", []map[string]any{
+			{
+				"error_code":           "no_space_for_access_code_on_device",
+				"message":              "The lock is full.",
+				"is_access_code_error": true,
+				"created_at":           "2026-01-02T03:04:07Z",
+			},
+		}
+		c.mutations = []map[string]any{
+			{"mutation_code": "creating", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"},
+		}
 		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
 	}
 	f.then("/access_codes/get", formerly, nil, busy, busy, full)
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config:      f.config(accessCode(`code = "904716590100"`)),
-		ExpectError: says("The lock is full (no_space_for_access_code_on_device)", "irst correct the problem in the message"),
-	}, {
-		PreConfig: func() { f.do(func() { f.nextAttempt = nil }) }, Config: f.config(accessCode(`code = "904716590100"`)),
-	}}})
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: f.config(accessCode(`code = "904716590100"`)),
+			ExpectError: says(
+				"The lock is full (no_space_for_access_code_on_device)",
+				"irst correct the problem in the message",
+			),
+		},
+		{
+			PreConfig: func() { f.do(func() { f.nextAttempt = nil }) },
+			Config:    f.config(accessCode(`code = "904716590100"`)),
+		},
+	}})
 }
 
 // A conversion is nothing that a server goes on with.
@@ -915,7 +1348,15 @@ func TestImportByBareIDConvertsAtOnce(t *testing.T) {
 						return nil
 					},
 				},
-				{Config: config, ConfigPlanChecks: plansNothing(), ConfigStateChecks: append(isManagedNow(), has("code", isText("2468")), has("name", isText("Plumber")))},
+				{
+					Config:           config,
+					ConfigPlanChecks: plansNothing(),
+					ConfigStateChecks: append(
+						isManagedNow(),
+						has("code", isText("2468")),
+						has("name", isText("Plumber")),
+					),
+				},
 			}})
 			f.expectWrites(t, "in the end", converting, "/access_codes/delete")
 		})
@@ -932,7 +1373,11 @@ func TestImportByDeviceAndIDWritesNothingUntilApply(t *testing.T) {
 			config := f.config(accessCode(""))
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{
-					Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true,
+					Config:             config,
+					ResourceName:       front,
+					ImportState:        true,
+					ImportStateId:      fakeDevice + "/" + id,
+					ImportStatePersist: true,
 					ImportStateCheck: func(states []*terraform.InstanceState) error {
 						if managed := states[0].Attributes["is_managed"]; managed != "false" {
 							t.Errorf("is_managed = %s", managed)
@@ -940,7 +1385,12 @@ func TestImportByDeviceAndIDWritesNothingUntilApply(t *testing.T) {
 						return nil
 					},
 				},
-				{PreConfig: func() { f.expectWrites(t, "after the import") }, Config: config, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: isManagedNow()},
+				{
+					PreConfig:         func() { f.expectWrites(t, "after the import") },
+					Config:            config,
+					ConfigPlanChecks:  convertsInPlace(),
+					ConfigStateChecks: isManagedNow(),
+				},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})
 			f.expectWrites(t, "in the end", converting, "/access_codes/delete")
@@ -951,7 +1401,13 @@ func TestImportByDeviceAndIDWritesNothingUntilApply(t *testing.T) {
 func TestImportBlockShowsTheConversionAndAppliesItOnce(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{name: "Plumber", code: "2468"})
-	config := f.config(accessCode("name = \"Cleaner\"\n  code = \"8642\"\n  is_external_modification_allowed = true") + importBlock(fakeDevice+"/"+id))
+	config := f.config(
+		accessCode(
+			"name = \"Cleaner\"\n  code = \"8642\"\n  is_external_modification_allowed = true",
+		) + importBlock(
+			fakeDevice+"/"+id,
+		),
+	)
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
 		{
@@ -967,7 +1423,8 @@ func TestImportBlockShowsTheConversionAndAppliesItOnce(t *testing.T) {
 		t.Errorf("the conversion asked for %v", convert)
 	}
 	update := f.bodies("/access_codes/update")[0]
-	if _, again := update["is_external_modification_allowed"]; again || update["name"] != "Cleaner" || update["code"] != "8642" {
+	if _, again := update["is_external_modification_allowed"]; again || update["name"] != "Cleaner" ||
+		update["code"] != "8642" {
 		t.Errorf("the update asked for %v", update)
 	}
 }
@@ -975,24 +1432,39 @@ func TestImportBlockShowsTheConversionAndAppliesItOnce(t *testing.T) {
 func TestImportBlockOfUnmanagedCode_PlannedByTestFramework(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config: f.config(accessCode("")), ResourceName: front, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
-		ImportStateId: fakeDevice + "/" + id, ExpectNonEmptyPlan: true,
-		ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{
-			plancheck.ExpectKnownValue(front, tfjsonpath.New("is_managed"), knownvalue.Bool(true)),
-			plancheck.ExpectUnknownValue(front, tfjsonpath.New("name")),
-		}},
-	}}})
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: f.config(
+				accessCode(""),
+			),
+			ResourceName:       front,
+			ImportState:        true,
+			ImportStateKind:    resource.ImportBlockWithID,
+			ImportStateId:      fakeDevice + "/" + id,
+			ExpectNonEmptyPlan: true,
+			ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectKnownValue(front, tfjsonpath.New("is_managed"), knownvalue.Bool(true)),
+				plancheck.ExpectUnknownValue(front, tfjsonpath.New("name")),
+			}},
+		},
+	}})
 	f.expectWrites(t, "after the plan")
 }
 
 func TestImportOfACodeThatTerraformCreatedIsComplete(t *testing.T) {
 	f := startFake(t)
-	config := f.config(accessCode("name = \"Cleaner\"\n  starts_at = \"2030-01-01T02:00:00+02:00\"\n  ends_at = \"2030-01-02T02:00:00+02:00\""))
+	config := f.config(
+		accessCode(
+			"name = \"Cleaner\"\n  starts_at = \"2030-01-01T02:00:00+02:00\"\n  ends_at = \"2030-01-02T02:00:00+02:00\"",
+		),
+	)
 	imported := func(withDevice bool) resource.TestStep {
 		return resource.TestStep{
-			ResourceName: front, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "access_code_id",
-			ImportStateVerifyIgnore: []string{"starts_at", "ends_at"}, // the server's spelling
+			ResourceName:                         front,
+			ImportState:                          true,
+			ImportStateVerify:                    true,
+			ImportStateVerifyIdentifierAttribute: "access_code_id",
+			ImportStateVerifyIgnore:              []string{"starts_at", "ends_at"}, // the server's spelling
 			ImportStateIdFunc: func(*terraform.State) (string, error) {
 				id, _ := f.only()
 				if withDevice {
@@ -1009,8 +1481,8 @@ func TestImportOfACodeThatTerraformCreatedIsComplete(t *testing.T) {
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete")
 }
 
-// The settings at creation of an imported code are unknown, however often it was applied: its PIN must not be deleted from the
-// lock for a setting.
+// The settings at creation of an imported code are unknown, however often it was applied: its PIN must not be deleted
+// from the lock for a setting.
 func TestSettingOfAnAdoptedCodeNeverReplacesIt(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{name: "Plumber", code: "246810"})
@@ -1019,11 +1491,19 @@ func TestSettingOfAnAdoptedCodeNeverReplacesIt(t *testing.T) {
 		{Config: config("") + importBlock(fakeDevice+"/"+id), ConfigPlanChecks: convertsInPlace()},
 		{Config: config(`name = "Painter"`), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
 		{
-			Config:           config("name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 6\n  common_code_key = \"x\""),
-			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: append(isManagedNow(), has("code", isText("246810"))),
+			Config: config(
+				"name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 6\n  common_code_key = \"x\"",
+			),
+			ConfigPlanChecks: plans(
+				plancheck.ResourceActionUpdate,
+				front,
+			),
+			ConfigStateChecks: append(isManagedNow(), has("code", isText("246810"))),
 		},
 		{ // it is known now
-			Config:           config("name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 8\n  common_code_key = \"x\""),
+			Config: config(
+				"name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 8\n  common_code_key = \"x\"",
+			),
 			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
 		},
 	}})
@@ -1034,7 +1514,13 @@ func TestImportThenDestroyDeletesTheUnmanagedCode(t *testing.T) {
 	id := f.unmanaged(fakeCode{code: "2468"})
 	config := f.config(accessCode(""))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true},
+		{
+			Config:             config,
+			ResourceName:       front,
+			ImportState:        true,
+			ImportStateId:      fakeDevice + "/" + id,
+			ImportStatePersist: true,
+		},
 		{Config: config, Destroy: true},
 	}})
 	f.expectWrites(t, "in the end", deleting)
@@ -1050,10 +1536,25 @@ func TestImportThatMustNotWriteIsRefused(t *testing.T) {
 			if noUnmanagedGet {
 				device = "<device_id>"
 			}
-			config := fmt.Sprintf("provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  convert_on_import = false\n}\n", f.URL, fakeKey)
+			config := fmt.Sprintf(
+				"provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  convert_on_import = false\n}\n",
+				f.URL,
+				fakeKey,
+			)
 			run(t, resource.TestCase{Steps: []resource.TestStep{
-				{Config: config + accessCode("") + importBlock(id), ExpectError: says("convert_on_import is false", "Import "+device+"/", "the plan shows the conversion")},
-				{Config: config + accessCode("") + importBlock(fakeDevice+"/"+id), ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: isManagedNow()},
+				{
+					Config: config + accessCode("") + importBlock(id),
+					ExpectError: says(
+						"convert_on_import is false",
+						"Import "+device+"/",
+						"the plan shows the conversion",
+					),
+				},
+				{
+					Config:            config + accessCode("") + importBlock(fakeDevice+"/"+id),
+					ConfigPlanChecks:  convertsInPlace(),
+					ConfigStateChecks: isManagedNow(),
+				},
 			}})
 			f.expectWrites(t, "in the end", converting, "/access_codes/delete")
 		})
@@ -1066,17 +1567,33 @@ func TestImportOfNothingSaysSo(t *testing.T) {
 	id := f.unmanaged(fakeCode{code: "2468"})
 	f.devices = append(f.devices, device(fakeDevice, "august_lock", map[string]any{}))
 	cases := map[string]struct{ id, problem string }{
-		"bare":             {unknownID, "neither managed nor unmanaged"},
-		"with device":      {fakeDevice + "/" + unknownID, "The device " + fakeDevice + " has no access code " + unknownID},
-		"the other way":    {id + "/" + fakeDevice, fakeDevice + " is a device, not an access code. Check the order. Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id},
-		"another device":   {unknownID + "/" + id, "is on the device " + fakeDevice + ", not on " + unknownID},
-		"no identifier":    {"front-door", "Check the identifier"},
-		"empty device":     {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
-		"too many slashes": {fakeDevice + "/x/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices"},
+		"bare": {unknownID, "neither managed nor unmanaged"},
+		"with device": {
+			fakeDevice + "/" + unknownID,
+			"The device " + fakeDevice + " has no access code " + unknownID,
+		},
+		"the other way": {
+			id + "/" + fakeDevice,
+			fakeDevice + " is a device, not an access code. Check the order. Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id,
+		},
+		"another device": {unknownID + "/" + id, "is on the device " + fakeDevice + ", not on " + unknownID},
+		"no identifier":  {"front-door", "Check the identifier"},
+		"empty device":   {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
+		"too many slashes": {
+			fakeDevice + "/x/" + id,
+			"is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(accessCode("") + importBlock(c.id)), ExpectError: says(c.problem)}}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{
+						{Config: f.config(accessCode("") + importBlock(c.id)), ExpectError: says(c.problem)},
+					},
+				},
+			)
 		})
 	}
 }
@@ -1088,17 +1605,41 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 	}
 	t.Run("bare", func(t *testing.T) {
 		f, id := start(t)
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config: f.config(accessCode("") + importBlock(id)), ExpectError: says("igloohome, Kwikset, and SmartThings", "Nothing was imported", "unmanaged", "Delete it in the lock's app, and let Terraform create another one"),
-		}}})
+		run(t, resource.TestCase{Steps: []resource.TestStep{
+			{
+				Config: f.config(
+					accessCode("") + importBlock(id),
+				),
+				ExpectError: says(
+					"igloohome, Kwikset, and SmartThings",
+					"Nothing was imported",
+					"unmanaged",
+					"Delete it in the lock's app, and let Terraform create another one",
+				),
+			},
+		}})
 		f.expectWrites(t, "in the end")
 	})
 	t.Run("with device", func(t *testing.T) {
 		f, id := start(t)
 		config := f.config(accessCode(""))
 		run(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true},
-			{Config: config, ExpectError: says("Error: Convert access code to managed", "igloohome, Kwikset, and SmartThings", "stays on the lock, unmanaged", "removed {")},
+			{
+				Config:             config,
+				ResourceName:       front,
+				ImportState:        true,
+				ImportStateId:      fakeDevice + "/" + id,
+				ImportStatePersist: true,
+			},
+			{
+				Config: config,
+				ExpectError: says(
+					"Error: Convert access code to managed",
+					"igloohome, Kwikset, and SmartThings",
+					"stays on the lock, unmanaged",
+					"removed {",
+				),
+			},
 			{ // what the message advises
 				Config: f.config("removed {\n  from = " + front + "\n  lifecycle {\n    destroy = false\n  }\n}\n"),
 			},
@@ -1109,10 +1650,16 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 		f, id := start(t)
 		f.codes[id].cannotBeManaged = false
 		f.then(converting, answerError(400, "access_code_cannot_be_managed", "This lock does not let codes be managed"))
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config:      f.config(accessCode("") + importBlock(fakeDevice+"/"+id)),
-			ExpectError: says("Error: Convert access code to managed", "This lock does not let codes be managed (HTTP 400", "removed {"),
-		}}})
+		run(t, resource.TestCase{Steps: []resource.TestStep{
+			{
+				Config: f.config(accessCode("") + importBlock(fakeDevice+"/"+id)),
+				ExpectError: says(
+					"Error: Convert access code to managed",
+					"This lock does not let codes be managed (HTTP 400",
+					"removed {",
+				),
+			},
+		}})
 		f.expectWrites(t, "in the end", converting, deleting)
 	})
 	t.Run("nor be deleted", func(t *testing.T) {
@@ -1120,8 +1667,22 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 		f.codes[id].cannotBeDeleted = true
 		config := f.config(accessCode(""))
 		run(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: config, ResourceName: front, ImportState: true, ImportStateId: fakeDevice + "/" + id, ImportStatePersist: true},
-			{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "does not allow unmanaged codes to be deleted", "Delete it in the lock's app")},
+			{
+				Config:             config,
+				ResourceName:       front,
+				ImportState:        true,
+				ImportStateId:      fakeDevice + "/" + id,
+				ImportStatePersist: true,
+			},
+			{
+				Config:  config,
+				Destroy: true,
+				ExpectError: says(
+					"Error: Delete access code",
+					"does not allow unmanaged codes to be deleted",
+					"Delete it in the lock's app",
+				),
+			},
 			{PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: config, Destroy: true},
 		}})
 		f.expectWrites(t, "in the end")
@@ -1152,8 +1713,19 @@ func TestConversionThatFailsLeavesTheCodeUnmanagedAndIsRepeatable(t *testing.T) 
 	}
 	config := f.config(accessCode("") + importBlock(fakeDevice+"/"+id))
 	run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ExpectError: says("(CONVERT_ACCESS_CODE_TO_MANAGED) failed: (hidden) cannot be read, the lock is offline (device_offline)", "still unmanaged")},
-		{PreConfig: func() { f.do(func() { f.nextAttempt = nil }) }, Config: config, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: isManagedNow()},
+		{
+			Config: config,
+			ExpectError: says(
+				"(CONVERT_ACCESS_CODE_TO_MANAGED) failed: (hidden) cannot be read, the lock is offline (device_offline)",
+				"still unmanaged",
+			),
+		},
+		{
+			PreConfig:         func() { f.do(func() { f.nextAttempt = nil }) },
+			Config:            config,
+			ConfigPlanChecks:  convertsInPlace(),
+			ConfigStateChecks: isManagedNow(),
+		},
 	}})
 	f.expectWrites(t, "in the end", converting, converting, "/access_codes/delete")
 }
@@ -1163,7 +1735,12 @@ func TestUpdateThatFailsAfterAConversionDoesNotConvertAgain(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
 	f.then("/access_codes/update", answerError(400, "invalid_input", "This lock takes no such name"))
-	w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`name = "Cleaner"`)+importBlock(fakeDevice+"/"+id))})
+	w := newDirectory(
+		t,
+		map[string]string{
+			"main.tf": required + f.config(accessCode(`name = "Cleaner"`)+importBlock(fakeDevice+"/"+id)),
+		},
+	)
 	w.expect(false, "apply", "-auto-approve")
 	if !strings.Contains(w.read("show", "-json"), `"is_managed":true`) {
 		t.Error("the state does not know of the conversion")
@@ -1187,8 +1764,12 @@ func TestConversionOfAHiddenPIN(t *testing.T) {
 			}
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{
-					Config:            config,
-					ConfigStateChecks: append(isManagedNow(), has("code", pin), has("is_external_modification_allowed", knownvalue.Bool(false))),
+					Config: config,
+					ConfigStateChecks: append(
+						isManagedNow(),
+						has("code", pin),
+						has("is_external_modification_allowed", knownvalue.Bool(false)),
+					),
 				},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})
@@ -1200,10 +1781,20 @@ func TestConversionOfATimeBoundCodeFollowsTheConfiguration(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468", startsAt: "2030-01-01T00:00:00Z", endsAt: "2030-01-02T00:00:00Z"})
 	f.unmanaged(fakeCode{})
-	config := f.config(accessCode("starts_at = \"2030-01-01T02:00:00+02:00\"\n  ends_at = \"2030-01-02T00:00:00Z\"") + importBlock(fakeDevice+"/"+id))
+	config := f.config(
+		accessCode(
+			"starts_at = \"2030-01-01T02:00:00+02:00\"\n  ends_at = \"2030-01-02T00:00:00Z\"",
+		) + importBlock(
+			fakeDevice+"/"+id,
+		),
+	)
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config, ConfigPlanChecks: convertsInPlace()},
-		{Config: config, ConfigPlanChecks: plansNothing(), ConfigStateChecks: []statecheck.StateCheck{has("type", isText("time_bound"))}},
+		{
+			Config:            config,
+			ConfigPlanChecks:  plansNothing(),
+			ConfigStateChecks: []statecheck.StateCheck{has("type", isText("time_bound"))},
+		},
 	}})
 	f.expectWrites(t, "in the end", converting, "/access_codes/delete")
 }
@@ -1215,9 +1806,15 @@ func TestServerOfflineCodeWhoseTimeFrameIsNotKnownYet(t *testing.T) {
 	begins := time.Now().Truncate(time.Hour).Add(20 * time.Minute).UTC()
 	// The output is known again when the run has come to it.
 	config := func(run int, ends time.Time) string {
-		return onServer(srv, fmt.Sprintf("resource \"terraform_data\" \"stay\" {\n  input = [%q, %q]\n  triggers_replace = %d\n}\n",
-			begins.Format(time.RFC3339), ends.Format(time.RFC3339), run)+
-			accessCodeOn(device, "is_offline_access_code = true\n  name = \"Guest\"\n  starts_at = terraform_data.stay.output[0]\n  ends_at = terraform_data.stay.output[1]"))
+		return onServer(
+			srv,
+			fmt.Sprintf("resource \"terraform_data\" \"stay\" {\n  input = [%q, %q]\n  triggers_replace = %d\n}\n",
+				begins.Format(time.RFC3339), ends.Format(time.RFC3339), run)+
+				accessCodeOn(
+					device,
+					"is_offline_access_code = true\n  name = \"Guest\"\n  starts_at = terraform_data.stay.output[0]\n  ends_at = terraform_data.stay.output[1]",
+				),
+		)
 	}
 	ends := begins.Add(3 * time.Hour)
 	play(t, resource.TestCase{Steps: []resource.TestStep{
@@ -1268,8 +1865,15 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			waits := !strings.Contains(c.then, "wait_for_set")
 			w.expect(!waits, "apply", "-auto-approve", "-no-color")
 			if waits {
-				expectSaid(t, "the change", plainly(w.seen.String()), "Error: Update access code", "(UPDATE_ACCESS_CODE) failed", "the former PIN may still open the door",
-					"the next apply sends the change again")
+				expectSaid(
+					t,
+					"the change",
+					plainly(w.seen.String()),
+					"Error: Update access code",
+					"(UPDATE_ACCESS_CODE) failed",
+					"the former PIN may still open the door",
+					"the next apply sends the change again",
+				)
 			}
 			apptest.Until(t, "the server says so", func() bool {
 				codes := managedOn(t, srv, device)
@@ -1278,12 +1882,24 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			if !lock.Has(t, former) || lock.Has(t, wanted) {
 				t.Fatal("the lock has not refused the change")
 			}
-			expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code is not on its lock as configured (no_space_for_access_code_on_device)", `"Cleaner" has the status set on the lock`,
-				"the former PIN may still open the door", "The next apply sends it again", "0 to add, 1 to change, 0 to destroy")
+			expectSaid(
+				t,
+				"the plan",
+				w.plain("plan"),
+				"Warning: Access code is not on its lock as configured (no_space_for_access_code_on_device)",
+				`"Cleaner" has the status set on the lock`,
+				"the former PIN may still open the door",
+				"The next apply sends it again",
+				"0 to add, 1 to change, 0 to destroy",
+			)
 			w.expect(!waits, "apply", "-auto-approve") // which is refused again
 			refuses(t, lock, false)
 			apptest.Until(t, "an apply brings the PIN to the lock", func() bool {
-				w.expect(true, "apply", "-auto-approve") // the first one may come before the server has noticed the second refusal
+				w.expect(
+					true,
+					"apply",
+					"-auto-approve",
+				) // the first one may come before the server has noticed the second refusal
 				return lock.Has(t, wanted) && !lock.Has(t, former)
 			})
 			apptest.Until(t, "the server knows", func() bool { return len(managedOn(t, srv, device)[0].Errors) == 0 })
@@ -1313,7 +1929,14 @@ func TestPINChangeThatFailedIsMadeAgainUntilTheLockHasIt(t *testing.T) {
 					}
 				}
 			},
-			Config: config("8642"), ExpectError: says("It takes no (hidden)", "may still open the door", "the next apply sends the change again"),
+			Config: config(
+				"8642",
+			),
+			ExpectError: says(
+				"It takes no (hidden)",
+				"may still open the door",
+				"the next apply sends the change again",
+			),
 		},
 		{
 			PreConfig: func() { f.do(func() { f.nextAttempt = nil }) },
@@ -1338,12 +1961,22 @@ func TestServerAccessCodeSet_NotAsDeclaredAfterLockRejects(t *testing.T) {
 		example := read(t, "../examples/resources/deviceaccess_access_code_set/resource.tf")
 		_, lifecycle, _ := strings.Cut(example, "\n  lifecycle {\n")
 		lifecycle, _, _ = strings.Cut(lifecycle, "\n}\n")
-		return required + onServer(srv, codeSet(fmt.Sprintf("code = %q\n  lifecycle {\n%s", pin, lifecycle), august, yale))
+		return required + onServer(
+			srv,
+			codeSet(fmt.Sprintf("code = %q\n  lifecycle {\n%s", pin, lifecycle), august, yale),
+		)
 	}
 	w := newWorkspace(t, map[string]string{"main.tf": config(former)})
 	refuses(t, lock, true)
 	w.expect(false, "apply", "-auto-approve", "-no-color") // by the postcondition of the example
-	expectSaid(t, "the creation", plainly(w.seen.String()), "Warning: Set the access code on a lock", "The next apply retries this lock", "Resource postcondition failed")
+	expectSaid(
+		t,
+		"the creation",
+		plainly(w.seen.String()),
+		"Warning: Set the access code on a lock",
+		"The next apply retries this lock",
+		"Resource postcondition failed",
+	)
 	expectSaid(t, "the plan after it", w.plain("plan"), "0 to add, 1 to change, 0 to destroy")
 	refuses(t, lock, false)
 	w.expect(true, "apply", "-auto-approve")
@@ -1355,7 +1988,13 @@ func TestServerAccessCodeSet_NotAsDeclaredAfterLockRejects(t *testing.T) {
 	if !lock.Has(t, former) || lock.Has(t, wanted) {
 		t.Fatal("the lock has not refused the change")
 	}
-	expectSaid(t, "the plan after the change", w.plain("plan"), "0 to add, 1 to change, 0 to destroy", "Access code is not on its lock as configured")
+	expectSaid(
+		t,
+		"the plan after the change",
+		w.plain("plan"),
+		"0 to add, 1 to change, 0 to destroy",
+		"Access code is not on its lock as configured",
+	)
 	refuses(t, lock, false)
 	w.expect(true, "apply", "-auto-approve")
 	if lock.Has(t, former) || !lock.Has(t, wanted) {
@@ -1393,7 +2032,14 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 			apptest.Until(t, "the lock is offline", func() bool { return !deviceOnline(t, srv, device) })
 			w.expect(false, "destroy", "-auto-approve")
 			said := w.plain("plan")
-			expectSaid(t, "the plan", said, "Warning: Access code is being deleted", "is being deleted", "waits until the code has left the lock and creates another one")
+			expectSaid(
+				t,
+				"the plan",
+				said,
+				"Warning: Access code is being deleted",
+				"is being deleted",
+				"waits until the code has left the lock and creates another one",
+			)
 			if strings.Contains(said, "No changes") {
 				t.Error("nothing is planned")
 			}
@@ -1415,21 +2061,33 @@ func TestCodeThatIsBeingDeletedIsReplacedOnceItIsGone(t *testing.T) {
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config},
 		{
-			PreConfig:         func() { f.do(func() { _, c := f.only(); c.status = "removing" }) },
-			Config:            config,
-			ConfigPlanChecks:  plans(plancheck.ResourceActionDestroyBeforeCreate, front),
-			ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set")), has("code", isText("904716590100"))},
+			PreConfig:        func() { f.do(func() { _, c := f.only(); c.status = "removing" }) },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("status", isText("set")),
+				has("code", isText("904716590100")),
+			},
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 	}})
-	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete", "/access_codes/create", "/access_codes/delete")
+	f.expectWrites(
+		t,
+		"in the end",
+		"/access_codes/create",
+		"/access_codes/delete",
+		"/access_codes/create",
+		"/access_codes/delete",
+	)
 }
 
 func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 	f := startFakeLocks(t)
 	wrote := f.since(t)
 	within := func(update string) string {
-		return f.config(codeSet("code = \"904716590100\"\n  timeouts {\n    update = \""+update+"\"\n  }", lockA, lockB))
+		return f.config(
+			codeSet("code = \"904716590100\"\n  timeouts {\n    update = \""+update+"\"\n  }", lockA, lockB),
+		)
 	}
 	config := within("1s")
 	never := func(a *fakeAttempt) { a.looks = 1 << 30 }
@@ -1440,8 +2098,15 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 				wrote("at first", "create "+lockA, "create "+lockB)
 				f.do(func() { _, c := f.on(lockB); c.status, f.nextAttempt = "removing", never })
 			},
-			Config:      config,
-			ExpectError: says("Error: Set the access code on a lock", `"Back Door"`, "is still being deleted", "when the time was up", "Run Terraform again when the lock is online", "creates another code"),
+			Config: config,
+			ExpectError: says(
+				"Error: Set the access code on a lock",
+				`"Back Door"`,
+				"is still being deleted",
+				"when the time was up",
+				"Run Terraform again when the lock is online",
+				"creates another code",
+			),
 		},
 		{
 			PreConfig: func() {
@@ -1462,7 +2127,11 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 // The server returns an unmanaged code unchanged until it is deleted.
 func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) {
 	t.Parallel()
-	gone := answerError(http.StatusConflict, "access_code_being_deleted", "The access code is being removed from its device and can no longer be converted.")
+	gone := answerError(
+		http.StatusConflict,
+		"access_code_being_deleted",
+		"The access code is being removed from its device and can no longer be converted.",
+	)
 	for name, id := range map[string]func(id string) string{
 		"planned":   func(id string) string { return lockA + "/" + id },
 		"on import": func(id string) string { return id },
@@ -1471,194 +2140,22 @@ func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) 
 			t.Parallel()
 			f := startFakeLocks(t)
 			code := f.unmanaged(fakeCode{name: "Plumber", code: longPIN})
-			w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode("")+importBlock(id(code)))})
+			w := newDirectory(
+				t,
+				map[string]string{"main.tf": required + f.config(accessCode("")+importBlock(id(code)))},
+			)
 			f.then(converting, gone)
 			w.expect(false, "apply", "-auto-approve", "-no-color")
 			said := plainly(w.seen.String())
-			expectSaid(t, "the conversion", said, "Error: Convert access code to managed", "The server deletes it when its lock is online")
+			expectSaid(
+				t,
+				"the conversion",
+				said,
+				"Error: Convert access code to managed",
+				"The server deletes it when its lock is online",
+			)
 			if strings.Contains(said, "stays on the lock") {
 				t.Error("it is said to stay")
-			}
-		})
-	}
-}
-
-// plain is what a command of terraform has said, without frames and line breaks.
-func (w *workspace) plain(args ...string) string {
-	w.t.Helper()
-	return plainly(w.read(append(args, "-no-color")...))
-}
-
-func plainly(said string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(said, "│", "")), " ")
-}
-
-func expectSaid(t *testing.T, when, said string, wanted ...string) {
-	t.Helper()
-	for _, text := range wanted {
-		if !strings.Contains(said, text) {
-			t.Errorf("%s: no word of %q in\n%s", when, text, said)
-		}
-	}
-}
-
-// The whole way: a lock that is offline and one that is gone, behind a plan that has nothing to change.
-func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
-	t.Parallel()
-	srv := apptest.Shared(t, apptest.WithProfiles("august"))
-	device := srv.Device(t, "august")
-	lock := srv.Lock(t, device)
-	const pin = "904716"
-	lock.Control(t, http.MethodPost, "/offline", nil)
-	apptest.Until(t, "the lock is offline", func() bool { return !deviceOnline(t, srv, device) })
-	w := newWorkspace(t, map[string]string{"main.tf": required + onServer(srv, accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q\n  wait_for_set = false", pin))+
-		"output \"errors\" {\n  value = "+front+".errors\n}\n")})
-	w.expect(true, "apply", "-auto-approve")
-	said := w.plain("plan", "-detailed-exitcode") // which fails when there is anything to change
-	expectSaid(t, "offline", said, "Warning: Access code is not on its lock (device_offline)", `"Cleaner" has the status setting on the lock "`, device,
-		"The device is offline; what is to be done on it is done when it returns (device_offline).", "Bring the lock online", "No changes.")
-	if n := strings.Count(said, "Warning: Access code is not on its lock"); n != 1 {
-		t.Errorf("%d warnings", n)
-	}
-	expectSaid(t, "the output", w.plain("output"), "(device_offline)")
-	lock.Control(t, http.MethodPost, "/online", nil)
-	apptest.Until(t, "the code is on the lock", func() bool { return lock.Has(t, pin) })
-	apptest.Until(t, "the server knows", func() bool { return managedOn(t, srv, device)[0].Status == "set" })
-	id := managedOn(t, srv, device)[0].AccessCodeID
-	w.expect(true, "apply", "-refresh-only", "-auto-approve")
-	if said := w.plain("plan", "-detailed-exitcode"); strings.Contains(said, "Warning") {
-		t.Errorf("a code that is on its lock is warned of: %s", said)
-	}
-	if status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": device}, nil); status != http.StatusOK {
-		t.Fatalf("remove the device: %d", status)
-	}
-	apptest.Until(t, "the server knows", func() bool {
-		var answer api.AccessCodeResponse
-		srv.Post(t, "/access_codes/get", map[string]any{"access_code_id": id}, &answer)
-		return answer.AccessCode.Status == api.Unknown
-	})
-	expectSaid(t, "removed", w.plain("plan"), "Warning: Access code is not on its lock (device_removed)", `"Cleaner" has the status unknown on the lock `, device,
-		"The device was removed from its vendor account (device_removed).", "add it to its account at the vendor again", "without changing any real infrastructure")
-	if strings.Contains(w.seen.String(), pin) {
-		t.Error("the PIN is shown")
-	}
-}
-
-func deviceOnline(t *testing.T, srv *apptest.Server, device string) bool {
-	t.Helper()
-	var answer struct {
-		Device struct {
-			Properties struct{ Online bool }
-		}
-	}
-	srv.Post(t, "/devices/get", map[string]any{"device_id": device}, &answer)
-	return answer.Device.Properties.Online
-}
-
-// The warnings of a refresh must be true for every plan that shows them.
-func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
-	t.Parallel()
-	f := startFakeLocks(t)
-	w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "904716590100"`))})
-	f.do(func() {
-		f.nextAttempt = func(a *fakeAttempt) {
-			a.failure = map[string]any{"type": "device_offline", "message": "The device is offline"}
-		}
-	})
-	w.expect(false, "apply", "-auto-approve")
-	for _, errorCode := range []string{"device_offline", "account_disconnected"} {
-		f.do(func() {
-			for _, code := range f.codes {
-				code.status, code.errors = "setting", []map[string]any{{"error_code": errorCode, "message": "It is out of reach.", "is_device_error": true}}
-			}
-		})
-		said := w.plain("plan")
-		expectSaid(t, "tainted", said, "1 to add, 0 to change, 1 to destroy", "Warning: Access code is not on its lock ("+errorCode+")",
-			"hen the server sets the code automatically. If the plan replaces the code", "run `terraform untaint` on the resource to keep it")
-		if errorCode == "account_disconnected" {
-			expectSaid(t, "disconnected", said, "on the page of a new deviceaccess_connect_webview", "`deviceaccess-server accounts update`")
-		}
-	}
-	w.expect(true, "untaint", front)
-	expectSaid(t, "untainted", w.plain("plan"), "Warning: Access code is not on its lock", "No changes.")
-}
-
-func TestCodesWithTheSameError_AreGroupedInOneWarning(t *testing.T) {
-	t.Parallel()
-	f := startFakeLocks(t)
-	config := f.config(strings.Replace(accessCode(`code = "9047165901${10 + count.index}"`), "{\n", "{\n  count = 25\n", 1) + codeSet(`code = "904716599001"`, lockB, lockC))
-	w := newWorkspace(t, map[string]string{"main.tf": required + config})
-	w.expect(true, "apply", "-auto-approve")
-	if said := w.plain("plan", "-detailed-exitcode"); strings.Contains(said, "Warning") {
-		t.Errorf("codes on their locks are warned of: %s", said)
-	}
-	f.do(func() {
-		for _, code := range f.codes {
-			code.status, code.errors = "setting", []map[string]any{{"error_code": "device_offline", "message": "The device is offline, with " + code.code.(string) + ".", "is_device_error": true}}
-			if code.device == lockC {
-				code.status, code.errors[0]["error_code"] = "unknown", "device_removed"
-			}
-		}
-	})
-	said := w.plain("plan", "-detailed-exitcode")
-	expectSaid(t, "an offline site", said, "Warning: Access code is not on its lock (device_offline)", "(and 19 more similar warnings elsewhere)", "Warning: More access codes are not on their locks (device_offline)",
-		"Warning: Access code is not on its lock (device_removed)", `"Nanny" has the status unknown on the lock "Garage" (`+lockC+`)`, "No changes.")
-	if n := strings.Count(said, "Warning:"); n != 3 {
-		t.Errorf("%d warnings are shown in full", n)
-	}
-	each := w.read("plan", "-json")
-	if n := strings.Count(each, `"summary":"Access code is not on its lock`); n != 21 {
-		t.Errorf("%d warnings are told to programs", n)
-	}
-	if strings.Contains(said+each, "9047165") {
-		t.Error("a PIN is shown")
-	}
-	if n := f.count("/devices/get"); n > 6 { // three locks, in each of two plans
-		t.Errorf("%d requests for the names of locks", n)
-	}
-	w.write("main.tf", required+f.config("")) // Terraform groups nothing that is not in the configuration
-	if n := strings.Count(w.read("plan", "-no-color"), "Warning:"); n != 22 {
-		t.Errorf("%d warnings of codes that are not in the configuration", n)
-	}
-}
-
-func TestCodesAreOnlyWarnedOfThatTheirErrorsKeepOffTheirLocks(t *testing.T) {
-	later := time.Now().Add(time.Hour).Format(time.RFC3339)
-	ended := time.Now().Add(2 * time.Hour).Format(time.RFC3339)
-	device := []map[string]any{{"error_code": "device_offline", "message": "The device is offline.", "is_device_error": true}}
-	own := []map[string]any{{"error_code": "duplicate_code_on_device", "message": "The PIN is taken.", "is_access_code_error": true}}
-	pool := []map[string]any{{"error_code": "empty_backup_access_code_pool", "message": "The pool is empty.", "is_device_error": true}}
-	for name, one := range map[string]struct {
-		status string
-		errors []map[string]any
-		frame  bool
-		warned bool
-	}{
-		"on its way":                     {"setting", nil, false, false},
-		"on its way, without backups":    {"setting", pool, false, false},
-		"on an offline lock":             {"set", device, false, false},
-		"on its way to an offline lock":  {"setting", device, false, true},
-		"of the future":                  {"unset", nil, true, false},
-		"of the future, lock is offline": {"unset", device, true, false},
-		"of the future, and refused":     {"unset", own, true, true},
-		"refused":                        {"unset", own, false, true},
-		"of a status of the future":      {"resting", device, false, true},
-		"of which a change is refused":   {"set", own, false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := startFakeLocks(t)
-			more := `code = "904716590100"`
-			if one.frame {
-				more += fmt.Sprintf("\n  starts_at = %q\n  ends_at = %q", later, ended)
-			}
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(accessCode(more))}, {
-				PreConfig:         func() { f.do(func() { _, c := f.only(); c.status, c.errors = one.status, one.errors }) },
-				Config:            f.config(accessCode(more)),
-				ConfigPlanChecks:  plansNothing(),
-				ConfigStateChecks: []statecheck.StateCheck{has("errors", knownvalue.ListSizeExact(len(one.errors))), has("status", isText(one.status))},
-			}}})
-			if asked := f.count("/devices/get") > 0; asked != one.warned { // for the name of the lock
-				t.Errorf("it was warned of: %t", asked)
 			}
 		})
 	}
@@ -1685,14 +2182,25 @@ func TestWriteOnlyPINIsWrittenWhenItsVersionChangesAndNeverKept(t *testing.T) {
 	const first, second = "905173846251", "715938426052"
 	story := func(pin string, version int) string { return f.config(accessCode(writtenOnly(pin, version))) }
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: story(first, 1), ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null()), has("code_wo", knownvalue.Null())}, Check: showsNo(first)},
+		{
+			Config: story(first, 1),
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("code", knownvalue.Null()),
+				has("code_wo", knownvalue.Null()),
+			},
+			Check: showsNo(first),
+		},
 		{Config: story(second, 1), ConfigPlanChecks: plansNothing()},
 		{ // what was changed elsewhere cannot be seen
 			PreConfig:        func() { f.do(func() { _, c := f.only(); c.code = "9999" }) },
 			Config:           story(second, 1),
 			ConfigPlanChecks: plansNothing(),
 		},
-		{Config: story(second, 2), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), Check: showsNo(second)},
+		{
+			Config:           story(second, 2),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			Check:            showsNo(second),
+		},
 		{ // and back to a PIN in the state, which the server knows
 			Config: f.config(accessCode("")), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 			ConfigStateChecks: []statecheck.StateCheck{has("code", isText(second))},
@@ -1706,7 +2214,10 @@ func TestWriteOnlyPINIsWrittenWhenItsVersionChangesAndNeverKept(t *testing.T) {
 	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != first {
 		t.Errorf("created: %v", created)
 	}
-	if updates := f.bodies("/access_codes/update"); len(updates) != 2 || updates[0]["code"] != second || updates[1]["code"] != first {
+	if updates := f.bodies(
+		"/access_codes/update",
+	); len(updates) != 2 || updates[0]["code"] != second ||
+		updates[1]["code"] != first {
 		t.Errorf("updates: %v", updates)
 	}
 }
@@ -1717,8 +2228,12 @@ func TestWriteOnlyPINOfAnAdoptedCode(t *testing.T) {
 	id := f.unmanaged(fakeCode{name: "Plumber", code: adopted})
 	config := f.config(accessCode(writtenOnly(pin, 1)) + importBlock(fakeDevice+"/"+id))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: append(isManagedNow(), has("code", knownvalue.Null())),
-			Check: resource.ComposeAggregateTestCheckFunc(showsNo(pin), showsNo(adopted))},
+		{
+			Config:            config,
+			ConfigPlanChecks:  convertsInPlace(),
+			ConfigStateChecks: append(isManagedNow(), has("code", knownvalue.Null())),
+			Check:             resource.ComposeAggregateTestCheckFunc(showsNo(pin), showsNo(adopted)),
+		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 	}})
 	if updates := f.bodies("/access_codes/update"); len(updates) != 1 || updates[0]["code"] != pin {
@@ -1747,8 +2262,12 @@ func TestWriteOnlyPINIsWrittenAgainWhenAChangeOfItHasFailed(t *testing.T) {
 			PreConfig: func() {
 				f.do(func() { f.nextAttempt = nil; _, c := f.only(); c.code = other }) // the server has gone on with it
 			},
-			Config: story(former, 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
-			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null())}, Check: resource.ComposeAggregateTestCheckFunc(showsNo(former), showsNo(other)),
+			Config:           story(former, 1),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("code", knownvalue.Null()),
+			},
+			Check: resource.ComposeAggregateTestCheckFunc(showsNo(former), showsNo(other)),
 		},
 		{
 			PreConfig: func() {
@@ -1806,9 +2325,18 @@ func TestWriteOnlyPINIsNotShownByErrors(t *testing.T) {
 		}
 	}
 	run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: f.config(accessCode(`code_wo = "12ab"` + "\n  code_wo_version = 1")), ExpectError: says("`code_wo` must be 4 to 12 digits")},
-		{Config: f.config(accessCode(`code_wo = "` + pin + `"`)), ExpectError: says("`code_wo` goes together with `code_wo_version`, which is not set. Set it to 1")},
-		{Config: f.config(accessCode(`code = "2468"` + "\n  " + writtenOnly(pin, 1))), ExpectError: says("`code` and `code_wo` are both set")},
+		{
+			Config:      f.config(accessCode(`code_wo = "12ab"` + "\n  code_wo_version = 1")),
+			ExpectError: says("`code_wo` must be 4 to 12 digits"),
+		},
+		{
+			Config:      f.config(accessCode(`code_wo = "` + pin + `"`)),
+			ExpectError: says("`code_wo` goes together with `code_wo_version`, which is not set. Set it to 1"),
+		},
+		{
+			Config:      f.config(accessCode(`code = "2468"` + "\n  " + writtenOnly(pin, 1))),
+			ExpectError: says("`code` and `code_wo` are both set"),
+		},
 		{Config: f.config(accessCode(writtenOnly(pin, 1))), ExpectError: says("failed: (hidden) does not fit")},
 	}})
 }
@@ -1837,16 +2365,42 @@ resource "echo" "this" {}
 	}
 	story(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: read(id, onDevice), ConfigStateChecks: []statecheck.StateCheck{
-			echo("code", isText(pin)), echo("name", isText("Plumber")), echo("is_managed", knownvalue.Bool(false)), echo("device_id", isText(fakeDevice)), echo("status", isText("set")),
+			echo(
+				"code",
+				isText(pin),
+			),
+			echo("name", isText("Plumber")),
+			echo("is_managed", knownvalue.Bool(false)),
+			echo("device_id", isText(fakeDevice)),
+			echo("status", isText("set")),
 		}},
 		{
-			PreConfig:         func() { f.do(func() { f.codes[id].managed = true }) },
-			Config:            strings.ReplaceAll(read(id, ""), `"echo" "this"`, `"echo" "again"`), // for it keeps what it was created with
-			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue("echo.again", tfjsonpath.New("data").AtMapKey("is_managed"), knownvalue.Bool(true))},
+			PreConfig: func() { f.do(func() { f.codes[id].managed = true }) },
+			Config: strings.ReplaceAll(
+				read(id, ""),
+				`"echo" "this"`,
+				`"echo" "again"`,
+			), // for it keeps what it was created with
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(
+					"echo.again",
+					tfjsonpath.New("data").AtMapKey("is_managed"),
+					knownvalue.Bool(true),
+				),
+			},
 		},
-		{Config: read(id, `device_id = "elsewhere"`), ExpectError: says("is on the device "+fakeDevice, "Correct `device_id`")},
-		{Config: read(hidden, onDevice), ExpectError: says("does not return the PIN of the access code "+hidden, "`code_wo`")},
-		{Config: read("33333333-2222-4222-8222-222222222222", onDevice), ExpectError: says("has no access code 33333333-", "Check `access_code_id`")},
+		{
+			Config:      read(id, `device_id = "elsewhere"`),
+			ExpectError: says("is on the device "+fakeDevice, "Correct `device_id`"),
+		},
+		{
+			Config:      read(hidden, onDevice),
+			ExpectError: says("does not return the PIN of the access code "+hidden, "`code_wo`"),
+		},
+		{
+			Config:      read("33333333-2222-4222-8222-222222222222", onDevice),
+			ExpectError: says("has no access code 33333333-", "Check `access_code_id`"),
+		},
 		{Config: f.config("")},
 	}})
 	if writes := f.writes(); len(writes) != 0 {
@@ -1862,7 +2416,15 @@ func TestPlanWarnsOfAPINThatWasWrittenOnlyAndGetsIntoTheState(t *testing.T) {
 	w := newDirectory(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
 	w.expect(true, "apply", "-auto-approve")
 	w.rewrite(config(""))
-	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads the PIN into the state", "restore `code_wo` and `code_wo_version`")
+	expectSaid(
+		t,
+		"without a PIN",
+		w.plain("plan"),
+		warning,
+		"keeps its PIN",
+		"reads the PIN into the state",
+		"restore `code_wo` and `code_wo_version`",
+	)
 	if n := strings.Count(w.read("plan"), warning); n != 2 {
 		t.Errorf("%d warnings", n)
 	}
@@ -1877,9 +2439,23 @@ func TestPINThatTurnsOutToHaveNoValueSaysWhatHappensWithoutIt(t *testing.T) {
 	var schema resourceapi.SchemaResponse
 	newAccessCodeResource().Schema(t.Context(), resourceapi.SchemaRequest{}, &schema)
 	var pin types.String
-	diags := readWriteOnly(t.Context(), tfsdk.Config{Schema: schema.Schema, Raw: tftypes.NewValue(schema.Schema.Type().TerraformType(t.Context()), nil)}, &pin)
+	diags := readWriteOnly(
+		t.Context(),
+		tfsdk.Config{
+			Schema: schema.Schema,
+			Raw:    tftypes.NewValue(schema.Schema.Type().TerraformType(t.Context()), nil),
+		},
+		&pin,
+	)
 	if !diags.HasError() {
 		t.Fatal("it is not refused")
 	}
-	expectSaid(t, "the error", diags.Errors()[0].Detail(), "`code_wo` turned out to be empty", "an existing code keeps its PIN", "the state then contains the PIN")
+	expectSaid(
+		t,
+		"the error",
+		diags.Errors()[0].Detail(),
+		"`code_wo` turned out to be empty",
+		"an existing code keeps its PIN",
+		"the state then contains the PIN",
+	)
 }

@@ -185,7 +185,7 @@ var (
 	roundsToTheHour   = planmodifiers.RequiresReplaceUnlessImported{Default: types.StringValue("1h")}
 )
 
-// replaces returns the attributes whose plan modifiers replace the code, except common_code_key.
+// replacingAttributes returns the attributes whose plan modifiers replace the code, except common_code_key.
 func (m *accessCodeModel) replaces(
 	ctx context.Context,
 	state *accessCodeModel,

@@ -235,7 +235,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
-// learn copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
+// learnPIN copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
 func (m *accessCodeSetModel) learn(
 	ctx context.Context,
 	client *api.Client,
@@ -260,14 +260,14 @@ func (m *accessCodeSetModel) learn(
 	return m.Code.ValueString() != ""
 }
 
-// todo reports whether a lock of the plan needs a change.
+// needsChange reports whether a lock of the plan needs a change.
 func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
 	code, known := codes[deviceID]
 	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
-// forget marks codes that the server does not know as removed. If the key belongs to another workspace, it adds an
-// error and the codes stay in the set. The timeout may have ended by then.
+// resolveUnknownCodes marks codes that the server does not know as removed. If the key belongs to another workspace,
+// it adds an error and the codes stay in the set. The timeout may have ended by then.
 func (r *accessCodeSetResource) forget(
 	ctx context.Context,
 	private privateState,
@@ -284,8 +284,8 @@ func (r *accessCodeSetResource) forget(
 	}
 }
 
-// giveUpOn ends the search for the code of an unanswered creation if the server does not know the lock, so that other
-// locks need not wait. If the key belongs to another workspace, it adds an error instead.
+// dropUnknownLocks ends the search for the code of an unanswered creation if the server does not know the lock, so
+// that other locks need not wait. If the key belongs to another workspace, it adds an error instead.
 func (r *accessCodeSetResource) giveUpOn(
 	ctx context.Context,
 	private privateState,
@@ -303,7 +303,7 @@ func (r *accessCodeSetResource) giveUpOn(
 	}
 }
 
-// settle stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
+// storeResults stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
 func (r *accessCodeSetResource) settle(
 	ctx context.Context,
@@ -701,7 +701,7 @@ var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"errors": types.ListType{ElemType: types.StringType},
 }}
 
-// missing is the status of a lock without a code of the set.
+// statusMissing is the status of a lock without a code of the set.
 const missing = "missing"
 
 func noCode(errors ...string) lockCode {
@@ -712,7 +712,7 @@ func noCode(errors ...string) lockCode {
 	}
 }
 
-// unless returns the code, with as_declared false if so is true.
+// undeclaredIf returns the code, with as_declared false if so is true.
 func (c lockCode) unless(so bool) lockCode {
 	if so {
 		c.AsDeclared = types.BoolValue(false)
@@ -747,7 +747,7 @@ func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lo
 	return diags
 }
 
-// on returns the desired code on a lock.
+// codeOn returns the desired code on a lock.
 func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
 	return &accessCodeModel{
 		AccessCodeID:  types.StringValue(id),
@@ -859,7 +859,7 @@ type codeFinder = func(
 
 func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
 
-// look reads a code on a lock with findCode or refreshCode. It fails if the code is on another lock.
+// readOnLock reads a code on a lock with findCode or refreshCode. It fails if the code is on another lock.
 func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
 	if id == "" {
 		return found
@@ -880,7 +880,7 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 	return found
 }
 
-// done is what came of the work on one lock.
+// lockResult is what came of the work on one lock.
 type done struct {
 	code  lockCode
 	gone  bool
@@ -889,7 +889,7 @@ type done struct {
 	left  *doubt // the one that the lock was in before, and that nothing more is done about
 }
 
-// put creates the code on a lock without one.
+// createOn creates the code on a lock without one.
 func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
 	if m.pin() == "" {
 		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
@@ -933,7 +933,7 @@ func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id s
 	return done{code: m.managed(code)}
 }
 
-// failed returns the result of failed work on an existing code, with the current state of the code.
+// failedResult returns the result of failed work on an existing code, with the current state of the code.
 func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id string, err error) done {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
@@ -949,7 +949,7 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 	}, err: err}
 }
 
-// bring changes the code on a lock to the desired one.
+// updateOn changes the code on a lock to the desired one.
 func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
 	found := look(ctx, findCode, conn.api, deviceID, id)
 	switch {
@@ -983,7 +983,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 	return done{code: m.managed(code)}
 }
 
-// remove deletes the code from a lock.
+// removeFrom deletes the code from a lock.
 func (m *accessCodeSetModel) remove(
 	ctx context.Context,
 	conn *connection,
@@ -1053,7 +1053,7 @@ func (m *accessCodeSetModel) reportLock(
 	)
 }
 
-// joined joins two sentences.
+// joinSentences joins two sentences.
 func joined(first, second string) string {
 	return strings.TrimSpace(first + " " + second)
 }
@@ -1062,7 +1062,7 @@ func joined(first, second string) string {
 // identifier. The set records these locks, and searches them before it creates another code or drops the lock. It
 // does not search other locks: a code of the same name and PIN there belongs to another owner.
 
-// locksInDoubtKey is the key of the private state for these locks.
+// uncertainLocksKey is the key of the private state for these locks.
 const locksInDoubtKey = "locks_in_doubt"
 
 // uncertain is a creation without an answer.
@@ -1074,7 +1074,7 @@ type doubt struct {
 	likely []string
 }
 
-// doubtOf returns the record of an unanswered creation for this set.
+// newUncertain returns the record of an unanswered creation for this set.
 func (m *accessCodeSetModel) doubtOf() *doubt { return &doubt{WrittenOnly: m.writesOnly()} }
 
 // pin returns the PIN to search for. For a write-only PIN it is the configured one, which may have changed; "" means
@@ -1097,7 +1097,8 @@ func rememberDoubts(ctx context.Context, private privateState, results map[strin
 	return private.SetKey(ctx, locksInDoubtKey, encoded)
 }
 
-// doubts returns the recorded unanswered creations by lock. The record may also be a list of locks without details.
+// uncertainLocks returns the recorded unanswered creations by lock. The record may also be a list of locks without
+// details.
 func (m *accessCodeSetModel) doubts(
 	ctx context.Context,
 	private privateState,
@@ -1117,8 +1118,8 @@ func (m *accessCodeSetModel) doubts(
 	return doubts
 }
 
-// find adds the codes of unanswered creations to those of the set. It returns results for the locks where it found
-// none, or could not search. The latter must not be changed.
+// findUnanswered adds the codes of unanswered creations to those of the set. It returns results for the locks where
+// it found none, or could not search. The latter must not be changed.
 func (m *accessCodeSetModel) find(
 	ctx context.Context,
 	client *api.Client,
@@ -1153,9 +1154,9 @@ func (m *accessCodeSetModel) find(
 	return unsettled
 }
 
-// lost finds the code of an unanswered creation. Without it, the server would reject another creation because the PIN
-// is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name whose PINs
-// the server hides, or all of that name if the PIN of the creation is not known.
+// findLostCode finds the code of an unanswered creation. Without it, the server would reject another creation because
+// the PIN is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name
+// whose PINs the server hides, or all of that name if the PIN of the creation is not known.
 func (m *accessCodeSetModel) lost(
 	ctx context.Context,
 	client *api.Client,
@@ -1180,12 +1181,12 @@ func (m *accessCodeSetModel) lost(
 	return nil, likely, nil
 }
 
-// isSoughtOtherwise reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
+// changesSearch reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
 func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
 	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
 }
 
-// refuseUnsought adds errors for the locks that could not be searched, and reports whether there are any.
+// reportUnsearched adds errors for the locks that could not be searched, and reports whether there are any.
 func (m *accessCodeSetModel) refuseUnsought(
 	ctx context.Context,
 	client *api.Client,

@@ -42,7 +42,11 @@ func startFakeLocks(t *testing.T) *fake {
 }
 
 func codeSet(more string, locks ...string) string {
-	return fmt.Sprintf("resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [\"%s\"]\n  name = \"Nanny\"\n  %s\n}\n", strings.Join(locks, `", "`), more)
+	return fmt.Sprintf(
+		"resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [\"%s\"]\n  name = \"Nanny\"\n  %s\n}\n",
+		strings.Join(locks, `", "`),
+		more,
+	)
 }
 
 // on is the identifier and the code on a lock.
@@ -94,9 +98,16 @@ func onLock(lock, attribute string, value knownvalue.Check) statecheck.StateChec
 }
 
 func allSet(locks ...string) []statecheck.StateCheck {
-	checks := []statecheck.StateCheck{statecheck.ExpectKnownValue(nanny, tfjsonpath.New("access_codes"), knownvalue.MapSizeExact(len(locks)))}
+	checks := []statecheck.StateCheck{
+		statecheck.ExpectKnownValue(nanny, tfjsonpath.New("access_codes"), knownvalue.MapSizeExact(len(locks))),
+	}
 	for _, lock := range locks {
-		checks = append(checks, onLock(lock, "status", isText("set")), onLock(lock, "as_declared", knownvalue.Bool(true)), onLock(lock, "errors", knownvalue.ListSizeExact(0)))
+		checks = append(
+			checks,
+			onLock(lock, "status", isText("set")),
+			onLock(lock, "as_declared", knownvalue.Bool(true)),
+			onLock(lock, "errors", knownvalue.ListSizeExact(0)),
+		)
 	}
 	return checks
 }
@@ -125,7 +136,13 @@ func TestAccessCodeSetTouchesOnlyTheLocksThatChange(t *testing.T) {
 					}
 				})
 			},
-			Config: config(lockA, lockB, lockC), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB, lockC),
+			Config: config(
+				lockA,
+				lockB,
+				lockC,
+			),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: allSet(lockA, lockB, lockC),
 		},
 		{
 			PreConfig: func() {
@@ -138,19 +155,32 @@ func TestAccessCodeSetTouchesOnlyTheLocksThatChange(t *testing.T) {
 		},
 		{
 			PreConfig: drift("a lock less", func(c *fakeCode) { c.code = "111122223333" }, "delete "+lockA),
-			Config:    config(lockB, lockC), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockB, lockC),
+			Config: config(
+				lockB,
+				lockC,
+			),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: allSet(lockB, lockC),
 		},
 		{
 			PreConfig: drift("another PIN", func(c *fakeCode) { c.managed = false }, "update "+lockB),
 			Config:    config(lockB, lockC), ConfigStateChecks: allSet(lockB, lockC),
 		},
 		{
-			PreConfig: drift("given up", func(*fakeCode) { id, _ := f.on(lockB); delete(f.codes, id) }, "unmanaged/convert_to_managed "+lockB),
-			Config:    config(lockB, lockC), ConfigStateChecks: allSet(lockB, lockC),
+			PreConfig: drift(
+				"given up",
+				func(*fakeCode) { id, _ := f.on(lockB); delete(f.codes, id) },
+				"unmanaged/convert_to_managed "+lockB,
+			),
+			Config:            config(lockB, lockC),
+			ConfigStateChecks: allSet(lockB, lockC),
 		},
 		{
 			PreConfig: func() { wrote("deleted", "create "+lockB) },
-			Config:    f.config(codeSet(`code = "905173846251"`, lockB, lockC)), ConfigStateChecks: allSet(lockB, lockC),
+			Config: f.config(
+				codeSet(`code = "905173846251"`, lockB, lockC),
+			),
+			ConfigStateChecks: allSet(lockB, lockC),
 		},
 		{
 			PreConfig: func() { wrote("a PIN of one's own", "update "+lockB, "update "+lockC) },
@@ -185,7 +215,13 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
 			wrote := f.since(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "905173846251"`+demand, lockA, lockC))})
+			w := newWorkspace(
+				t,
+				map[string]string{
+					"versions.tf": required,
+					"main.tf":     f.config(codeSet(`code = "905173846251"`+demand, lockA, lockC)),
+				},
+			)
 			f.then("/access_codes/create", refuse(f), refuse(f))
 			w.expect(demand == "", "apply", "-auto-approve")
 			wrote("at first", "create "+lockA, "create "+lockC)
@@ -204,9 +240,14 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 	t.Run("on every lock", func(t *testing.T) {
 		f := startFakeLocks(t)
 		f.then("/access_codes/create", refused)
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config: f.config(codeSet(`code = "905173846251"`, lockC)), ExpectError: says("Error: Set the access code on a lock", `"Garage"`, "PIN (hidden) is not"),
-		}}})
+		run(t, resource.TestCase{Steps: []resource.TestStep{
+			{
+				Config: f.config(
+					codeSet(`code = "905173846251"`, lockC),
+				),
+				ExpectError: says("Error: Set the access code on a lock", `"Garage"`, "PIN (hidden) is not"),
+			},
+		}})
 	})
 	t.Run("later", func(t *testing.T) {
 		f := startFakeLocks(t)
@@ -218,7 +259,11 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 				Config:      config,
 				ExpectError: says("Error: Set the access code on a lock", `"Garage"`),
 			},
-			{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB, lockC)},
+			{
+				Config:            config,
+				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+				ConfigStateChecks: allSet(lockA, lockB, lockC),
+			},
 			{
 				PreConfig:   func() { f.then("/access_codes/delete", answerError(http.StatusConflict, "busy", "The lock is busy")) },
 				Config:      f.config(codeSet(`code = "905173846251"`, lockA, lockB)),
@@ -226,7 +271,12 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 			},
 			{Config: f.config(codeSet(`code = "905173846251"`, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 		}})
-		if creates, deletes := f.count("/access_codes/create"), f.count("/access_codes/delete"); creates != 4 || deletes != 4 {
+		if creates, deletes := f.count(
+			"/access_codes/create",
+		), f.count(
+			"/access_codes/delete",
+		); creates != 4 ||
+			deletes != 4 {
 			t.Errorf("%d creations and %d deletions", creates, deletes)
 		}
 	})
@@ -237,7 +287,15 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		f.noAttempts = true
-		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{Config: f.config(codeSet(`code = "905173846251"`, lockA)), ConfigStateChecks: allSet(lockA)}}})
+		run(
+			t,
+			resource.TestCase{
+				CheckDestroy: f.noneLeft,
+				Steps: []resource.TestStep{
+					{Config: f.config(codeSet(`code = "905173846251"`, lockA)), ConfigStateChecks: allSet(lockA)},
+				},
+			},
+		)
 		if creates := f.count("/access_codes/create"); creates != 1 {
 			t.Errorf("%d creations", creates)
 		}
@@ -265,24 +323,45 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: id, ImportStatePersist: true},
 		{
-			PreConfig: func() { wrote("after the import") },
-			Config:    config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny),
-			ConfigStateChecks: append(allSet(lockA, lockB), statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code"), isText("905173846251"))),
+			PreConfig:        func() { wrote("after the import") },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: append(
+				allSet(lockA, lockB),
+				statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code"), isText("905173846251")),
+			),
 		},
 		{
 			PreConfig: func() { wrote("after the apply", "unmanaged/convert_to_managed "+lockB, "update "+lockB) },
 			Config:    config, ConfigPlanChecks: plansNothing(),
 		},
-		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` of a lock")},
 		{
-			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
-			ExpectError: says("Import access code set", lockA+" is a device, not an access code. Check the order."),
+			Config:        config,
+			ResourceName:  nanny,
+			ImportState:   true,
+			ImportStateId: "x/y/z",
+			ExpectError:   says("is not `<device_id>/<access_code_id>` of a lock"),
 		},
 		{
-			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockC + "/aaaaaaaa-2222-4222-8222-222222222222",
-			ExpectError: says("is on the lock "+lockA+", not on "+lockC, "Name it as "+lockA+"/aaaaaaaa-"),
+			Config:        config,
+			ResourceName:  nanny,
+			ImportState:   true,
+			ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
+			ExpectError:   says("Import access code set", lockA+" is a device, not an access code. Check the order."),
 		},
-		{Config: f.config("resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [null]\n  name = \"Nanny\"\n}\n"), ExpectError: says("`device_ids` has an element that is null. Name the locks")},
+		{
+			Config:        config,
+			ResourceName:  nanny,
+			ImportState:   true,
+			ImportStateId: lockC + "/aaaaaaaa-2222-4222-8222-222222222222",
+			ExpectError:   says("is on the lock "+lockA+", not on "+lockC, "Name it as "+lockA+"/aaaaaaaa-"),
+		},
+		{
+			Config: f.config(
+				"resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [null]\n  name = \"Nanny\"\n}\n",
+			),
+			ExpectError: says("`device_ids` has an element that is null. Name the locks"),
+		},
 		{Config: config},
 	}})
 }
@@ -319,22 +398,42 @@ func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{Config: config("", august, nuki, ttlock), ConfigStateChecks: allSet(august, nuki, ttlock), Check: pinOnAll},
+			{
+				Config:            config("", august, nuki, ttlock),
+				ConfigStateChecks: allSet(august, nuki, ttlock),
+				Check:             pinOnAll,
+			},
 			{Config: config("", august, nuki, ttlock), ConfigPlanChecks: plansNothing()},
 			{
-				PreConfig:   offline("/offline"),
-				Config:      config("code = \"452613\"\n  timeouts {\n    update = \"15s\"\n  }", august, nuki, ttlock),
-				ExpectError: says("Error: Set the access code on a lock", "("+ttlock+")", "The server keeps trying", "The other locks of the set are not affected"),
+				PreConfig: offline("/offline"),
+				Config:    config("code = \"452613\"\n  timeouts {\n    update = \"15s\"\n  }", august, nuki, ttlock),
+				ExpectError: says(
+					"Error: Set the access code on a lock",
+					"("+ttlock+")",
+					"The server keeps trying",
+					"The other locks of the set are not affected",
+				),
 			},
 			{
 				PreConfig: func() {
 					offline("/online")()
-					apptest.Until(t, "the lock that was offline has the PIN", func() bool { return srv.Lock(t, ttlock).Has(t, "452613") })
-					apptest.Until(t, "the server knows", func() bool { return managedOn(t, srv, ttlock)[0].Status == "set" })
+					apptest.Until(
+						t,
+						"the lock that was offline has the PIN",
+						func() bool { return srv.Lock(t, ttlock).Has(t, "452613") },
+					)
+					apptest.Until(
+						t,
+						"the server knows",
+						func() bool { return managedOn(t, srv, ttlock)[0].Status == "set" },
+					)
 				},
-				Config:            config(`code = "452613"`, august, nuki, ttlock),
-				ConfigStateChecks: append(allSet(august, nuki, ttlock), statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code"), knownvalue.StringExact("452613"))),
-				Check:             pinOnAll,
+				Config: config(`code = "452613"`, august, nuki, ttlock),
+				ConfigStateChecks: append(
+					allSet(august, nuki, ttlock),
+					statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code"), knownvalue.StringExact("452613")),
+				),
+				Check: pinOnAll,
 			},
 		},
 	})
@@ -405,8 +504,14 @@ func TestAccessCodeSet_FindsCodeOfUnansweredCreation(t *testing.T) {
 			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(set(lockA, lockC))})
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
-			expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), `The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
-				"The server may have done it", "searches this lock for a code of this name and PIN")
+			expectSaid(
+				t,
+				"the creation",
+				w.plain("apply", "-auto-approve"),
+				`The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
+				"The server may have done it",
+				"searches this lock for a code of this name and PIN",
+			)
 			wrote("at first", "create "+lockA, "create "+lockC)
 			c.then(t, f, w, wrote)
 			if strings.Contains(w.seen.String(), "905173846251") {
@@ -431,7 +536,13 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 			f := startFakeLocks(t)
 			f.noAttempts = true
 			wrote := f.since(t)
-			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+			w := newDirectory(
+				t,
+				map[string]string{
+					"versions.tf": required,
+					"main.tf":     f.config(codeSet(`code = "`+former+`"`, lockA, lockC)),
+				},
+			)
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			w.expect(true, "apply", "-auto-approve")
@@ -440,7 +551,13 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 			w.rewrite(f.config(changed))
 			f.then("/access_codes/list", away)
 			w.expect(false, "apply", "-auto-approve", "-refresh=false", "-no-color")
-			expectSaid(t, "while it cannot look", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): the server answered 500", "The set was not changed")
+			expectSaid(
+				t,
+				"while it cannot look",
+				plainly(w.seen.String()),
+				`The lock "Garage" (`+lockC+"): the server answered 500",
+				"The set was not changed",
+			)
 			wrote("while it cannot look")
 			w.expect(true, "apply", "-auto-approve", "-refresh=false")
 			if strings.Contains(changed, lockC) {
@@ -470,7 +587,10 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	f := startFakeLocks(t)
 	f.noAttempts = true
 	wrote := f.since(t)
-	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+	w := newDirectory(
+		t,
+		map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))},
+	)
 	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(true, "apply", "-auto-approve")
@@ -487,7 +607,13 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	f.then("/access_codes/create", left)
 	w.rewrite(f.config(codeSet(`code = "`+wanted+`"`, lockA, lockC)))
 	w.expect(false, "apply", "-auto-approve", "-refresh=false", "-no-color")
-	expectSaid(t, "while the lock is wanted", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): ", "The other locks of the set are not affected")
+	expectSaid(
+		t,
+		"while the lock is wanted",
+		plainly(w.seen.String()),
+		`The lock "Garage" (`+lockC+"): ",
+		"The other locks of the set are not affected",
+	)
 	wrote("while the lock is wanted", "create "+lockC, "update "+lockA)
 	w.rewrite(f.config(codeSet(`code = "`+wanted+`"`, lockA)))
 	f.then("/access_codes/list", left)
@@ -503,11 +629,19 @@ func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	f.then("/access_codes/create", f.losesOnC())
 	f.then("/access_codes/list", nil, answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(false, "apply", "-auto-approve", "-no-color")
-	expectSaid(t, "the creation", plainly(w.seen.String()), "Error: Set the access code on a lock", `"Garage"`, "The server may have done it",
-		"The set is not in the state: check this lock before you run Terraform again")
+	expectSaid(
+		t,
+		"the creation",
+		plainly(w.seen.String()),
+		"Error: Set the access code on a lock",
+		`"Garage"`,
+		"The server may have done it",
+		"The set is not in the state: check this lock before you run Terraform again",
+	)
 }
 
-// A PIN that is written only is in no state: what can be looked for is what the configuration has, if that is still what was created.
+// A PIN that is written only is in no state: what can be looked for is what the configuration has, if that is still
+// what was created.
 func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 	t.Parallel()
 	const (
@@ -559,7 +693,10 @@ func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 				c.pin = writtenOnly(first, 1)
 			}
 			wrote := f.since(t)
-			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(c.pin, lockA, lockC))})
+			w := newDirectory(
+				t,
+				map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(c.pin, lockA, lockC))},
+			)
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			w.expect(true, "apply", "-auto-approve")
@@ -602,17 +739,40 @@ func TestAccessCodeSet_RecordsWriteOnlyPINOfCreation(t *testing.T) {
 	f := startFakeLocks(t)
 	f.noAttempts = true
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
-	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC))})
+	w := newDirectory(
+		t,
+		map[string]string{
+			"versions.tf": required,
+			"main.tf":     f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC)),
+		},
+	)
 	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", away)
-	expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), "searches this lock for a code of this name and PIN", "Do not change `code_wo` until then")
+	expectSaid(
+		t,
+		"the creation",
+		w.plain("apply", "-auto-approve"),
+		"searches this lock for a code of this name and PIN",
+		"Do not change `code_wo` until then",
+	)
 	var lost string
 	f.do(func() { lost, _ = f.on(lockC) })
 
 	w.rewrite(f.config(codeSet(`code = "715938426052"`, lockA, lockC)))
 	f.then("/access_codes/list", away)
-	w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, and keeps a PIN in the state from then on
-	expectSaid(t, "once it can look", w.plain("apply", "-auto-approve", "-refresh=false"), "An access code may have been left on a lock", lost)
+	w.expect(
+		false,
+		"apply",
+		"-auto-approve",
+		"-refresh=false",
+	) // it cannot look, and keeps a PIN in the state from then on
+	expectSaid(
+		t,
+		"once it can look",
+		w.plain("apply", "-auto-approve", "-refresh=false"),
+		"An access code may have been left on a lock",
+		lost,
+	)
 	if said := w.plain("destroy", "-auto-approve"); strings.Contains(said, "may have been left") {
 		t.Errorf("warned twice:\n%s", said)
 	}
@@ -673,9 +833,11 @@ func (p *plugin) codesIdentity(codes ...string) *tfprotov6.ResourceIdentityData 
 	for _, code := range codes {
 		list = append(list, text(code))
 	}
-	return &tfprotov6.ResourceIdentityData{IdentityData: p.pack(object(p.identities[setType].ValueType(), map[string]tftypes.Value{
-		"access_codes": tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, list),
-	}))}
+	return &tfprotov6.ResourceIdentityData{
+		IdentityData: p.pack(object(p.identities[setType].ValueType(), map[string]tftypes.Value{
+			"access_codes": tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, list),
+		})),
+	}
 }
 
 // codesOf are the codes that the identity of a set names.
@@ -719,17 +881,29 @@ func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 	f.expectWrites(t, "after the import")
 
 	locks := tftypes.NewValue(tftypes.Set{ElementType: tftypes.String}, []tftypes.Value{text(lockA), text(lockB)})
-	config := object(p.stateType(setType), map[string]tftypes.Value{"device_ids": locks, "name": text("Nanny"), "code": text("905173846251")})
+	config := object(
+		p.stateType(setType),
+		map[string]tftypes.Value{"device_ids": locks, "name": text("Nanny"), "code": text("905173846251")},
+	)
 	plan, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: setType, PriorState: read.NewState, PriorIdentity: read.NewIdentity, PriorPrivate: read.Private, ProposedNewState: p.pack(config), Config: p.pack(config),
+		TypeName:         setType,
+		PriorState:       read.NewState,
+		PriorIdentity:    read.NewIdentity,
+		PriorPrivate:     read.Private,
+		ProposedNewState: p.pack(config),
+		Config:           p.pack(config),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.allow(plan.Diagnostics)
 	applied, err := p.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: setType, PriorState: read.NewState, PlannedState: plan.PlannedState, PlannedIdentity: plan.PlannedIdentity,
-		PlannedPrivate: plan.PlannedPrivate, Config: p.pack(config),
+		TypeName:        setType,
+		PriorState:      read.NewState,
+		PlannedState:    plan.PlannedState,
+		PlannedIdentity: plan.PlannedIdentity,
+		PlannedPrivate:  plan.PlannedPrivate,
+		Config:          p.pack(config),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -743,7 +917,14 @@ func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 	}
 	f.do(func() { clear(f.codes) })
 	p = f.plugin(t) // another run, which remembers no list
-	gone := p.reads(&tfprotov6.ReadResourceRequest{TypeName: setType, CurrentState: applied.NewState, CurrentIdentity: applied.NewIdentity, Private: applied.Private})
+	gone := p.reads(
+		&tfprotov6.ReadResourceRequest{
+			TypeName:        setType,
+			CurrentState:    applied.NewState,
+			CurrentIdentity: applied.NewIdentity,
+			Private:         applied.Private,
+		},
+	)
 	if got := p.codesOf(gone.NewIdentity); !slices.Equal(got, []string{lockA, lockB}) {
 		t.Errorf("when its codes are gone, the identity names %q", got)
 	}
@@ -775,10 +956,14 @@ func TestImportByIdentityOfExclusiveCodes(t *testing.T) {
 	f := startCrowdedFake(t)
 	p := f.plugin(t)
 	identity := map[string]string{"device_id": lockA}
-	read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: exclusiveType, Identity: p.identity(exclusiveType, identity)})
+	read := p.imports(
+		&tfprotov6.ImportResourceStateRequest{TypeName: exclusiveType, Identity: p.identity(exclusiveType, identity)},
+	)
 	expectNames(t, "the identity", p.names(exclusiveType, read.NewIdentity), identity)
 	f.do(func() { f.devices = nil })
-	gone := p.reads(&tfprotov6.ReadResourceRequest{TypeName: exclusiveType, CurrentState: read.NewState, Private: read.Private}) // as an older Terraform has it
+	gone := p.reads(
+		&tfprotov6.ReadResourceRequest{TypeName: exclusiveType, CurrentState: read.NewState, Private: read.Private},
+	) // as an older Terraform has it
 	expectNames(t, "the identity of what is gone", p.names(exclusiveType, gone.NewIdentity), identity)
 	f.expectWrites(t, "in the end")
 }
@@ -835,7 +1020,14 @@ func TestSetsAndExclusiveCodesAreRefreshedByAListPerLock(t *testing.T) {
 			t.Errorf("%s %s is gone", typeName, id)
 		}
 	})
-	if gets, lists := f.count("/access_codes/get"), f.count("/access_codes/list")+f.count("/access_codes/unmanaged/list"); gets != 0 || lists > 20 {
+	if gets, lists := f.count(
+		"/access_codes/get",
+	), f.count(
+		"/access_codes/list",
+	)+f.count(
+		"/access_codes/unmanaged/list",
+	); gets != 0 ||
+		lists > 20 {
 		t.Errorf("%d gets and %d lists", gets, lists)
 	}
 }
@@ -869,7 +1061,11 @@ func TestLocksThatDoNotAnswerKeepNoOtherFromBeingAsked(t *testing.T) {
 			locks = append(locks, fmt.Sprintf("%08d-2222-4222-8222-222222222222", i))
 		}
 		config := func(pin string) string {
-			return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    create = \"20s\"\n    update = \"20s\"\n    delete = \"20s\"\n  }", locks...))
+			return f.config(
+				codeSet(
+					"code = \""+pin+"\"\n  timeouts {\n    create = \"20s\"\n    update = \"20s\"\n    delete = \"20s\"\n  }",
+					locks...),
+			)
 		}
 		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 			{Config: config("905173846251"), ConfigStateChecks: allSet(locks...)},
@@ -886,10 +1082,22 @@ func TestLocksThatDoNotAnswerKeepNoOtherFromBeingAsked(t *testing.T) {
 		f := startFakeLocks(t)
 		f.endTogether()
 		for i := range many {
-			f.codes[fmt.Sprintf("%08d-aaaa-4222-8222-222222222222", i)] = &fakeCode{device: lockA, name: "Guest", code: fmt.Sprint(4100 + i), managed: true, status: "set"}
+			f.codes[fmt.Sprintf("%08d-aaaa-4222-8222-222222222222", i)] = &fakeCode{
+				device:  lockA,
+				name:    "Guest",
+				code:    fmt.Sprint(4100 + i),
+				managed: true,
+				status:  "set",
+			}
 		}
 		config := f.config(strings.Replace(exclusive(lockA), "\n}", "\n  timeouts {\n    update = \"20s\"\n  }\n}", 1))
-		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{Config: config, ExpectNonEmptyPlan: true}, {Config: config}}})
+		run(
+			t,
+			resource.TestCase{
+				CheckDestroy: f.noneLeft,
+				Steps:        []resource.TestStep{{Config: config, ExpectNonEmptyPlan: true}, {Config: config}},
+			},
+		)
 		if n := f.count("/access_codes/delete"); n != many {
 			t.Errorf("%d deletions were asked for", n)
 		}
@@ -943,7 +1151,10 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 			config := func(pin, within string, locks ...string) string {
 				return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    update = \""+within+"\"\n  }", locks...))
 			}
-			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", "2s", lockA, lockC)})
+			w := newDirectory(
+				t,
+				map[string]string{"versions.tf": required, "main.tf": config("905173846251", "2s", lockA, lockC)},
+			)
 			w.expect(true, "apply", "-auto-approve")
 			w.rewrite(config("715938426052", "2s", lockA, lockB))
 			w.expect(true, "plan", "-out=plan")
@@ -969,7 +1180,10 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 func TestInterruptedCreationOfASetThatHasNoCodeYetSaysSo(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "905173846251"`, lockA))})
+	w := newWorkspace(
+		t,
+		map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "905173846251"`, lockA))},
+	)
 	busy := answerError(http.StatusServiceUnavailable, "unavailable", "Come back later")
 	f.then("/access_codes/create", slices.Repeat([]http.HandlerFunc{busy}, 10)...)
 	came, release := f.hold("/access_codes/create")
@@ -1014,12 +1228,25 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 	}
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{
-			Config: config(first, 1, lockA, lockB), Check: showsNo(first),
-			ConfigStateChecks: append(allSet(lockA, lockB), codeIs(knownvalue.Null()), statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code_wo"), knownvalue.Null())),
+			Config: config(first, 1, lockA, lockB),
+			Check:  showsNo(first),
+			ConfigStateChecks: append(
+				allSet(lockA, lockB),
+				codeIs(knownvalue.Null()),
+				statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code_wo"), knownvalue.Null()),
+			),
 		},
 		{
 			PreConfig: func() { wrote("at first", "create "+lockA, "create "+lockB); f.pinsAre(t, first, lockA, lockB) },
-			Config:    config(first, 1, lockA, lockB, lockC), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), Check: showsNo(first),
+			Config: config(
+				first,
+				1,
+				lockA,
+				lockB,
+				lockC,
+			),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny),
+			Check:            showsNo(first),
 		},
 		{
 			PreConfig:        func() { wrote("a lock more", "create "+lockC); f.pinsAre(t, first, lockC) },
@@ -1028,14 +1255,29 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 		},
 		{
 			PreConfig: func() {
-				f.then("/access_codes/update", answerError(http.StatusConflict, "busy", "The lock is busy with "+second))
+				f.then(
+					"/access_codes/update",
+					answerError(http.StatusConflict, "busy", "The lock is busy with "+second),
+				)
 			},
-			Config:      config(second, 2, lockA, lockB, lockC),
-			ExpectError: says("Error: Set the access code on a lock", "busy with (hidden)", "The other locks of the set are not affected"),
+			Config: config(second, 2, lockA, lockB, lockC),
+			ExpectError: says(
+				"Error: Set the access code on a lock",
+				"busy with (hidden)",
+				"The other locks of the set are not affected",
+			),
 		},
 		{ // the lock that failed is the only one left to do, also after a refresh
-			Config: config(second, 2, lockA, lockB, lockC), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny),
-			ConfigStateChecks: allSet(lockA, lockB, lockC), Check: showsNo(second),
+			Config: config(
+				second,
+				2,
+				lockA,
+				lockB,
+				lockC,
+			),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: allSet(lockA, lockB, lockC),
+			Check:             showsNo(second),
 		},
 		{
 			PreConfig: func() {
@@ -1047,19 +1289,36 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 			Config: config(second, 2, lockA, lockB, lockC), ConfigPlanChecks: plansNothing(),
 		},
 		{ // and back to a PIN in the state, which the locks know
-			Config: f.config(codeSet("", lockA, lockB, lockC)), ConfigStateChecks: append(allSet(lockA, lockB, lockC), codeIs(isText(second))),
+			Config: f.config(
+				codeSet("", lockA, lockB, lockC),
+			),
+			ConfigStateChecks: append(allSet(lockA, lockB, lockC), codeIs(isText(second))),
 		},
 		{Config: f.config(codeSet("", lockA, lockB, lockC)), ConfigPlanChecks: plansNothing()},
 		{ // from the state to a PIN that is written only
-			Config: config(third, 1, lockA, lockB, lockC), ConfigStateChecks: []statecheck.StateCheck{codeIs(knownvalue.Null())}, Check: showsNo(second),
+			Config: config(
+				third,
+				1,
+				lockA,
+				lockB,
+				lockC,
+			),
+			ConfigStateChecks: []statecheck.StateCheck{codeIs(knownvalue.Null())},
+			Check:             showsNo(second),
 		},
 		{
 			PreConfig:        func() { f.pinsAre(t, third, lockA, lockB, lockC) },
 			Config:           config(third, 1, lockA, lockB, lockC),
 			ConfigPlanChecks: plansNothing(),
 		},
-		{Config: f.config(codeSet(`code = "2468"`+"\n  "+writtenOnly(third, 1), lockA)), ExpectError: says("`code` and `code_wo` are both set")},
-		{Config: f.config(codeSet(`code_wo = "905173846251"`, lockA)), ExpectError: says("`code_wo` goes together with `code_wo_version`")},
+		{
+			Config:      f.config(codeSet(`code = "2468"`+"\n  "+writtenOnly(third, 1), lockA)),
+			ExpectError: says("`code` and `code_wo` are both set"),
+		},
+		{
+			Config:      f.config(codeSet(`code_wo = "905173846251"`, lockA)),
+			ExpectError: says("`code_wo` goes together with `code_wo_version`"),
+		},
 		{Config: f.config("")},
 	}})
 }
@@ -1069,9 +1328,18 @@ func TestSetWhosePINNobodyTellsAsksForOne(t *testing.T) {
 	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", managed: true, status: "set"}
 	config := f.config(codeSet("", lockA, lockB))
 	run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockA + "/" + keeper, ImportStatePersist: true},
+		{
+			Config:             config,
+			ResourceName:       nanny,
+			ImportState:        true,
+			ImportStateId:      lockA + "/" + keeper,
+			ImportStatePersist: true,
+		},
 		{Config: config, ExpectError: says("The PIN of the set is not known", "Set `code`")},
-		{Config: f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
+		{
+			Config:            f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockB)),
+			ConfigStateChecks: allSet(lockA, lockB),
+		},
 	}})
 	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != "905173846251" {
 		t.Errorf("created: %d", len(created))
@@ -1087,15 +1355,31 @@ func TestPINOfASetIsWrittenWhereTheServerDoesNotTellTheOneThereIs(t *testing.T) 
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config(first), ConfigStateChecks: allSet(lockA, lockB)},
 		{Config: config(first), ConfigPlanChecks: plansNothing()},
-		{Config: config(second), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB)},
-		{PreConfig: func() { f.pinsAre(t, second, lockA, lockB) }, Config: config(second), ConfigPlanChecks: plansNothing()},
+		{
+			Config:            config(second),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: allSet(lockA, lockB),
+		},
+		{
+			PreConfig:        func() { f.pinsAre(t, second, lockA, lockB) },
+			Config:           config(second),
+			ConfigPlanChecks: plansNothing(),
+		},
 		{
 			PreConfig: func() {
 				f.then("/access_codes/update", answerError(http.StatusConflict, "busy", "The lock is busy"))
 			},
 			Config: config(first), ExpectError: says("The lock is busy"),
 		},
-		{Config: config(first), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB)},
-		{PreConfig: func() { f.pinsAre(t, first, lockA, lockB) }, Config: config(first), ConfigPlanChecks: plansNothing()},
+		{
+			Config:            config(first),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
+			ConfigStateChecks: allSet(lockA, lockB),
+		},
+		{
+			PreConfig:        func() { f.pinsAre(t, first, lockA, lockB) },
+			Config:           config(first),
+			ConfigPlanChecks: plansNothing(),
+		},
 	}})
 }

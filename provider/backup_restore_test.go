@@ -10,7 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// aftermath is a lock with two codes that Terraform has made, one with a PIN of its configuration, which the server does not know any more.
+// aftermath is a lock with two codes that Terraform has made, one with a PIN of its configuration, which the server
+// does not know any more.
 type aftermath struct {
 	*workspace
 	lock   *apptest.Lock
@@ -27,7 +28,10 @@ func newAftermath(t *testing.T) aftermath {
 	code := func(label, more string) string {
 		return strings.Replace(accessCodeOn(device, "name = \""+label+"\"\n"+more), `"front"`, `"`+label+`"`, 1)
 	}
-	a.workspace = newWorkspace(t, map[string]string{"main.tf": required + onServer(srv, code("given", `code = "975310"`)+code("generated", ""))})
+	a.workspace = newWorkspace(
+		t,
+		map[string]string{"main.tf": required + onServer(srv, code("given", `code = "975310"`)+code("generated", ""))},
+	)
 	a.expect(true, "apply", "-auto-approve")
 	for _, c := range a.lock.Memory(t) {
 		if c.Name == "given" || c.Name == "generated" {
@@ -49,13 +53,19 @@ func newAftermath(t *testing.T) aftermath {
 func (a aftermath) imports() {
 	blocks := ""
 	for label, id := range a.found {
-		blocks += fmt.Sprintf("import {\n  to = deviceaccess_access_code.%s\n  id = \"%s/%s\"\n}\n", label, a.device, id)
+		blocks += fmt.Sprintf(
+			"import {\n  to = deviceaccess_access_code.%s\n  id = \"%s/%s\"\n}\n",
+			label,
+			a.device,
+			id,
+		)
 	}
 	a.write("imports.tf", blocks)
 }
 
-// A server that was restored from a backup does not know what Terraform has made since, and finds it on the lock as an unmanaged code. As long as
-// Terraform's state has it Terraform passes over import blocks; once the state is refreshed it is imported as any other code, and PINs stay.
+// A server that was restored from a backup does not know what Terraform has made since, and finds it on the lock as
+// an unmanaged code. As long as Terraform's state has it Terraform passes over import blocks; once the state is
+// refreshed it is imported as any other code, and PINs stay.
 func TestServerCodesOfAfterABackupAreImported(t *testing.T) {
 	t.Parallel()
 	a := newAftermath(t)
@@ -73,15 +83,22 @@ func TestServerCodesOfAfterABackupAreImported(t *testing.T) {
 	a.expect(true, "plan", "-detailed-exitcode")
 }
 
-// Applied without that, a PIN of the configuration is refused with what to do, which can be done then; of a PIN that the server chooses
-// there are two.
+// Applied without that, a PIN of the configuration is refused with what to do, which can be done then; of a PIN that
+// the server chooses there are two.
 func TestServerCodesOfAfterABackupAreNotMadeTwice(t *testing.T) {
 	t.Parallel()
 	a := newAftermath(t)
 	before := len(a.lock.Memory(t))
 	from := a.seen.Len()
 	a.expect(false, "apply", "-auto-approve")
-	expectSaid(t, "the apply", plainly(a.seen.String()[from:]), "duplicate_access_code", a.found["given"], "import it as `<device_id>/<access_code_id>`")
+	expectSaid(
+		t,
+		"the apply",
+		plainly(a.seen.String()[from:]),
+		"duplicate_access_code",
+		a.found["given"],
+		"import it as `<device_id>/<access_code_id>`",
+	)
 	if n := len(a.lock.Memory(t)); n != before+1 || !a.lock.Has(t, a.pins["generated"]) {
 		t.Errorf("the lock has %d codes and had %d, or the PIN of before opens no more", n, before)
 	}
@@ -94,11 +111,17 @@ func TestServerCodesOfAfterABackupAreNotMadeTwice(t *testing.T) {
 	}
 }
 
-// forget has the server not know its codes any more, as one that is restored from a backup of before, and find them on the lock.
+// forget has the server not know its codes any more, as one that is restored from a backup of before, and find them
+// on the lock.
 func forget(t *testing.T, srv *apptest.Server, device string) {
 	t.Helper()
 	var managed api.AccessCodesResponse
-	if status := srv.Post(t, "/access_codes/list", map[string]any{"device_id": device}, &managed); status != http.StatusOK {
+	if status := srv.Post(
+		t,
+		"/access_codes/list",
+		map[string]any{"device_id": device},
+		&managed,
+	); status != http.StatusOK {
 		t.Fatalf("list the codes: %d", status)
 	}
 	before := len(srv.UnmanagedCodes(t, device))

@@ -21,16 +21,34 @@ var otherServers = map[string]struct {
 	asked    map[string]int
 	replaces bool // a webhook, where others change it
 }{
-	"the usual one": {odd: func(*fake) {}, asked: map[string]int{converting: 1, oldConverting: 0, "/webhooks/create": 1}},
+	"the usual one": {
+		odd:   func(*fake) {},
+		asked: map[string]int{converting: 1, oldConverting: 0, "/webhooks/create": 1},
+	},
 	"without attempts or pagination": {
 		odd:   func(f *fake) { f.noAttempts, f.noPagination = true, true },
 		asked: map[string]int{"/action_attempts/get": 0, converting: 1},
 	},
-	"that forgets attempts":          {odd: func(f *fake) { f.forgetsAttempts, f.nextAttempt = true, settlesAtOnce }, asked: map[string]int{converting: 1}},
-	"that expands the wildcard":      {odd: func(f *fake) { f.expandsWildcard = true }, asked: map[string]int{"/webhooks/create": 1}},
-	"that tells a secret once":       {odd: func(f *fake) { f.secretOnce = true }, asked: map[string]int{"/webhooks/create": 1}},
-	"whose 404 has no reason":        {odd: func(f *fake) { f.plainNotFound = true }, asked: map[string]int{converting: 1}},
-	"whose identifiers are no UUIDs": {odd: func(f *fake) { f.anyID, f.newID = true, numbered("id:") }, asked: map[string]int{converting: 1}},
+	"that forgets attempts": {
+		odd:   func(f *fake) { f.forgetsAttempts, f.nextAttempt = true, settlesAtOnce },
+		asked: map[string]int{converting: 1},
+	},
+	"that expands the wildcard": {
+		odd:   func(f *fake) { f.expandsWildcard = true },
+		asked: map[string]int{"/webhooks/create": 1},
+	},
+	"that tells a secret once": {
+		odd:   func(f *fake) { f.secretOnce = true },
+		asked: map[string]int{"/webhooks/create": 1},
+	},
+	"whose 404 has no reason": {
+		odd:   func(f *fake) { f.plainNotFound = true },
+		asked: map[string]int{converting: 1},
+	},
+	"whose identifiers are no UUIDs": {
+		odd:   func(f *fake) { f.anyID, f.newID = true, numbered("id:") },
+		asked: map[string]int{converting: 1},
+	},
 	"that lists every device's codes": {
 		odd:   func(f *fake) { f.listsAllDevices, f.lacks = true, []string{"/access_codes/unmanaged/get"} },
 		asked: map[string]int{converting: 1},
@@ -41,7 +59,10 @@ var otherServers = map[string]struct {
 		},
 		asked: map[string]int{converting: 1},
 	},
-	"that mixes managed and unmanaged codes": {odd: func(f *fake) { f.mixesCodes = true }, asked: map[string]int{converting: 1}},
+	"that mixes managed and unmanaged codes": {
+		odd:   func(f *fake) { f.mixesCodes = true },
+		asked: map[string]int{converting: 1},
+	},
 	"that cannot change webhooks": {
 		odd:   func(f *fake) { f.lacks = []string{"/webhooks/update"} },
 		asked: map[string]int{"/webhooks/create": 2, "/webhooks/delete": 1}, replaces: true,
@@ -50,7 +71,11 @@ var otherServers = map[string]struct {
 		odd:   func(f *fake) { f.lacks = []string{converting, "/access_codes/unmanaged/get"} },
 		asked: map[string]int{converting: 1, oldConverting: 1},
 	},
-	"whose codes are never set": {odd: func(f *fake) { f.noAttempts, f.neverSet = true, true }, settings: "wait_for_set = false", asked: map[string]int{converting: 1}},
+	"whose codes are never set": {
+		odd:      func(f *fake) { f.noAttempts, f.neverSet = true, true },
+		settings: "wait_for_set = false",
+		asked:    map[string]int{converting: 1},
+	},
 }
 
 const oldConverting = "/access_codes/unmanaged/update"
@@ -65,8 +90,19 @@ func TestOtherServersOfThisAPI(t *testing.T) {
 				f.codes["elsewhere"] = &fakeCode{device: "another", name: "Cook", code: "715938", status: "set"}
 			})
 			config := func(eventTypes, name string) string {
-				return fmt.Sprintf("provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  %s\n}\n", f.URL, fakeKey, server.settings) +
-					webhook("https://example.com/a", eventTypes) + accessCode("code = \"905173\"\n  name = \""+name+"\"") + fmt.Sprintf(`
+				return fmt.Sprintf(
+					"provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  %s\n}\n",
+					f.URL,
+					fakeKey,
+					server.settings,
+				) +
+					webhook(
+						"https://example.com/a",
+						eventTypes,
+					) + accessCode(
+					"code = \"905173\"\n  name = \""+name+"\"",
+				) + fmt.Sprintf(
+					`
 resource "deviceaccess_access_code" "adopted" {
   device_id = %[1]q
   name      = "Plumber"
@@ -79,7 +115,10 @@ data "deviceaccess_unmanaged_access_codes" "these" {
   device_id  = %[1]q
   depends_on = [deviceaccess_access_code.adopted]
 }
-`, fakeDevice, id)
+`,
+					fakeDevice,
+					id,
+				)
 			}
 			run(t, resource.TestCase{
 				CheckDestroy: func(*terraform.State) error {
@@ -90,14 +129,22 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 				},
 				Steps: []resource.TestStep{
 					{Config: config("", "Guest"), ConfigStateChecks: []statecheck.StateCheck{
-						eventTypes("*"), has("is_managed", knownvalue.Bool(true)),
-						statecheck.ExpectKnownValue("data.deviceaccess_unmanaged_access_codes.these", tfjsonpath.New("access_codes"), knownvalue.ListSizeExact(0)),
+						eventTypes("*"),
+						has("is_managed", knownvalue.Bool(true)),
+						statecheck.ExpectKnownValue(
+							"data.deviceaccess_unmanaged_access_codes.these",
+							tfjsonpath.New("access_codes"),
+							knownvalue.ListSizeExact(0),
+						),
 					}},
 					{Config: config("", "Guest"), ConfigPlanChecks: plansNothing()},
-					{Config: config(`event_types = ["device.connected"]`, "Cleaner"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-						plancheck.ExpectResourceAction(hook, webhookChange(server.replaces)),
-						plancheck.ExpectResourceAction(front, plancheck.ResourceActionUpdate),
-					}}},
+					{
+						Config: config(`event_types = ["device.connected"]`, "Cleaner"),
+						ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+							plancheck.ExpectResourceAction(hook, webhookChange(server.replaces)),
+							plancheck.ExpectResourceAction(front, plancheck.ResourceActionUpdate),
+						}},
+					},
 					{ // deleted elsewhere
 						PreConfig: func() {
 							f.do(func() {
@@ -109,7 +156,12 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 								}
 							})
 						},
-						Config: config(`event_types = ["device.connected"]`, "Cleaner"), PlanOnly: true, ExpectNonEmptyPlan: true,
+						Config: config(
+							`event_types = ["device.connected"]`,
+							"Cleaner",
+						),
+						PlanOnly:           true,
+						ExpectNonEmptyPlan: true,
 					},
 					{Config: f.config("")},
 				},

@@ -458,7 +458,7 @@ func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebv
 	return request
 }
 
-// elements returns the strings of a set, sorted.
+// sortedStrings returns the strings of a set, sorted.
 func elements(ctx context.Context, set types.Set) []string {
 	var texts []string
 	set.ElementsAs(ctx, &texts, false)

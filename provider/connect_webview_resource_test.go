@@ -63,19 +63,42 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 				Config: config,
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectSensitiveValue(invitation, tfjsonpath.New("url")),
-					at("url", knownvalue.StringRegexp(regexp.MustCompile("^"+regexp.QuoteMeta(srv.URL)+"/connect/"))), at("status", isText("pending")),
-					at("login_successful", knownvalue.Bool(false)), at("connected_account_id", knownvalue.Null()), at("automatically_manage_new_devices", knownvalue.Bool(true)),
-					same.AddStateValue(invitation, id), other.AddStateValue(invitation, id),
+					at(
+						"url",
+						knownvalue.StringRegexp(regexp.MustCompile("^"+regexp.QuoteMeta(srv.URL)+"/connect/")),
+					),
+					at("status", isText("pending")),
+					at(
+						"login_successful",
+						knownvalue.Bool(false),
+					),
+					at("connected_account_id", knownvalue.Null()),
+					at("automatically_manage_new_devices", knownvalue.Bool(true)),
+					same.AddStateValue(invitation, id),
+					other.AddStateValue(invitation, id),
 				},
 			},
-			{ResourceName: invitation, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "connect_webview_id",
-				ImportStateVerifyIgnore: []string{"accepted_capabilities"}, ImportStateIdFunc: func(*terraform.State) (string, error) {
+			{
+				ResourceName:                         invitation,
+				ImportState:                          true,
+				ImportStateVerify:                    true,
+				ImportStateVerifyIdentifierAttribute: "connect_webview_id",
+				ImportStateVerifyIgnore: []string{
+					"accepted_capabilities",
+				},
+				ImportStateIdFunc: func(*terraform.State) (string, error) {
 					return invitations(t, srv)[0].ConnectWebviewID, nil
-				}},
+				},
+			},
 			{
 				PreConfig: func() {
-					client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-					res, err := client.PostForm(invitations(t, srv)[0].URL+"/nuki", url.Values{"email": {"jane@example.com"}, "password": {"1234"}})
+					client := http.Client{
+						CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+					}
+					res, err := client.PostForm(
+						invitations(t, srv)[0].URL+"/nuki",
+						url.Values{"email": {"jane@example.com"}, "password": {"1234"}},
+					)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -83,32 +106,65 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 				},
 				Config:           config,
 				ConfigPlanChecks: plansNothing(),
-				ConfigStateChecks: []statecheck.StateCheck{at("status", isText("authorized")), at("login_successful", knownvalue.Bool(true)), at("selected_provider", isText("nuki")),
-					at("connected_account_id", knownvalue.NotNull()), at("authorized_at", knownvalue.NotNull()), same.AddStateValue(invitation, id)},
+				ConfigStateChecks: []statecheck.StateCheck{
+					at("status", isText("authorized")),
+					at("login_successful", knownvalue.Bool(true)),
+					at("selected_provider", isText("nuki")),
+					at(
+						"connected_account_id",
+						knownvalue.NotNull(),
+					),
+					at("authorized_at", knownvalue.NotNull()),
+					same.AddStateValue(invitation, id),
+				},
 			},
 			{
-				Config:            onServer(srv, invite(settings+"  wait_for_device_creation = true\n")),
-				ConfigPlanChecks:  plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
-				ConfigStateChecks: []statecheck.StateCheck{at("status", isText("pending")), other.AddStateValue(invitation, id)},
+				Config:           onServer(srv, invite(settings+"  wait_for_device_creation = true\n")),
+				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
+				ConfigStateChecks: []statecheck.StateCheck{
+					at("status", isText("pending")),
+					other.AddStateValue(invitation, id),
+				},
 			},
 			{ // taken away elsewhere
 				PreConfig: func() {
-					srv.Post(t, "/connect_webviews/delete", map[string]any{"connect_webview_id": invitations(t, srv)[0].ConnectWebviewID}, nil)
+					srv.Post(
+						t,
+						"/connect_webviews/delete",
+						map[string]any{"connect_webview_id": invitations(t, srv)[0].ConnectWebviewID},
+						nil,
+					)
 				},
 				Config:           onServer(srv, invite("  excluded_providers = [\"sandbox\"]\n")),
 				ConfigPlanChecks: plans(plancheck.ResourceActionCreate, invitation),
 			},
 			{Config: onServer(srv, invite("  excluded_providers = [\"sandbox\"]\n")), ConfigPlanChecks: plansNothing()},
-			{Config: onServer(srv, invite("  accepted_providers = [\"wyze\"]\n")), ExpectError: says("No vendor is left to choose", "august")},
-			{Config: onServer(srv, invite("  custom_redirect_url = \"javascript:alert(1)\"\n")), ExpectError: says("must be an http or https URL")},
-			{Config: onServer(srv, invite("  custom_metadata = { flat = \"\" }\n")), ExpectError: says("is empty", "Give the key a text")},
+			{
+				Config:      onServer(srv, invite("  accepted_providers = [\"wyze\"]\n")),
+				ExpectError: says("No vendor is left to choose", "august"),
+			},
+			{
+				Config:      onServer(srv, invite("  custom_redirect_url = \"javascript:alert(1)\"\n")),
+				ExpectError: says("must be an http or https URL"),
+			},
+			{
+				Config:      onServer(srv, invite("  custom_metadata = { flat = \"\" }\n")),
+				ExpectError: says("is empty", "Give the key a text"),
+			},
 			{ // what was connected stays
 				Config: onServer(srv, ""),
 			},
 		},
 	})
 	var accounts api.ConnectedAccountsResponse
-	if srv.Post(t, "/connected_accounts/list", map[string]any{"customer_key": "flat-7"}, &accounts); len(accounts.ConnectedAccounts) != 1 {
+	if srv.Post(
+		t,
+		"/connected_accounts/list",
+		map[string]any{"customer_key": "flat-7"},
+		&accounts,
+	); len(
+		accounts.ConnectedAccounts,
+	) != 1 {
 		t.Errorf("%d accounts of the customer are left", len(accounts.ConnectedAccounts))
 	}
 }
@@ -124,12 +180,29 @@ func TestServerConnectWebviewWithoutMetadataIsOneWithNoneInIt(t *testing.T) {
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: empty, ConfigStateChecks: keeps()},
 		{Config: onServer(srv, "removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
-		{Config: empty, ResourceName: invitation, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
-			return invitations(t, srv)[0].ConnectWebviewID, nil
-		}},
-		{Config: empty, ConfigStateChecks: keeps(), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)},
-		{Config: onServer(srv, invite("")), ConfigStateChecks: keeps(), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)},
-		{Config: onServer(srv, invite("  custom_metadata = { flat = \"7\" }\n")), ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation)},
+		{
+			Config:             empty,
+			ResourceName:       invitation,
+			ImportState:        true,
+			ImportStatePersist: true,
+			ImportStateIdFunc: func(*terraform.State) (string, error) {
+				return invitations(t, srv)[0].ConnectWebviewID, nil
+			},
+		},
+		{
+			Config:            empty,
+			ConfigStateChecks: keeps(),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, invitation),
+		},
+		{
+			Config:            onServer(srv, invite("")),
+			ConfigStateChecks: keeps(),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, invitation),
+		},
+		{
+			Config:           onServer(srv, invite("  custom_metadata = { flat = \"7\" }\n")),
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
+		},
 		{Config: empty, ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation)},
 	}})
 }
@@ -139,7 +212,9 @@ func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	const owner, devices = "deviceaccess_connect_webview.owner", "data.deviceaccess_devices.of_the_owner[0]"
 	w := newWorkspace(t, map[string]string{
-		"versions.tf": required, "provider.tf": onServer(srv, ""), "main.tf": read(t, "../examples/resources/deviceaccess_connect_webview/resource.tf"),
+		"versions.tf": required,
+		"provider.tf": onServer(srv, ""),
+		"main.tf":     read(t, "../examples/resources/deviceaccess_connect_webview/resource.tf"),
 	})
 	expectDevices := func(when string, want bool) {
 		t.Helper()
@@ -149,8 +224,13 @@ func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	}
 	logIn := func() {
 		t.Helper()
-		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		res, err := client.PostForm(invitations(t, srv)[0].URL+"/nuki", url.Values{"email": {"jane@example.com"}, "password": {"1234"}})
+		client := http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+		res, err := client.PostForm(
+			invitations(t, srv)[0].URL+"/nuki",
+			url.Values{"email": {"jane@example.com"}, "password": {"1234"}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +247,12 @@ func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	id := invitations(t, srv)[0].ConnectWebviewID
 	w.expect(true, "state", "rm", owner)
 	w.write("import.tf", fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", owner, id))
-	expectSaid(t, "the plan of an import", w.plain("plan", "-out=plan"), "1 to import, 0 to add, 1 to change, 0 to destroy")
+	expectSaid(
+		t,
+		"the plan of an import",
+		w.plain("plan", "-out=plan"),
+		"1 to import, 0 to add, 1 to change, 0 to destroy",
+	)
 	logIn() // between the plan and the update
 	w.expect(true, "apply", "plan")
 	expectDevices("right after the import", false)
@@ -194,19 +279,44 @@ func TestServerConnectWebviewThatWasImportedIsNotReplaced(t *testing.T) {
 			config := onServer(srv, invite(settings.config))
 			steps := []resource.TestStep{
 				{Config: config},
-				{Config: onServer(srv, "removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
-				{Config: config, ResourceName: invitation, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
-					return invitations(t, srv)[0].ConnectWebviewID, nil
-				}},
+				{
+					Config: onServer(
+						srv,
+						"removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n",
+					),
+				},
+				{
+					Config:             config,
+					ResourceName:       invitation,
+					ImportState:        true,
+					ImportStatePersist: true,
+					ImportStateIdFunc: func(*terraform.State) (string, error) {
+						return invitations(t, srv)[0].ConnectWebviewID, nil
+					},
+				},
 			}
 			if settings.adopted {
-				steps = append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)})
+				steps = append(
+					steps,
+					resource.TestStep{
+						Config:           config,
+						ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation),
+					},
+				)
 			}
-			drive(t, resource.TestCase{Steps: append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plansNothing()},
-				resource.TestStep{
-					Config:           onServer(srv, invite(settings.config+"  custom_redirect_url = \"https://app.example.com/back\"\n")),
-					ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
-				})})
+			drive(
+				t,
+				resource.TestCase{
+					Steps: append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plansNothing()},
+						resource.TestStep{
+							Config: onServer(
+								srv,
+								invite(settings.config+"  custom_redirect_url = \"https://app.example.com/back\"\n"),
+							),
+							ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
+						}),
+				},
+			)
 		})
 	}
 }

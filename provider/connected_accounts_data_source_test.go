@@ -27,27 +27,45 @@ func TestServerConnectedAccountsAreListed(t *testing.T) {
 		accounts := tfjsonpath.New("connected_accounts")
 		checks := []statecheck.StateCheck{statecheck.ExpectKnownValue(data, accounts, knownvalue.ListSizeExact(n))}
 		if n > 0 {
-			checks = append(checks, statecheck.ExpectKnownValue(data, accounts.AtSliceIndex(0), knownvalue.ObjectPartial(fields)))
+			checks = append(
+				checks,
+				statecheck.ExpectKnownValue(data, accounts.AtSliceIndex(0), knownvalue.ObjectPartial(fields)),
+			)
 		}
 		return checks
 	}
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: these(""), ConfigStateChecks: has(1, map[string]knownvalue.Check{
-			"display_name": isText("Simulated locks"), "account_type": isText("sandbox"), "customer_key": knownvalue.Null(),
-			"automatically_manage_new_devices": knownvalue.Bool(true), "problems": knownvalue.ListSizeExact(0)})},
+			"display_name": isText(
+				"Simulated locks",
+			),
+			"account_type":                     isText("sandbox"),
+			"customer_key":                     knownvalue.Null(),
+			"automatically_manage_new_devices": knownvalue.Bool(true),
+			"problems":                         knownvalue.ListSizeExact(0),
+		})},
 		{
 			PreConfig: func() {
 				account["customer_key"] = "acme"
 				if status := srv.Post(t, "/connected_accounts/update", account, nil); status != http.StatusOK {
 					t.Errorf("update: %d", status)
 				}
-				if status := srv.Post(t, "/connected_accounts/simulate/disconnect", account, nil); status != http.StatusOK {
+				if status := srv.Post(
+					t,
+					"/connected_accounts/simulate/disconnect",
+					account,
+					nil,
+				); status != http.StatusOK {
 					t.Errorf("disconnect: %d", status)
 				}
 			},
 			Config: these("  customer_key = \"acme\"\n  search = \"simulated\"\n"),
 			ConfigStateChecks: has(1, map[string]knownvalue.Check{
-				"customer_key": isText("acme"), "problems": knownvalue.ListExact([]knownvalue.Check{isText("account_disconnected")})}),
+				"customer_key": isText(
+					"acme",
+				),
+				"problems": knownvalue.ListExact([]knownvalue.Check{isText("account_disconnected")}),
+			}),
 		},
 		{Config: these("  customer_key = \"another\"\n"), ConfigStateChecks: has(0, nil)},
 	}})

@@ -62,7 +62,7 @@ func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client
 
 func (c *connection) isConnected() bool { return c != nil && c.api != nil }
 
-// reason says why the provider is not connected.
+// unconnectedReason says why the provider is not connected.
 func (c *connection) reason() string {
 	if c == nil || len(c.unknown) == 0 {
 		return "The provider is not configured yet"
@@ -70,7 +70,7 @@ func (c *connection) reason() string {
 	return "The value of " + strings.Join(c.unknown, " and ") + " in the provider block is not known until apply"
 }
 
-// readsLater warns that the provider is not connected yet, so the plan uses the state without a refresh.
+// skipsRefresh warns that the provider is not connected yet, so the plan uses the state without a refresh.
 func (c *connection) readsLater(diags *diag.Diagnostics) bool {
 	if c == nil || len(c.unknown) == 0 {
 		return false
@@ -276,7 +276,7 @@ const proxyWantsPassword = "The proxy requires a user name and a password. Write
 	"variable HTTPS_PROXY (HTTP_PROXY for an http address), as http://USER:PASSWORD@HOST:PORT; or add the server " +
 	"to NO_PROXY if it can be reached directly."
 
-// howToTrust says how to trust a certificate on an operating system. Go reads SSL_CERT_FILE only on systems other
+// trustAdvice says how to trust a certificate on an operating system. Go reads SSL_CERT_FILE only on systems other
 // than macOS and Windows.
 func howToTrust(system string) string {
 	const authority = "the certificate of its certificate authority"

@@ -16,7 +16,12 @@ func TestSettingsOfOtherClientsAreReadWhereOursAreNotSet(t *testing.T) {
 	f := startFake(t)
 	t.Setenv(envOtherAPIKey, fakeKey)
 	t.Setenv(envOtherEndpoint, f.URL)
-	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+	drive(
+		t,
+		resource.TestCase{
+			Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}},
+		},
+	)
 }
 
 // A key of one server is told no other: it may manage the doors of another house.
@@ -107,7 +112,12 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 	f := startFake(t)
 	const stranger = "99999999-2222-4333-8444-555555555555"
 	config := f.config(webhook("https://example.com/a", "") + accessCode(`code = "2468"`))
-	refusal := says("belongs to workspace "+stranger, "the resource was in workspace "+fakeWorkspace, "Nothing is removed from the state", "terraform state rm")
+	refusal := says(
+		"belongs to workspace "+stranger,
+		"the resource was in workspace "+fakeWorkspace,
+		"Nothing is removed from the state",
+		"terraform state rm",
+	)
 	var codes, webhooks = map[string]*fakeCode{}, map[string]*fakeWebhook{}
 	swap := func(workspace string) func() {
 		return func() {
@@ -124,7 +134,9 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 		{Config: config, Destroy: true, ExpectError: refusal},
 		{PreConfig: swap(fakeWorkspace), Config: config, ConfigPlanChecks: plansNothing()},
 		{ // what is gone from the right workspace is gone
-			PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionCreate, front),
+			PreConfig:        func() { f.do(func() { clear(f.codes) }) },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, front),
 		},
 	}})
 	if n := f.count("/access_codes/create"); n != 2 {

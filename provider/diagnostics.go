@@ -51,7 +51,8 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	reportNext(diags, action, err, next)
 }
 
-// inDoubt says what to do about a failed creation that may have succeeded: running Terraform again is not enough.
+// uncertainAdvice says what to do about a failed creation that may have succeeded: running Terraform again is not
+// enough.
 func inDoubt(err error, look string) string {
 	next := ""
 	if !errors.Is(err, context.Canceled) {
@@ -118,7 +119,7 @@ var parameters = []string{
 // parameterOf maps error types to the attribute that they are about, for servers that do not name it.
 var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
 
-// blamed returns the attribute that the server rejects, if there is exactly one.
+// rejectedAttribute returns the attribute that the server rejects, if there is exactly one.
 func blamed(err error) (string, bool) {
 	refused, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
@@ -193,7 +194,7 @@ func hasWrongID(err error) bool {
 	return refused.Fields["device_id"] != nil || refused.Fields["access_code_id"] != nil
 }
 
-// hiding removes secrets from the text of an error.
+// redacted removes secrets from the text of an error.
 func hiding(err error, secrets ...string) error {
 	if err == nil {
 		return nil

@@ -424,7 +424,7 @@ func (r *exclusiveAccessCodesResource) announce(
 	plan.warnOfStrays(onLock, diags)
 }
 
-// takeStock warns about the codes that the next plan will delete.
+// warnOfNextDeletions warns about the codes that the next plan will delete.
 func takeStock(foreign map[string]foreignCode, diags *diag.Diagnostics) {
 	if deletable, _ := split(foreign); len(deletable) > 0 {
 		diagnostics.WarningAt(diags, path.Root("access_code_ids"), "Other access codes are on the lock",
@@ -434,7 +434,7 @@ func takeStock(foreign map[string]foreignCode, diags *diag.Diagnostics) {
 	}
 }
 
-// offline returns a sentence if the lock is offline.
+// offlineNote returns a sentence if the lock is offline.
 func offline(ctx context.Context, client *api.Client, deviceID string) string {
 	device, err := deviceByID(ctx, client, deviceID)
 	if err != nil || device.Properties.Online {
@@ -625,7 +625,7 @@ func nameWithoutPIN(name, pin *string) types.String {
 // allowedCodes is the set of identifiers of codes that may be on a lock.
 type allowedCodes map[string]bool
 
-// has reports whether a code may be on the lock. A backup code may be there if its original may.
+// allows reports whether a code may be on the lock. A backup code may be there if its original may.
 func (a allowedCodes) has(id string, code foreignCode) bool {
 	return a[id] || a[code.BackupOf.ValueString()]
 }
@@ -667,7 +667,7 @@ func (m *exclusiveAccessCodesModel) setForeign(
 	return foreign, diags
 }
 
-// split separates the codes that can be deleted from those that cannot.
+// partitionByDeletable separates the codes that can be deleted from those that cannot.
 func split(codes map[string]foreignCode) (deletable, stuck map[string]foreignCode) {
 	deletable, stuck = maps.Clone(codes), maps.Clone(codes)
 	maps.DeleteFunc(deletable, func(_ string, code foreignCode) bool { return !code.CanBeDeleted.ValueBool() })
@@ -675,7 +675,7 @@ func split(codes map[string]foreignCode) (deletable, stuck map[string]foreignCod
 	return deletable, stuck
 }
 
-// names returns the codes' names by identifier.
+// codeNames returns the codes' names by identifier.
 func names(codes map[string]foreignCode) types.Map {
 	named := map[string]attr.Value{}
 	for id, code := range codes {
@@ -684,7 +684,7 @@ func names(codes map[string]foreignCode) types.Map {
 	return types.MapValueMust(types.StringType, named)
 }
 
-// listed formats codes for messages, one per line.
+// formatCodes formats codes for messages, one per line.
 func listed(codes map[string]foreignCode) string {
 	var lines strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(codes)) {

@@ -37,7 +37,18 @@ func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 			if strings.HasPrefix(more, "ephemeral") {
 				play = story
 			}
-			play(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(more), PlanOnly: true, ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`)}}})
+			play(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{
+						{
+							Config:      f.config(more),
+							PlanOnly:    true,
+							ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`),
+						},
+					},
+				},
+			)
 		})
 	}
 }
@@ -55,9 +66,17 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startCrowdedFake(t)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{
-				Config: f.config(c.config), ResourceName: c.address, ImportState: true, ImportStateId: c.id, ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`),
-			}}})
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{
+					Config: f.config(
+						c.config,
+					),
+					ResourceName:  c.address,
+					ImportState:   true,
+					ImportStateId: c.id,
+					ExpectError:   says("Error: Check the identifier", `Write "`+keeper+`"`),
+				},
+			}})
 			f.expectWrites(t, "in the end")
 		})
 	}
@@ -74,7 +93,8 @@ func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(diagnostics) != 1 || diagnostics[0].Summary != "Check the identifier" || !strings.Contains(diagnostics[0].Detail, `Write "`+keeper+`"`) {
+		if len(diagnostics) != 1 || diagnostics[0].Summary != "Check the identifier" ||
+			!strings.Contains(diagnostics[0].Detail, `Write "`+keeper+`"`) {
 			t.Errorf("%s: %v", what, diagnostics)
 		}
 	}

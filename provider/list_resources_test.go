@@ -62,17 +62,32 @@ func twoLocks(t *testing.T) *fake {
 
 func TestListOfAccessCodesIsWhatWasAskedForOnAllPages(t *testing.T) {
 	t.Parallel()
-	locks := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, []tftypes.Value{text(otherDevice), text(fakeDevice), text(otherDevice)})
+	locks := tftypes.NewValue(
+		tftypes.List{ElementType: tftypes.String},
+		[]tftypes.Value{text(otherDevice), text(fakeDevice), text(otherDevice)},
+	)
 	cases := map[string]struct {
 		config map[string]tftypes.Value
 		limit  int64
 		want   []string
 	}{
-		"all locks":        {nil, 100, []string{"Cleaner", "Gardener", "Nanny", "Plumber"}},
-		"one lock":         {map[string]tftypes.Value{"device_id": text(fakeDevice)}, 100, []string{"Gardener", "Nanny", "Plumber"}},
-		"some locks":       {map[string]tftypes.Value{"device_ids": locks}, 100, []string{"Cleaner", "Gardener", "Nanny", "Plumber"}},
-		"managed only":     {map[string]tftypes.Value{"management": text("managed")}, 100, []string{"Nanny"}},
-		"unmanaged only":   {map[string]tftypes.Value{"management": text("unmanaged")}, 100, []string{"Cleaner", "Gardener", "Plumber"}},
+		"all locks": {nil, 100, []string{"Cleaner", "Gardener", "Nanny", "Plumber"}},
+		"one lock": {
+			map[string]tftypes.Value{"device_id": text(fakeDevice)},
+			100,
+			[]string{"Gardener", "Nanny", "Plumber"},
+		},
+		"some locks": {
+			map[string]tftypes.Value{"device_ids": locks},
+			100,
+			[]string{"Cleaner", "Gardener", "Nanny", "Plumber"},
+		},
+		"managed only": {map[string]tftypes.Value{"management": text("managed")}, 100, []string{"Nanny"}},
+		"unmanaged only": {
+			map[string]tftypes.Value{"management": text("unmanaged")},
+			100,
+			[]string{"Cleaner", "Gardener", "Plumber"},
+		},
 		"no more than two": {map[string]tftypes.Value{"management": text("managed")}, 1, []string{"Nanny"}},
 	}
 	for name, c := range cases {
@@ -82,7 +97,12 @@ func TestListOfAccessCodesIsWhatWasAskedForOnAllPages(t *testing.T) {
 				f := twoLocks(t)
 				f.pageSize, f.listsAllDevices = 1, listsAllDevices
 				p := f.plugin(t)
-				request := &tfprotov6.ListResourceRequest{TypeName: codeType, Config: p.listConfig(codeType, c.config), IncludeResource: true, Limit: c.limit}
+				request := &tfprotov6.ListResourceRequest{
+					TypeName:        codeType,
+					Config:          p.listConfig(codeType, c.config),
+					IncludeResource: true,
+					Limit:           c.limit,
+				}
 				if got := p.listed(codeType, "name", p.lists(request)); !slices.Equal(got, c.want) {
 					t.Errorf("%q, want %q", got, c.want)
 				}
@@ -119,7 +139,13 @@ func TestListNamesWhatItListsAndTellsNoPIN(t *testing.T) {
 		t.Error("the listing tells secrets")
 	}
 	for _, result := range append(codes, webhooks...) {
-		if seen := fmt.Sprintf("%s %s %s", result.DisplayName, result.Resource.MsgPack, result.Identity.IdentityData.MsgPack); strings.Contains(seen, longPIN) || strings.Contains(seen, fakeSecret) {
+		if seen := fmt.Sprintf(
+			"%s %s %s",
+			result.DisplayName,
+			result.Resource.MsgPack,
+			result.Identity.IdentityData.MsgPack,
+		); strings.Contains(seen, longPIN) ||
+			strings.Contains(seen, fakeSecret) {
 			t.Errorf("%s tells its secret", result.DisplayName)
 		}
 	}
@@ -128,8 +154,16 @@ func TestListNamesWhatItListsAndTellsNoPIN(t *testing.T) {
 		names = append(names, result.DisplayName)
 	}
 	slices.Sort(names)
-	if want := []string{"Cleaner on Back door (unmanaged)", "Gardener on Front door (unmanaged)", "Nanny on Front door", "Plumber on Front door (unmanaged)",
-		"https://example.com/a"}; !slices.Equal(names, want) {
+	if want := []string{
+		"Cleaner on Back door (unmanaged)",
+		"Gardener on Front door (unmanaged)",
+		"Nanny on Front door",
+		"Plumber on Front door (unmanaged)",
+		"https://example.com/a",
+	}; !slices.Equal(
+		names,
+		want,
+	) {
 		t.Errorf("%q", names)
 	}
 }
@@ -156,9 +190,15 @@ func TestErrorsOfAListAreToldWithWhatToDo(t *testing.T) {
 	f := twoLocks(t)
 	f.then("/access_codes/unmanaged/list", nil, answerError(404, "device_not_found", "Device not found"))
 	p := f.plugin(t)
-	results := p.lists(&tfprotov6.ListResourceRequest{TypeName: codeType, Config: p.listConfig(codeType, map[string]tftypes.Value{"management": text("unmanaged")})})
+	results := p.lists(
+		&tfprotov6.ListResourceRequest{
+			TypeName: codeType,
+			Config:   p.listConfig(codeType, map[string]tftypes.Value{"management": text("unmanaged")}),
+		},
+	)
 	last := results[len(results)-1]
-	if len(last.Diagnostics) != 1 || last.Diagnostics[0].Summary != "List access codes" || !strings.Contains(last.Diagnostics[0].Detail, "Device not found (HTTP 404") {
+	if len(last.Diagnostics) != 1 || last.Diagnostics[0].Summary != "List access codes" ||
+		!strings.Contains(last.Diagnostics[0].Detail, "Device not found (HTTP 404") {
 		t.Errorf("%v", last.Diagnostics)
 	}
 }
@@ -180,10 +220,24 @@ func TestServerListsAccessCodesAndWebhooks(t *testing.T) {
 	srv.Post(t, "/access_codes/list", map[string]any{"device_id": device}, &managed)
 	want = append(want, managed.AccessCodes[0].AccessCodeID)
 	slices.Sort(want)
-	if got := p.listed(codeType, "access_code_id", p.lists(&tfprotov6.ListResourceRequest{TypeName: codeType})); !slices.Equal(got, want) {
+	if got := p.listed(
+		codeType,
+		"access_code_id",
+		p.lists(&tfprotov6.ListResourceRequest{TypeName: codeType}),
+	); !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := p.listed(webhookType, "url", p.lists(&tfprotov6.ListResourceRequest{TypeName: webhookType, IncludeResource: true})); !slices.Equal(got, []string{"https://example.com/a"}) {
+	if got := p.listed(
+		webhookType,
+		"url",
+		p.lists(&tfprotov6.ListResourceRequest{TypeName: webhookType, IncludeResource: true}),
+	); !slices.Equal(
+		got,
+		[]string{"https://example.com/a"},
+	) {
 		t.Errorf("%q", got)
 	}
 }
@@ -266,9 +320,19 @@ func TestServerListsAreReadToTheirEnd(t *testing.T) {
 		}
 	}
 	for i := range 5 {
-		does("/acs/users/create", map[string]any{"acs_system_id": system.ID, "full_name": fmt.Sprint("Person ", i), "email_address": fmt.Sprintf("p%d@example.com", i)})
+		does(
+			"/acs/users/create",
+			map[string]any{
+				"acs_system_id": system.ID,
+				"full_name":     fmt.Sprint("Person ", i),
+				"email_address": fmt.Sprintf("p%d@example.com", i),
+			},
+		)
 		does("/access_codes/create", map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", i)})
-		does("/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": fmt.Sprint("Friend ", i), "code": fmt.Sprint(73910 + i*7)})
+		does(
+			"/access_codes/simulate/create_unmanaged_access_code",
+			map[string]any{"device_id": device, "name": fmt.Sprint("Friend ", i), "code": fmt.Sprint(73910 + i*7)},
+		)
 	}
 	srv.AccessSystem(t)
 	srv.AccessSystem(t)
@@ -307,7 +371,12 @@ func TestServerListsAreReadToTheirEnd(t *testing.T) {
 
 // page answers a page of a list without records, after which there is the one at the cursor.
 func (l pagedList) page(next string) http.HandlerFunc {
-	return answer(map[string]any{l.records: []any{}, "pagination": map[string]any{"has_next_page": true, "next_page_cursor": next, "next_page_url": nil}})
+	return answer(
+		map[string]any{
+			l.records:    []any{},
+			"pagination": map[string]any{"has_next_page": true, "next_page_cursor": next, "next_page_url": nil},
+		},
+	)
 }
 
 func TestListsThatCannotBeReadToTheirEndAreErrors(t *testing.T) {
@@ -325,7 +394,14 @@ func TestListsThatCannotBeReadToTheirEndAreErrors(t *testing.T) {
 				for range 5 { // as often as Terraform reads it
 					f.then(l.path, l.page("again"), c.second)
 				}
-				run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(l.block(fakeDevice)), ExpectError: says(c.problem...)}}})
+				run(
+					t,
+					resource.TestCase{
+						Steps: []resource.TestStep{
+							{Config: f.config(l.block(fakeDevice)), ExpectError: says(c.problem...)},
+						},
+					},
+				)
 			})
 		}
 	}
@@ -348,12 +424,14 @@ func TestListsEndWhenTerraformIsInterrupted(t *testing.T) {
 				settings[name] = text(value)
 			}
 			read, err := p.server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{
-				TypeName: l.typeName, Config: p.pack(object(p.schemas.DataSourceSchemas[l.typeName].ValueType(), settings)),
+				TypeName: l.typeName,
+				Config:   p.pack(object(p.schemas.DataSourceSchemas[l.typeName].ValueType(), settings)),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(read.Diagnostics) != 1 || !strings.Contains(read.Diagnostics[0].Detail, "Terraform was interrupted") {
+			if len(read.Diagnostics) != 1 ||
+				!strings.Contains(read.Diagnostics[0].Detail, "Terraform was interrupted") {
 				t.Errorf("diagnostics: %+v", read.Diagnostics)
 			}
 			if n := f.count(l.path); n != 2 {

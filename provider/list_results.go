@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list"
 )
 
-// results converts records to results of terraform query, up to its limit. An error ends the results and is a result
-// itself: Terraform drops errors that are reported in other ways.
+// listResults converts records to results of terraform query, up to its limit. An error ends the results and is a
+// result itself: Terraform drops errors that are reported in other ways.
 func results[T any](
 	ctx context.Context,
 	req list.ListRequest,

@@ -54,9 +54,15 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 	}
 	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config(pin)})
 	echo := `{"code": "` + pin + `", "Authorization": "Bearer ` + fakeKey + `"}`
-	f.then("/access_codes/create",
-		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input", "message": "PIN `+pin+` is no good",
-			"validation_errors": {"code": {"_errors": ["`+pin+`"]}}}}`))
+	f.then(
+		"/access_codes/create",
+		answerRaw(
+			http.StatusBadRequest,
+			"application/json",
+			`{"ok": false, "error": {"type": "invalid_input", "message": "PIN `+pin+` is no good",
+			"validation_errors": {"code": {"_errors": ["`+pin+`"]}}}}`,
+		),
+	)
 	w.expect(false, "apply", "-auto-approve")
 	f.then("/access_codes/create", answerRaw(http.StatusBadGateway, "text/html", "<p>"+echo+"</p>"))
 	w.expect(false, "apply", "-auto-approve")
@@ -77,7 +83,11 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 
 	log := w.seen.String()
 	forbids(t, "what was written", log, map[string]string{
-		"the PIN": pin, "the changed PIN": changed, "the adopted PIN": adopted, "the API key": fakeKey, "the webhook's secret": fakeSecret,
+		"the PIN":              pin,
+		"the changed PIN":      changed,
+		"the adopted PIN":      adopted,
+		"the API key":          fakeKey,
+		"the webhook's secret": fakeSecret,
 	})
 	for _, wanted := range []string{"request answered", "path=/access_codes/create", "PIN (hidden) is no good", "(hidden) does not fit"} {
 		if !strings.Contains(log, wanted) {
@@ -103,7 +113,10 @@ func TestQueryTellsNoSecret(t *testing.T) {
 		}
 		for _, result := range results {
 			p.allow(result.Diagnostics)
-			made, err := p.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{TypeName: typeName, State: result.Resource})
+			made, err := p.server.GenerateResourceConfig(
+				t.Context(),
+				&tfprotov6.GenerateResourceConfigRequest{TypeName: typeName, State: result.Resource},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +156,12 @@ resource "deviceaccess_access_code" "copy" {
 `, id, fakeDevice, version))
 	}
 	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required})
-	secrets := map[string]string{"the PIN": pin, "the changed PIN": changed, "the PIN that was read": read, "the API key": fakeKey}
+	secrets := map[string]string{
+		"the PIN":               pin,
+		"the changed PIN":       changed,
+		"the PIN that was read": read,
+		"the API key":           fakeKey,
+	}
 	for version, pin := range []string{pin, changed} {
 		w.write("main.tf", config(pin, version))
 		w.expect(true, "plan", "-out=plan")
@@ -188,12 +206,24 @@ func TestErrorsOfASetTellNoPINThatOnlyTheServerKnows(t *testing.T) {
 						f.do(func() {
 							_, c := f.only()
 							c.code, c.managed = one.told, one.managed
-							c.errors = []map[string]any{{"error_code": "duplicate_code_on_device", "message": "PIN " + one.told + " is taken.", "is_access_code_error": true}}
+							c.errors = []map[string]any{
+								{
+									"error_code":           "duplicate_code_on_device",
+									"message":              "PIN " + one.told + " is taken.",
+									"is_access_code_error": true,
+								},
+							}
 						})
 					},
 					RefreshState: true, ExpectNonEmptyPlan: one.drifted,
-					Check: resource.ComposeAggregateTestCheckFunc(showsNo(one.told),
-						resource.TestCheckResourceAttr(nanny, "access_codes."+lockA+".errors.0", "PIN (hidden) is taken (duplicate_code_on_device)")),
+					Check: resource.ComposeAggregateTestCheckFunc(
+						showsNo(one.told),
+						resource.TestCheckResourceAttr(
+							nanny,
+							"access_codes."+lockA+".errors.0",
+							"PIN (hidden) is taken (duplicate_code_on_device)",
+						),
+					),
 				},
 			}})
 		})
@@ -224,8 +254,11 @@ func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const pin, written = "905173846251", "715938426052"
 	f := startFake(t)
-	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "`+pin+`"`) +
-		strings.Replace(accessCode(writtenOnly(written, 1)), `"front"`, `"back"`, 1))})
+	w := newLoggedWorkspace(
+		t,
+		map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "`+pin+`"`) +
+			strings.Replace(accessCode(writtenOnly(written, 1)), `"front"`, `"back"`, 1))},
+	)
 	came, release := f.hold("/access_codes/create")
 	defer release()
 	apply := w.start("apply", "-auto-approve")
@@ -234,7 +267,12 @@ func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
 	if err := apply.cmd.Wait(); err == nil || !strings.Contains(apply.text(), "goroutine ") {
 		t.Fatalf("the provider did not crash (%v):\n%s", err, apply.text())
 	}
-	forbids(t, "the crash", apply.text(), map[string]string{"the PIN": pin, "the PIN that is written only": written, "the API key": fakeKey})
+	forbids(
+		t,
+		"the crash",
+		apply.text(),
+		map[string]string{"the PIN": pin, "the PIN that is written only": written, "the API key": fakeKey},
+	)
 }
 
 // quit makes the provider that terraform has started end with the stacks of all its goroutines.
@@ -336,14 +374,30 @@ func (j *journey) judgeCoverage() {
 func TestWhatAJourneyLeavesOutIsNoticed(t *testing.T) {
 	t.Parallel()
 	schema := map[string]*tfprotov6.Schema{"deviceaccess_lock": {}}
-	schemas := &tfprotov6.GetProviderSchemaResponse{ResourceSchemas: schema, DataSourceSchemas: schema, EphemeralResourceSchemas: schema, ListResourceSchemas: schema,
-		Functions: map[string]*tfprotov6.Function{"pin": {}}, ActionSchemas: map[string]*tfprotov6.ActionSchema{"open": {}}}
+	schemas := &tfprotov6.GetProviderSchemaResponse{
+		ResourceSchemas:          schema,
+		DataSourceSchemas:        schema,
+		EphemeralResourceSchemas: schema,
+		ListResourceSchemas:      schema,
+		Functions: map[string]*tfprotov6.Function{
+			"pin": {},
+		},
+		ActionSchemas: map[string]*tfprotov6.ActionSchema{"open": {}},
+	}
 	log := "provider: Calling provider defined Resource Create: @module=sdk.framework tf_resource_type=deviceaccess_lock tf_rpc=ApplyResourceChange\n" +
 		"provider: Calling provider defined Resource Delete: tf_resource_type=deviceaccess_lock_of_another_kind\n" +
 		"provider: Calling provider defined DataSource Read: tf_data_source_type=deviceaccess_lock\n" +
 		"provider: Calling provider defined EphemeralResource Close: tf_ephemeral_resource_type=deviceaccess_lock\n"
-	want := []string{"Action open", "EphemeralResource deviceaccess_lock Open", "Function pin", "ListResource deviceaccess_lock", "Resource deviceaccess_lock Delete",
-		"Resource deviceaccess_lock ImportState", "Resource deviceaccess_lock Read", "Resource deviceaccess_lock Update"}
+	want := []string{
+		"Action open",
+		"EphemeralResource deviceaccess_lock Open",
+		"Function pin",
+		"ListResource deviceaccess_lock",
+		"Resource deviceaccess_lock Delete",
+		"Resource deviceaccess_lock ImportState",
+		"Resource deviceaccess_lock Read",
+		"Resource deviceaccess_lock Update",
+	}
 	if got := undone(schemas, log, nil); !slices.Equal(got, want) {
 		t.Errorf("left out: %q, want %q", got, want)
 	}
@@ -367,7 +421,10 @@ func TestTableOfSecretsIsWhole(t *testing.T) {
 	t.Parallel()
 	_, page, _ := strings.Cut(read(t, "../docs/index.md"), "## Secrets\n")
 	page, _, _ = strings.Cut(page, "\n## ")
-	rows := slices.DeleteFunc(strings.Split(page, "\n"), func(line string) bool { return !strings.HasPrefix(line, "| `") })
+	rows := slices.DeleteFunc(
+		strings.Split(page, "\n"),
+		func(line string) bool { return !strings.HasPrefix(line, "| `") },
+	)
 	schemas, err := NewServer("test")().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +437,11 @@ func TestTableOfSecretsIsWhole(t *testing.T) {
 				if !slices.ContainsFunc(rows, func(row string) bool {
 					return strings.Contains(row, "`"+name+"`") && strings.Contains(row, "`"+typeName+"`")
 				}) {
-					t.Errorf("%s of %s is sensitive, and the table of secrets in docs/index.md does not say so", name, typeName)
+					t.Errorf(
+						"%s of %s is sensitive, and the table of secrets in docs/index.md does not say so",
+						name,
+						typeName,
+					)
 				}
 			}
 		}
@@ -414,7 +475,8 @@ func newJourney(t *testing.T) *journey {
 	return j
 }
 
-// pin is one that nothing else is: six digits are found wherever they stand, and no duration and no port begins with a 0.
+// pin is one that nothing else is: six digits are found wherever they stand, and no duration and no port begins with
+// a 0.
 func (j *journey) pin() string {
 	j.pins++
 	return fmt.Sprintf("0592%02d", j.pins)
@@ -438,8 +500,30 @@ func (j *journey) desire(version int, events string) desired {
 // everything is a configuration with every type that the provider has, but for list resources, which are in none.
 func (j *journey) everything(d desired) {
 	j.t.Helper()
-	j.write("main.tf", strings.NewReplacer("AUGUST", j.locks[0], "YALE", j.locks[1], "SCHLAGE", j.locks[2], "SYSTEM", j.system.ID,
-		"CODE_WO", d.codeWO, "SET_WO", d.setWO, "CODE", d.code, "SET", d.set, "VERSION", d.version, "EVENTS", d.events).Replace(`
+	j.write(
+		"main.tf",
+		strings.NewReplacer(
+			"AUGUST",
+			j.locks[0],
+			"YALE",
+			j.locks[1],
+			"SCHLAGE",
+			j.locks[2],
+			"SYSTEM",
+			j.system.ID,
+			"CODE_WO",
+			d.codeWO,
+			"SET_WO",
+			d.setWO,
+			"CODE",
+			d.code,
+			"SET",
+			d.set,
+			"VERSION",
+			d.version,
+			"EVENTS",
+			d.events,
+		).Replace(`
 resource "deviceaccess_access_code" "kept" {
   device_id = "AUGUST"
   name      = "Guest"
@@ -503,7 +587,8 @@ output "codes" {
   value     = [data.deviceaccess_access_codes.august, data.deviceaccess_unmanaged_access_codes.august, deviceaccess_webhook.this]
   sensitive = true
 }
-`))
+`),
+	)
 }
 
 // applies shows the plan and carries it out. Nothing that is written only is in it, nor in the state.
@@ -519,7 +604,10 @@ func (j *journey) applies() {
 func (j *journey) plans() []byte {
 	j.t.Helper()
 	j.expect(true, "plan", "-out=plan")
-	plan, _, cut := strings.Cut(j.read("show", "-json", "plan"), `"configuration":`) // which repeats what is written in main.tf
+	plan, _, cut := strings.Cut(
+		j.read("show", "-json", "plan"),
+		`"configuration":`,
+	) // which repeats what is written in main.tf
 	if !cut {
 		j.t.Error("the plan has another form than this test knows")
 	}
@@ -595,8 +683,8 @@ func (j *journey) fails(d desired) {
 	}
 }
 
-// imports forgets what there is, and imports it. An import knows no configuration, so it reads PINs that are written only, too,
-// as the documentation says: the apply after it takes them out of the state.
+// imports forgets what there is, and imports it. An import knows no configuration, so it reads PINs that are written
+// only, too, as the documentation says: the apply after it takes them out of the state.
 func (j *journey) imports() {
 	j.t.Helper()
 	ids := j.ids()
@@ -610,7 +698,10 @@ func (j *journey) imports() {
 		j.expect(true, "import", "deviceaccess_"+one[0], one[1])
 	}
 	if found := j.written.Find(j.plans()); len(found) != 2 {
-		j.t.Errorf("an import reads %d of 2 PINs that are written only: see whether the documentation of code_wo has to say so", len(found))
+		j.t.Errorf(
+			"an import reads %d of 2 PINs that are written only: see whether the documentation of code_wo has to say so",
+			len(found),
+		)
 	}
 	j.expect(true, "apply", "plan")
 }
@@ -621,10 +712,22 @@ func (j *journey) queries() {
 	p := startPlugin(j.t, map[string]string{"endpoint": j.srv.URL, "api_key": j.srv.APIKey})
 	var blocks strings.Builder
 	for typeName := range p.schemas.ListResourceSchemas {
-		fmt.Fprintf(&blocks, "list %q \"all\" {\n  provider         = deviceaccess\n  include_resource = true\n}\n", typeName)
+		fmt.Fprintf(
+			&blocks,
+			"list %q \"all\" {\n  provider         = deviceaccess\n  include_resource = true\n}\n",
+			typeName,
+		)
 		log := &bytes.Buffer{}
 		ctx := tflogtest.RootLogger(tfsdklogtest.RootLogger(j.t.Context(), log), log)
-		stream, err := p.server.(tfprotov6.ListResourceServer).ListResource(ctx, &tfprotov6.ListResourceRequest{TypeName: typeName, IncludeResource: true, Limit: 100, Config: p.listConfig(typeName, nil)})
+		stream, err := p.server.(tfprotov6.ListResourceServer).ListResource(
+			ctx,
+			&tfprotov6.ListResourceRequest{
+				TypeName:        typeName,
+				IncludeResource: true,
+				Limit:           100,
+				Config:          p.listConfig(typeName, nil),
+			},
+		)
 		if err != nil {
 			j.t.Fatal(err)
 		}
@@ -652,9 +755,24 @@ func (j *journey) queries() {
 // tests runs a test of a module that shows all there is, and fails.
 func (j *journey) tests() {
 	j.t.Helper()
-	w := newWorkspace(j.t, map[string]string{"versions.tf": required, "provider.tf": onServer(j.srv, ""),
-		"main.tf": accessCodeOn(j.locks[0], fmt.Sprintf("name = \"Tester\"\n  code = %q", j.pin())) + webhook("https://example.com/b", "") + invite("") +
-			strings.Replace(codeSet(writtenOnly(j.pin(), 1), j.locks[1]), "Nanny", "Tester", 1),
+	w := newWorkspace(j.t, map[string]string{
+		"versions.tf": required,
+		"provider.tf": onServer(j.srv, ""),
+		"main.tf": accessCodeOn(
+			j.locks[0],
+			fmt.Sprintf("name = \"Tester\"\n  code = %q", j.pin()),
+		) + webhook(
+			"https://example.com/b",
+			"",
+		) + invite(
+			"",
+		) +
+			strings.Replace(
+				codeSet(writtenOnly(j.pin(), 1), j.locks[1]),
+				"Nanny",
+				"Tester",
+				1,
+			),
 		"all.tftest.hcl": "run \"all\" {\n  assert {\n    condition     = deviceaccess_access_code.front.code == deviceaccess_webhook.hook.secret\n    error_message = \"They differ.\"\n  }\n}\n",
 	})
 	w.expect(false, "test", "-verbose")
@@ -664,8 +782,8 @@ func (j *journey) tests() {
 	j.seen.Write(w.seen.Bytes())
 }
 
-// All that Terraform writes at its fullest, whatever is done with whatever the provider has, tells no PIN, secret, key or
-// address that lets in. Add every new type of the provider to the journey.
+// All that Terraform writes at its fullest, whatever is done with whatever the provider has, tells no PIN, secret,
+// key or address that lets in. Add every new type of the provider to the journey.
 func TestTheFullestLogOfEveryTypeTellsNoSecret(t *testing.T) {
 	t.Parallel()
 	j := newJourney(t)

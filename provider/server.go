@@ -89,7 +89,7 @@ func (s forgetful) ReadDataSource(
 	return briefly(ctx, r, s.ProviderServer.ReadDataSource)
 }
 
-// briefly runs a call with a context that is empty afterwards.
+// callWithScrub runs a call with a context that is empty afterwards.
 func briefly[Request, Response any](
 	ctx context.Context,
 	request Request,
@@ -101,7 +101,7 @@ func briefly[Request, Response any](
 	return call(b, request)
 }
 
-// brief is the context of a call while the call runs, and a canceled context afterwards.
+// scrubbedContext is the context of a call while the call runs, and a canceled context afterwards.
 type brief struct{ now atomic.Pointer[during] }
 
 type during struct{ context.Context }

@@ -443,7 +443,7 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
 }
 
-// everything means all event types, including future ones.
+// allEventTypes means all event types, including future ones.
 const everything = "*"
 
 var wildcard = types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})

@@ -24,7 +24,7 @@ const workspaceKey = "workspace"
 // privateState is short for the private state of a resource.
 type privateState = planmodifiers.PrivateState
 
-// asked caches the workspace of the key.
+// workspaceCache caches the workspace of the key.
 type asked struct {
 	mu        sync.Mutex
 	workspace *api.Workspace
@@ -64,7 +64,7 @@ func (c *connection) rememberWorkspace(ctx context.Context, private privateState
 	return private.SetKey(ctx, workspaceKey, encoded)
 }
 
-// mayForget reports whether a resource that the server does not know is deleted. It returns false and adds an error
+// isDeleted reports whether a resource that the server does not know is deleted. It returns false and adds an error
 // if the resource may be in another workspace.
 //
 // If the provider is killed during a change, Terraform keeps no private state. The resource can then be in any

@@ -15,7 +15,11 @@ func TestKeyOfAnotherWorkspaceEmptiesNeitherSetsNorLocks(t *testing.T) {
 	f := startFakeLocks(t)
 	const stranger = "99999999-2222-4333-8444-555555555555"
 	config := f.config(codeSet(`code = "905173846251"`, lockA) + exclusive(lockB))
-	refusal := says("belongs to workspace "+stranger, "the resource was in workspace "+fakeWorkspace, "Nothing is removed from the state")
+	refusal := says(
+		"belongs to workspace "+stranger,
+		"the resource was in workspace "+fakeWorkspace,
+		"Nothing is removed from the state",
+	)
 	codes, devices := map[string]*fakeCode{}, []map[string]any{}
 	swap := func(workspace string) func() {
 		return func() {
@@ -43,9 +47,17 @@ func TestSetDoesNotWaitWhereThatIsTheSetting(t *testing.T) {
 	f := startFakeLocks(t)
 	f.noAttempts, f.laterBy = true, 1000 // never
 	config := func(pin string) string {
-		return strings.Replace(f.config(codeSet(`code = "`+pin+`"`, lockA, lockB)), "{\n", "{\n  wait_for_set = false\n", 1)
+		return strings.Replace(
+			f.config(codeSet(`code = "`+pin+`"`, lockA, lockB)),
+			"{\n",
+			"{\n  wait_for_set = false\n",
+			1,
+		)
 	}
-	stays := []statecheck.StateCheck{onLock(lockA, "status", isText("setting")), onLock(lockB, "status", isText("setting"))}
+	stays := []statecheck.StateCheck{
+		onLock(lockA, "status", isText("setting")),
+		onLock(lockB, "status", isText("setting")),
+	}
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config("905173846251"), ConfigStateChecks: stays},
 		{Config: config("905173846251"), ConfigPlanChecks: plansNothing()},
