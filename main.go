@@ -1,4 +1,4 @@
-// Command terraform-provider-deviceaccess is the provider as Terraform starts it.
+// Command terraform-provider-deviceaccess is the plugin that Terraform starts.
 package main
 
 import (
@@ -19,11 +19,14 @@ import (
 // version is set by the build.
 var version = "dev"
 
-// What the provider needs at once is little, and what it throws away is much: with the runtime's own setting the
-// collector runs all the time. It runs rarely until there is much to collect.
+// The provider has a small live heap and much garbage, so the runtime's default runs the garbage collector all the
+// time.
 const (
-	collectAt   = 800      // percent of what is needed
-	memoryLimit = 72 << 20 // bytes, from where on the collector runs as often as it must; the program itself comes on top
+	// collectAt is the GC percentage.
+	collectAt = 800
+
+	// memoryLimit is the size of the heap, in bytes, above which the collector runs as often as necessary.
+	memoryLimit = 72 << 20
 )
 
 func main() {
@@ -31,24 +34,27 @@ func main() {
 		debug.SetGCPercent(collectAt)
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	logAsAsked()
-	debugged := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
+	setLogLevels()
+	debug := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
 	flag.Parse()
 	var options []tf6server.ServeOpt
-	if *debugged { // by somebody who ends it as any program
+	if *debug { // the developer ends the process
 		options = append(options, tf6server.WithManagedDebug())
 	} else {
-		stayWithTerraform()
+		endWithTerraform()
 	}
-	if err := tf6server.Serve("registry.terraform.io/deviceaccess/deviceaccess", provider.NewServer(version), options...); err != nil {
+	if err := tf6server.Serve(
+		"registry.terraform.io/deviceaccess/deviceaccess",
+		provider.NewServer(version),
+		options...); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// stayWithTerraform has the provider end with Terraform, and not before. Who ends a job sends SIGTERM to all of its
-// processes: Terraform then stops gracefully, and what was being created is in the state if the provider still answers.
-// A Terraform that was killed ends nobody, and does not show but in that somebody else is our parent.
-func stayWithTerraform() {
+// endWithTerraform ends the provider with Terraform and not earlier. A CI system ends a job with SIGTERM to all of
+// its processes: Terraform then stops gracefully, and stores created objects if the provider still answers. A killed
+// Terraform does not end its providers, so the provider ends when its parent process changes.
+func endWithTerraform() {
 	signal.Ignore(syscall.SIGTERM)
 	terraform := os.Getppid()
 	go func() {
@@ -60,13 +66,16 @@ func stayWithTerraform() {
 	}()
 }
 
-// logAsAsked has the loggers write what Terraform will show. By themselves they write each step of each call, for
-// Terraform to read and throw away: a third of what a plan costs both of them.
-func logAsAsked() {
+// setLogLevels limits the loggers to the levels that Terraform shows. By default they log each step of each call, which
+// Terraform reads and drops: a third of the cost of a plan.
+func setLogLevels() {
 	level := cmp.Or(os.Getenv("TF_LOG_PROVIDER"), os.Getenv("TF_LOG"), "OFF") // as Terraform decides
 	libraries := cmp.Or(os.Getenv("TF_LOG_SDK"), level)
 	for name, level := range map[string]string{
-		"TF_LOG_PROVIDER_DEVICEACCESS": level, "TF_LOG_SDK": libraries, "TF_LOG_SDK_PROTO": libraries, "TF_LOG_SDK_FRAMEWORK": libraries,
+		"TF_LOG_PROVIDER_DEVICEACCESS": level,
+		"TF_LOG_SDK":                   libraries,
+		"TF_LOG_SDK_PROTO":             libraries,
+		"TF_LOG_SDK_FRAMEWORK":         libraries,
 	} {
 		if os.Getenv(name) == "" {
 			os.Setenv(name, level) //nolint:errcheck // the name is well-formed

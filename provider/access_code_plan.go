@@ -2,6 +2,11 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -9,35 +14,31 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// alwaysManaged plans is_managed = true, whatever it is now: a code in the configuration is meant to be
-// managed, so an unmanaged one shows up as an update, which converts it.
-type alwaysManaged struct{}
-
-func (alwaysManaged) Description(context.Context) string {
-	return "An unmanaged code is converted by apply."
-}
-func (m alwaysManaged) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (alwaysManaged) PlanModifyBool(_ context.Context, _ planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
-	resp.PlanValue = types.BoolValue(true)
-}
-
-// cannotBeManagedKey is where the resource's private state keeps that the vendor does not allow a conversion.
+// cannotBeManagedKey is the key of the private state that records that the vendor does not allow a conversion.
 const cannotBeManagedKey = "cannot_be_managed"
 
-// What can be done with a code that cannot be converted: stayUnmanaged when it is in Terraform's state already.
+// These texts say what to do with a code that cannot be converted. stayUnmanaged is for a code in the state.
 const (
-	stayUnmanaged = staysUnmanaged + " Take it out of Terraform with a removed block, which does not touch the lock:\n\n" +
-		"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }\n\n" +
-		"Or delete it in the app of the lock, and let Terraform create one in its place."
-	notImported    = "Nothing was imported. " + staysUnmanaged + " Delete it in the app of the lock, and let Terraform create one in its place."
-	staysUnmanaged = "The code stays on the lock as it is, unmanaged."
+	stayUnmanaged = staysUnmanaged + " Remove it from the state with a removed block, which does not touch the " +
+		"lock:\n\n  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n  " +
+		"  }\n  }\n\nOr delete it in the lock's app, and let Terraform create another one."
+	notImported = "Nothing was imported. " + staysUnmanaged + " Delete it in the lock's app, and let Terraform " +
+		"create another one."
+	staysUnmanaged = "The code stays on the lock, unmanaged."
 )
 
-// ValidateConfig checks what one attribute alone cannot tell.
-func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+// ValidateConfig checks rules that involve several attributes.
+func (r *accessCodeResource) ValidateConfig(
+	ctx context.Context,
+	req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse,
+) {
 	var config accessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
@@ -48,7 +49,11 @@ func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.Va
 }
 
 // ModifyPlan completes the plan of an access code, and announces a conversion.
-func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *accessCodeResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
 	if req.Plan.Raw.IsNull() {
 		var state accessCodeModel
 		if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); !resp.Diagnostics.HasError() {
@@ -73,7 +78,11 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		plan.warnOfUnknownLock(&resp.Diagnostics)
 		r.planUpdate(ctx, req, resp, &plan, &state)
-		if isReplaced := len(resp.RequiresReplace)+len(plan.replaces(ctx, &state, req.Private, &resp.Diagnostics)) > 0; isReplaced {
+		if isReplaced := len(
+			resp.RequiresReplace,
+		)+len(
+			plan.replaces(ctx, &state, req.Private, &resp.Diagnostics),
+		) > 0; isReplaced {
 			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 		} else {
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
@@ -87,16 +96,24 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// warnOfUnknownLock says that a code is replaced whose lock is not known yet, which may turn out to be the one that it is on.
+// warnOfUnknownLock warns that a code with a device_id that is not known yet will be replaced, even if the lock turns
+// out to be the same.
 func (m *accessCodeModel) warnOfUnknownLock(diags *diag.Diagnostics) {
 	if m.DeviceID.IsUnknown() {
-		warnAt(diags, path.Root("device_id"), "Access code is replaced because its lock is not known yet", "`device_id` comes from something that is only known after apply, so apply "+
-			"deletes the code and makes another, also if it turns out to be the same lock; with another PIN, where the configuration has none.\n\n"+
-			"Write the `device_id` itself. Or apply in two steps: first what it waits for, with `terraform apply -target=ADDRESS`, then everything.")
+		diagnostics.WarningAt(diags, path.Root("device_id"), "Access code will be replaced because its lock is not "+
+			"known yet", "`device_id` is not known until apply, so apply deletes the code and creates another one, "+
+			"even if the lock turns out to be the same. Without a configured PIN, the new code gets another "+
+			"PIN.\n\nWrite `device_id` as a literal value. Or apply in two steps: first the resource that the "+
+			"value comes from, with `terraform apply -target=ADDRESS`, then everything.")
 	}
 }
 
-func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, state *accessCodeModel) {
+func (r *accessCodeResource) planUpdate(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+	plan, state *accessCodeModel,
+) {
 	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
 		r.planConversion(ctx, req, resp, plan)
 	}
@@ -117,28 +134,41 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 	}
 }
 
-// leavesPIN says whether a PIN that is not known, because the server does not tell it, is none that a change of anything else
-// would make known.
-func (m *accessCodeModel) leavesPIN(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) bool {
+// leavesPIN reports whether a PIN that the server hides stays unknown, so that the plan keeps the state's value.
+func (m *accessCodeModel) leavesPIN(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeModel,
+	diags *diag.Diagnostics,
+) bool {
 	var configured types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("code"), &configured)...)
-	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() && !m.IsExternalModificationAllowed.IsUnknown()
+	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() &&
+		!m.IsExternalModificationAllowed.IsUnknown()
 }
 
-// planConversion warns that apply converts the code, and leaves open what a conversion may fill in. It does not
-// fail where the vendor allows no conversion: Terraform makes such a plan also on its way to destroying.
-func (r *accessCodeResource) planConversion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *accessCodeModel) {
+// planConversion warns that apply converts the code, and marks the attributes that a conversion may set as unknown.
+// It does not fail if the vendor allows no conversion, because Terraform also makes this plan before a destroy.
+func (r *accessCodeResource) planConversion(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+	plan *accessCodeModel,
+) {
 	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
 	if string(refused) == "true" {
-		warnAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to managed",
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to "+
+			"managed",
 			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
 	} else {
-		warnAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
-			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
-				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
+			"The code "+plan.AccessCodeID.ValueString()+" is already on the lock and the workspace does not manage "+
+				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes "+
+				"the "+
+				"PIN from the lock.")
 		if isSet(plan.CommonCodeKey) {
-			warnAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
+			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
 		}
 	}
 	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
@@ -150,5 +180,357 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 	}
 	if plan.IsExternalModificationAllowed.IsNull() {
 		plan.IsExternalModificationAllowed = types.BoolUnknown()
+	}
+}
+
+// The lock's vendor computes offline codes, and the lock accepts them without a connection. So their PINs cannot be
+// chosen, and an issued code can be neither changed nor deleted until it ends.
+
+// cannotDeleteOffline is the error type for deleting an issued offline code.
+const cannotDeleteOffline = "cannot_delete_offline_access_code"
+
+// checkCreation rejects settings that exclude each other. A value that is not known yet may turn out to be null, so it
+// excludes nothing.
+func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
+	const action = "Check the access code"
+	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) ||
+		isSet(m.CodeWO), isSet(
+		m.CommonCodeKey,
+	)
+	unframed := m.StartsAt.IsNull() && m.EndsAt.IsNull()
+	for _, rule := range []struct {
+		broken bool
+		at     string
+		detail string
+	}{
+		{offline && hasPIN, "is_offline_access_code",
+			"The lock's vendor computes the PIN of an offline code, so it cannot be configured. Leave `code` and " +
+				"`code_wo` out: `code` has the PIN after apply."},
+		{offline && unframed && !m.IsOneTimeUse.IsUnknown() && !m.IsOneTimeUse.ValueBool(), "is_offline_access_code",
+			"An offline code needs a time frame. Set `starts_at` and `ends_at`; they are optional only with " +
+				"`is_one_time_use`, and the code then starts immediately."},
+		{m.IsOneTimeUse.ValueBool() && !offline && !m.IsOfflineAccessCode.IsUnknown(), "is_one_time_use",
+			"Only offline codes can be limited to one use. Set `is_offline_access_code = true`, if the lock " +
+				"supports it, or leave `is_one_time_use` out."},
+		{offline && m.UseBackupAccessCodePool.ValueBool(), "use_backup_access_code_pool",
+			"Offline codes have no backup codes, and need none: the lock accepts them without a connection. Leave " +
+				"it out."},
+		{offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
+			"An offline code cannot be changed at the lock. Leave it out."},
+		{offline && hasKey, "common_code_key",
+			"The lock's vendor computes the PIN of an offline code, so it cannot be shared. Leave " +
+				"`common_code_key` out."},
+		{m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
+			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave " +
+				"`use_backup_access_code_pool` out."},
+		{hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
+			"The length can be set only if the server chooses the PIN. Leave `preferred_code_length` out, or " +
+				"`code` and `code_wo`."},
+		{hasPIN && hasKey, "common_code_key",
+			"A code with a `common_code_key` gets the PIN of the other codes with that key. Leave out `code` and " +
+				"`code_wo`, or the key: codes with the same configured PIN share it anyway."},
+	} {
+		if rule.broken {
+			diagnostics.ErrorAt(diags, path.Root(rule.at), action, rule.detail)
+		}
+	}
+}
+
+// fillFrame copies the time frame. An offline code keeps its configured time frame as long as the server's is that one,
+// rounded.
+func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
+	returned := &accessCodeModel{
+		StartsAt:     instantOf(code.StartsAt),
+		EndsAt:       instantOf(code.EndsAt),
+		IsOneTimeUse: types.BoolValue(code.IsOneTimeUse),
+	}
+	if imported := m.Type.IsNull(); imported || !code.IsOfflineAccessCode || !m.roundedTo(returned) {
+		m.StartsAt, m.EndsAt = returned.StartsAt, returned.EndsAt
+	}
+}
+
+// roundedTo reports whether two time frames of an offline code are equal except for rounding. A one-time code may
+// have no time frame, or no end.
+func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
+	step := time.Hour
+	if rounding(m.MaxTimeRounding).ValueString() == "1d" {
+		step += 24 * time.Hour
+	}
+	once := other.IsOneTimeUse.ValueBool()
+	return (once && m.StartsAt.IsNull() || near(m.StartsAt, other.StartsAt, step)) &&
+		(once && m.EndsAt.IsNull() || near(m.EndsAt, other.EndsAt, step))
+}
+
+func near(a, b instant, step time.Duration) bool {
+	ta, errA := time.Parse(time.RFC3339, a.ValueString())
+	tb, errB := time.Parse(time.RFC3339, b.ValueString())
+	return errA == nil && errB == nil && ta.Sub(tb).Abs() < step
+}
+
+// isIssued reports whether the code in the state is an offline code that the lock accepts until it ends.
+func (m *accessCodeModel) issued() bool {
+	ends, err := time.Parse(time.RFC3339, m.EndsAt.ValueString())
+	ended := err == nil && !ends.After(time.Now())
+	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
+}
+
+// wasIssued is issued for a code of the server.
+func wasIssued(code *api.AccessCode) bool {
+	return code.IsOfflineAccessCode && code.Code != nil && (code.EndsAt == nil || code.EndsAt.After(time.Now()))
+}
+
+// rounding returns max_time_rounding in the shorter of its two spellings.
+func rounding(configured types.String) types.String {
+	switch configured.ValueString() {
+	case "1hour":
+		return types.StringValue("1h")
+	case "1day":
+		return types.StringValue("1d")
+	}
+	return configured
+}
+
+// roundsAtCreation is RequiresReplaceUnlessImported for max_time_rounding: another spelling is not a change.
+type roundsAtCreation struct{}
+
+func (roundsAtCreation) Description(c context.Context) string           { return roundsToTheHour.Description(c) }
+func (m roundsAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
+
+func (roundsAtCreation) PlanModifyString(
+	ctx context.Context,
+	req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse,
+) {
+	plan, state := rounding(req.PlanValue), rounding(req.StateValue)
+	if plan.Equal(state) {
+		resp.PlanValue = req.StateValue
+		return
+	}
+	req.PlanValue, req.StateValue = plan, state
+	roundsToTheHour.PlanModifyString(ctx, req, resp)
+}
+
+// planOffline replaces an offline code instead of changing it, and rejects both for an issued code, as the server
+// would.
+func (m *accessCodeModel) planOffline(
+	ctx context.Context,
+	state *accessCodeModel,
+	private privateState,
+	resp *resource.ModifyPlanResponse,
+) {
+	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
+		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
+	}
+	// A time that is not known yet may turn out to be unchanged. If it is not, apply fails.
+	undecided := state.issued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
+	reframed := !undecided && !m.roundedTo(state)
+	var changed path.Paths
+	for _, part := range []struct {
+		attribute string
+		differs   bool
+	}{
+		{"name", planned(m.Name, state.Name)},
+		{"code", planned(m.Code, state.Code) || m.writesOnly()},
+		{"starts_at", reframed && !m.StartsAt.same(state.StartsAt)},
+		{"ends_at", reframed && !m.EndsAt.same(state.EndsAt)},
+		{"is_external_modification_allowed", planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed)},
+	} {
+		if part.differs {
+			changed = append(changed, path.Root(part.attribute))
+		}
+	}
+	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
+	changed = append(changed, m.replaces(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
+	if len(changed) > 0 && state.issued() {
+		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be "+
+			"neither changed nor deleted before that.\n\nRestore its configuration, and add another resource for "+
+			"the new code. "+letGo)
+	}
+}
+
+// warnOfDestroy warns that an issued offline code cannot be destroyed.
+func (m *accessCodeModel) warnOfDestroy(diags *diag.Diagnostics) {
+	if m.issued() {
+		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.accepted()+" Applying this plan will "+
+			"fail before that.\n\n"+letGo)
+	}
+}
+
+// acceptedUntil says until when the lock accepts an offline code.
+func (m *accessCodeModel) accepted() string {
+	until := "it ends"
+	if !m.EndsAt.IsNull() {
+		until = m.EndsAt.ValueString()
+	}
+	return fmt.Sprintf("The lock's vendor has issued the offline access code %s %q, and the lock accepts it until "+
+		"%s without a connection.",
+		m.AccessCodeID.ValueString(), m.Name.ValueString(), until)
+}
+
+// removeFromStateHelp says how to remove an offline code from the state.
+const letGo = "To remove the code from the state, use a removed block; the code opens the lock until it ends:\n\n  " +
+	"removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }"
+
+// sharesAtCreation replaces a code when its common_code_key changes, which counts at creation only. An imported or
+// unmanaged code has no key and gets none: a replacement would remove its PIN from the lock.
+type sharesAtCreation struct{}
+
+func (sharesAtCreation) Description(context.Context) string {
+	return "A change replaces the code, unless the value is null because of an import or because the code is " +
+		"unmanaged."
+}
+func (m sharesAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
+
+func (sharesAtCreation) PlanModifyString(
+	ctx context.Context,
+	req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse,
+) {
+	if req.State.Raw.IsNull() || req.PlanValue.Equal(req.StateValue) {
+		return
+	}
+	var managed types.Bool
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("is_managed"), &managed)...)
+	adopted := !managed.ValueBool() || planmodifiers.WasImported(ctx, req.Private, &resp.Diagnostics)
+	switch {
+	case !req.StateValue.IsNull() || !adopted:
+		resp.RequiresReplace = true
+	case managed.ValueBool(): // else the conversion warns
+		diagnostics.WarningAt(&resp.Diagnostics, req.Path, sharesNoLonger, lostKey)
+	}
+}
+
+// These texts warn about a code without its configured key.
+const (
+	sharesNoLonger = "The code shares no PIN"
+	lostKey        = "Codes get their `common_code_key` at creation, and lose it when they become unmanaged. This " +
+		"code keeps its PIN, but does not share the PIN of the other codes with the key: applying this plan stores " +
+		"the key in the state only. For a code that shares the PIN, use `terraform apply -replace`, which removes " +
+		"the PIN from the lock in between."
+)
+
+// A deletion continues after Terraform was interrupted or its timeout ended because the lock was offline. A
+// configured code that is being deleted cannot be kept, and its PIN is free only after it has left the lock. So a
+// replacement waits for that.
+
+const beingDeleted = "Access code is being deleted"
+
+// isBeingDeleted reports whether the server is deleting a code.
+func isBeingDeleted(status types.String) bool { return status.ValueString() == string(api.Removing) }
+
+// planAnother replaces a code that is being deleted. Deleting it again waits until it has left the lock.
+func (m *accessCodeModel) planAnother(resp *resource.ModifyPlanResponse) {
+	m.Status = types.StringUnknown()
+	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("status"))
+	diagnostics.WarningAt(
+		&resp.Diagnostics,
+		path.Root("status"),
+		beingDeleted,
+		"The code "+m.AccessCodeID.ValueString()+" is being deleted from its lock, as after a destroy that was "+
+			"interrupted or timed out, and cannot be kept. Applying this plan waits until the code has left the lock "+
+			"and creates another one. Without a configured PIN, the new code gets another PIN.\n\nTo stop that, remove "+
+			"the code from the configuration.",
+	)
+}
+
+// warnOfDeletions warns about locks of the plan on which a code of the set is being deleted.
+func (m *accessCodeSetModel) warnOfDeletions(ctx context.Context, diags *diag.Diagnostics, before map[string]lockCode) {
+	wanted := m.devices(ctx)
+	for _, deviceID := range slices.Sorted(maps.Keys(before)) {
+		if slices.Contains(wanted, deviceID) && isBeingDeleted(before[deviceID].Status) {
+			diagnostics.WarningAt(diags, path.Root("access_codes").AtMapKey(deviceID), beingDeleted, "The code of "+
+				"the set on the lock "+deviceID+" is being deleted, as after an apply that was interrupted or "+
+				"timed out, and cannot be kept. Applying this plan waits until the code has left the lock and "+
+				"creates another one.\n\nTo stop that, remove the lock from `device_ids`.")
+		}
+	}
+}
+
+// stillThere is the error of a replacement whose old code is still being deleted.
+type stillThere struct{ error }
+
+func (e stillThere) Unwrap() error { return e.error }
+
+func isStillThere(err error) bool {
+	_, ok := errors.AsType[stillThere](err)
+	return ok
+}
+
+// replace creates the code on a lock after the old one, which is being deleted, has left the lock.
+func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) done {
+	if err := deleteCode(ctx, conn.api, deviceID, id); err != nil && !errors.Is(err, errGone) {
+		return m.failed(ctx, conn.api, id, stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)})
+	}
+	return m.put(ctx, conn, deviceID)
+}
+
+// These texts say what to do about a code that is being deleted.
+const (
+	leavesSoon   = "The server deletes it when its lock is online. "
+	makesAnother = leavesSoon + "Run Terraform again after that: the next plan creates another code."
+	noneToImport = "Nothing was imported. " + leavesSoon + "After that, let Terraform create another code, " +
+		"without an import."
+	putsItOnAgain = "The server continues to delete it. Run Terraform again when the lock is online: after the " +
+		"deletion, the next apply creates another code. For locks that always take longer, raise `timeouts`."
+)
+
+// readWriteOnly reads code_wo from the configuration, because neither the plan nor the state has it.
+func (m *accessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
+	if !m.writesOnly() {
+		return nil
+	}
+	return readWriteOnly(ctx, config, &m.CodeWO)
+}
+
+// readWriteOnly reads code_wo from the configuration, because neither the plan nor the state has it.
+func (m *accessCodeSetModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
+	if !m.writesOnly() {
+		return nil
+	}
+	return readWriteOnly(ctx, config, &m.CodeWO)
+}
+
+func readWriteOnly(ctx context.Context, config tfsdk.Config, pin *types.String) diag.Diagnostics {
+	diags := config.GetAttribute(ctx, path.Root("code_wo"), pin)
+	if !diags.HasError() && pin.ValueString() == "" {
+		diagnostics.Error(&diags, "Check the PIN", "`code_wo` turned out to be empty. Set it to a PIN. Without "+
+			"`code_wo` and `code_wo_version`, a new code gets a generated PIN and an existing code keeps its PIN; "+
+			"the state then contains the PIN.")
+	}
+	return diags
+}
+
+// warnOfReading warns that the state will contain the PIN of a code if its code_wo is removed.
+func (m *accessCodeModel) warnOfReading(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeModel,
+	diags *diag.Diagnostics,
+) {
+	if state.writesOnly() && !m.writesOnly() {
+		warnOfReading(ctx, config, diags)
+	}
+}
+
+// warnOfReading warns that the state will contain the PIN of a set if its code_wo is removed.
+func (m *accessCodeSetModel) warnOfReading(
+	ctx context.Context,
+	config tfsdk.Config,
+	state *accessCodeSetModel,
+	diags *diag.Diagnostics,
+) {
+	if state.writesOnly() && !m.writesOnly() {
+		warnOfReading(ctx, config, diags)
+	}
+}
+
+func warnOfReading(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) {
+	var pin types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("code"), &pin)...)
+	if pin.IsNull() {
+		diagnostics.WarningAt(diags, path.Root("code"), "The state will contain the PIN", "`code_wo` was removed, "+
+			"and `code` is not set. The code keeps its PIN, and applying this plan reads the PIN into the "+
+			"state.\n\nTo keep the PIN out of the state, restore `code_wo` and `code_wo_version`. To change the "+
+			"PIN, set `code_wo` or `code` to the new one.")
 	}
 }

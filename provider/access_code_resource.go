@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
 var (
@@ -23,7 +31,11 @@ type accessCodeResource struct{ connectedResource }
 
 func newAccessCodeResource() resource.Resource { return &accessCodeResource{} }
 
-func (r *accessCodeResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *accessCodeResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_code"
 }
 
@@ -49,7 +61,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		reportCreate(&resp.Diagnostics, action, err)
 		return
 	}
-	// From here on there is a code: should anything fail, Terraform must know of it to delete it.
+	// The code exists now: Terraform must store it, so that it can delete the code if anything fails.
 	created := plan.applied(&answer.AccessCode)
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.AccessCode.WorkspaceID)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, created)...)
@@ -64,7 +76,12 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		return
 	}
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, created.Code.ValueString(), plan.pin()), creationAdvice(err, answer.AccessCode.AccessCodeID))
+		reportNext(
+			&resp.Diagnostics,
+			action,
+			hiding(err, created.Code.ValueString(), plan.pin()),
+			creationAdvice(err, answer.AccessCode.AccessCodeID),
+		)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
@@ -74,7 +91,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	const action = "Read access code"
 	var model accessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.Type.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
@@ -97,7 +114,11 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		model.fillUnmanaged(unmanaged)
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
 	case imported:
-		refuse(&resp.Diagnostics, actionImport, nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()))
+		diagnostics.Error(
+			&resp.Diagnostics,
+			actionImport,
+			nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()),
+		)
 		return
 	default:
 		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
@@ -106,12 +127,13 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if model.DeviceID.ValueString() != deviceID {
-		refuse(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
+		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. "+
+			"Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
 	}
 	if imported {
-		resp.Diagnostics.Append(noteImport(ctx, resp.Private)...)
+		resp.Diagnostics.Append(planmodifiers.MarkImported(ctx, resp.Private)...)
 	}
 	if managed != nil {
 		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
@@ -139,21 +161,23 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	// These are true at once, should the rest fail: the next destroy goes by the one, and the next plan by the others.
+	// Store these now, in case the rest fails: the next destroy uses the timeouts, and the next plan the keepers.
 	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
-			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
+			reportNext(&resp.Diagnostics, "Convert access code to "+
+				"managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
-		// Should the rest fail, the next apply must not convert again, nor replace the code for the key that it has lost.
+		// If the rest fails, the next apply must neither convert again nor replace the code for its lost key.
 		state.CommonCodeKey = plan.CommonCodeKey
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // whether the state will not show which PIN the server has
+	unseen, former := plan.writesOnly() ||
+		state.writesOnly(), state.Code.ValueString() // unseen: the state will not show the server's PIN
 	doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
 	if doubted {
 		var configured types.String
@@ -167,9 +191,10 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		return
 	}
 	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
-		warnAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than was planned",
-			"Where its vendor chooses the PINs, and changes no code that is on a lock, a code that is changed gets another one. The state, and what depends on it, has the former PIN "+
-				"until the next refresh: run `terraform apply -refresh-only`.")
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than planned",
+			"This vendor chooses the PINs and cannot change a code on a lock, so a changed code gets another PIN. "+
+				"The state, and everything that depends on it, has the former PIN until the next refresh: run "+
+				"`terraform apply -refresh-only`.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }
@@ -191,13 +216,18 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	case errors.Is(err, errGone):
 		r.mayForget(ctx, req.Private, "Delete access code", &resp.Diagnostics)
 	case err != nil:
-		// Terraform does not say which resource an error of a destroy is about.
+		// Terraform does not name the resource in an error of a destroy.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
-		reportNext(&resp.Diagnostics, "Delete access code", hiding(&explained{text, err}, model.Code.ValueString()), deletionAdvice(err))
+		reportNext(
+			&resp.Diagnostics,
+			"Delete access code",
+			hiding(&explained{text, err}, model.Code.ValueString()),
+			deletionAdvice(err),
+		)
 	}
 }
 
-// waitsForSet says whether to wait until the lock has the code.
+// waitsForSet reports whether to wait until the lock has the code.
 func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 	if plan.WaitForSet.IsNull() {
 		return r.waitForSet
@@ -205,47 +235,52 @@ func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 	return plan.WaitForSet.ValueBool()
 }
 
-// creationAdvice is what can be done when the lock has not taken a new code.
+// creationAdvice says what to do if the lock has not accepted a new code.
 func creationAdvice(err error, id string) string {
-	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates another. "
+	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates " +
+		"another one. "
 	if accountIsDisconnected(err) {
-		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on the resource."
+		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on " +
+			"the resource."
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform untaint` on the resource " +
-			"when it is set. For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never get to `set`, " +
-			"set `wait_for_set = false`."
+		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform " +
+			"untaint` on the resource after the code is set. For a lock that always takes longer, raise `timeouts " +
+			"{ create }`; for a server whose codes never reach `set`, set `wait_for_set = false`."
 	}
-	return advice + "Correct what the message names first."
+	return advice + "First correct the problem in the message."
 }
 
-// changeAdvice is what can be done when the lock has not taken a change.
+// changeAdvice says what to do if the lock has not accepted a change.
 func changeAdvice(err error) string {
 	if accountIsDisconnected(err) {
-		return logInAgain + "The change stays with the server, which then makes it: nothing has to be repeated."
+		return logInAgain + "Then the server makes the change; you need not repeat it."
 	}
 	if keepsTrying(err) {
-		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
-			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
+		return "The server keeps trying to make the change; you need not repeat it when the lock is online. For a " +
+			"lock that always takes longer, raise `timeouts { update }`; for a server whose codes never reach " +
+			"`set`, set `wait_for_set = false`."
 	}
 	if wasTried(err) {
-		return stillOpens + " Correct what the message names first; the next apply sends the change again."
+		return stillOpens + " First correct the problem in the message; the next apply sends the change again."
 	}
 	return nextStep(err)
 }
 
-// stillOpens is what a change that was not made means for a door.
-const stillOpens = "The lock may have the code as it was before: a PIN that was to be replaced may still open the door."
+// stillOpens says what a failed change means for a door.
+const stillOpens = "The lock may have the previous version of the code: the former PIN may still open the door."
 
-// deletionAdvice is what can be done when a code has not gone.
+// deletionAdvice says what to do if a deletion failed.
 func deletionAdvice(err error) string {
 	switch {
 	case isOfType(err, cannotDeleteOffline):
-		return letGo + "\n\nIf it is to be replaced only because it is marked as tainted, run `terraform untaint` on the resource instead."
+		return letGo + "\n\nIf the plan replaces the code only because it is tainted, run `terraform untaint` on " +
+			"the resource instead."
 	case errors.Is(err, errCannotBeDeleted):
-		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
+		return "Delete it in the lock's app, or remove it from the state with a removed block and `destroy = false`."
 	case accountIsDisconnected(err):
-		return logInAgain + "Until then the PIN opens the door. The server keeps trying; run Terraform again afterwards."
+		return logInAgain + "Until then, the PIN opens the door. The server keeps trying; run Terraform again " +
+			"afterwards."
 	case keepsTrying(err):
 		return mayStillOpen + raiseDelete
 	default:
@@ -253,8 +288,420 @@ func deletionAdvice(err error) string {
 	}
 }
 
-// What can be done about a deletion that has not ended in time.
+// These texts say what to do if a deletion timed out.
 const (
-	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. "
-	raiseDelete  = "For a lock that always takes longer, raise `timeouts { delete }`: a destroy goes by the state, so that counts only once it is applied."
+	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is " +
+		"online. "
+	raiseDelete = "For a lock that always takes longer, raise `timeouts { delete }` and apply that first: a " +
+		"destroy uses the timeouts in the state."
 )
+
+// accessCodeIdentity identifies a code in Terraform 1.12 and newer. It has both identifiers, because servers list
+// unmanaged codes by device only.
+type accessCodeIdentity struct {
+	AccessCodeID types.String `tfsdk:"access_code_id"`
+	DeviceID     types.String `tfsdk:"device_id"`
+}
+
+// IdentitySchema describes accessCodeIdentity.
+func (r *accessCodeResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"access_code_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of " +
+			"the access code."},
+		"device_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The lock that the " +
+			"code is on."},
+	}}
+}
+
+func (m *accessCodeModel) identity() accessCodeIdentity {
+	return accessCodeIdentity{AccessCodeID: m.AccessCodeID, DeviceID: m.DeviceID}
+}
+
+// importIdentity imports by identity. It never writes to the server.
+func (r *accessCodeResource) importIdentity(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
+	var identity accessCodeIdentity
+	resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if identity.AccessCodeID.ValueString() == "" || identity.DeviceID.ValueString() == "" {
+		diagnostics.Error(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and "+
+			"`device_id`. The data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list them.")
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), identity.AccessCodeID)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), identity.DeviceID)...)
+}
+
+const actionImport = "Import access code"
+
+// ImportState accepts three forms. <device_id>/<access_code_id> and an identity change nothing: Read reads the code,
+// and apply converts an unmanaged one. A bare <access_code_id> converts an unmanaged code immediately, while
+// Terraform plans an import block. The setting convert_on_import can forbid that.
+func (r *accessCodeResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
+	if r.cannotImport(req, resp) {
+		return
+	}
+	if req.ID == "" {
+		r.importIdentity(ctx, req, resp)
+		return
+	}
+	deviceID, id, hasDevice := strings.Cut(req.ID, "/")
+	if !hasDevice {
+		id = req.ID
+	}
+	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
+		diagnostics.Error(
+			&resp.Diagnostics,
+			actionImport,
+			fmt.Sprintf(
+				"%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. %s",
+				req.ID,
+				whereIdentifiersAre,
+			),
+		)
+		return
+	}
+	if !hasDevice {
+		if deviceID = r.importBare(ctx, id, &resp.Diagnostics); deviceID == "" {
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), id)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), deviceID)...)
+}
+
+// whereIdentifiersAre says where to find identifiers.
+const whereIdentifiersAre = "Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists " +
+	"devices, and deviceaccess_unmanaged_access_codes and deviceaccess_access_codes list the codes on one."
+
+// nothingToImport says that the lock has no such code. Terraform's own message would mention regions.
+func nothingToImport(ctx context.Context, client *api.Client, deviceID, id string) string {
+	if _, err := deviceByID(ctx, client, id); err == nil {
+		return fmt.Sprintf("%s is a device, not an access code. Check the order. Write "+
+			"`<device_id>/<access_code_id>`, here %[1]s/%[2]s.", id, deviceID)
+	}
+	return fmt.Sprintf("The device %[2]s has no access code %[1]s, neither managed nor unmanaged. Check the order. "+
+		"%[3]s", id, deviceID, whereIdentifiersAre)
+}
+
+// importBare converts the code if necessary and returns its device, or "" and an error in diags.
+func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *diag.Diagnostics) (deviceID string) {
+	client := r.client(diags)
+	if client == nil {
+		return ""
+	}
+	managed, err := managedCode(ctx, client, id)
+	if err == nil {
+		return managed.DeviceID
+	}
+	if !api.IsNotFound(err) {
+		report(diags, actionImport, err)
+		return ""
+	}
+	unmanaged, err := unmanagedCode(ctx, client, "", id)
+	switch {
+	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so try the conversion
+	case err != nil:
+		report(diags, actionImport, err)
+		return ""
+	case unmanaged == nil:
+		diagnostics.Error(diags, actionImport, "The workspace of the API key has no access code "+id+", neither "+
+			"managed nor unmanaged.")
+		return ""
+	case unmanaged.CannotBeManaged:
+		reportNext(diags, actionImport, errCannotBeManaged, notImported)
+		return ""
+	}
+	if !r.convertOnImport {
+		diagnostics.Error(diags, actionImport, fmt.Sprintf("The workspace does not manage the code %s, and "+
+			"convert_on_import is false. Import %s/%s instead: that changes nothing, the plan shows the "+
+			"conversion, and apply converts the code.", id, deviceOf(unmanaged), id))
+		return ""
+	}
+	return r.convertNow(ctx, client, id, diags)
+}
+
+func (r *accessCodeResource) convertNow(
+	ctx context.Context,
+	client *api.Client,
+	id string,
+	diags *diag.Diagnostics,
+) (deviceID string) {
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // an import has no configuration
+	defer cancel()
+	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
+	if err != nil {
+		next := conversionAdvice(err)
+		switch next {
+		case stayUnmanaged:
+			next = notImported
+		case makesAnother:
+			next = noneToImport
+		}
+		reportNext(diags, "Convert access code to managed", err, next)
+		return ""
+	}
+	diagnostics.Warning(diags, "Access code converted to managed during import",
+		fmt.Sprintf("The workspace now manages the code %s. To see a conversion in the plan first, import %s/%s.",
+			id, code.DeviceID, id))
+	return code.DeviceID
+}
+
+// conversionAdvice says what to do if a conversion failed.
+func conversionAdvice(err error) string {
+	const again = "The code is still unmanaged. Run Terraform again when the lock is online; it detects a " +
+		"conversion that has succeeded in the meantime."
+	switch {
+	case isOfType(err, "access_code_being_deleted"):
+		return makesAnother
+	case errors.Is(err, errCannotBeManaged), api.StatusOf(err) == 400, api.StatusOf(err) == 409:
+		return stayUnmanaged
+	case nextStep(err) != "":
+		return nextStep(err)
+	default:
+		return again
+	}
+}
+
+func deviceOf(code *api.UnmanagedAccessCode) string {
+	if code == nil {
+		return "<device_id>"
+	}
+	return code.DeviceID
+}
+
+type accessCodeModel struct {
+	AccessCodeID                  types.String   `tfsdk:"access_code_id"`
+	DeviceID                      types.String   `tfsdk:"device_id"`
+	Name                          types.String   `tfsdk:"name"`
+	Code                          types.String   `tfsdk:"code"`
+	CodeWO                        types.String   `tfsdk:"code_wo"`
+	CodeWOVersion                 types.Int64    `tfsdk:"code_wo_version"`
+	StartsAt                      instant        `tfsdk:"starts_at"`
+	EndsAt                        instant        `tfsdk:"ends_at"`
+	IsExternalModificationAllowed types.Bool     `tfsdk:"is_external_modification_allowed"`
+	PreferredCodeLength           types.Int64    `tfsdk:"preferred_code_length"`
+	CommonCodeKey                 types.String   `tfsdk:"common_code_key"`
+	PreferNativeScheduling        types.Bool     `tfsdk:"prefer_native_scheduling"`
+	AttemptForOfflineDevice       types.Bool     `tfsdk:"attempt_for_offline_device"`
+	UseBackupAccessCodePool       types.Bool     `tfsdk:"use_backup_access_code_pool"`
+	IsBackupAccessCodeAvailable   types.Bool     `tfsdk:"is_backup_access_code_available"`
+	PulledBackupAccessCodeID      types.String   `tfsdk:"pulled_backup_access_code_id"`
+	IsOfflineAccessCode           types.Bool     `tfsdk:"is_offline_access_code"`
+	IsOneTimeUse                  types.Bool     `tfsdk:"is_one_time_use"`
+	MaxTimeRounding               types.String   `tfsdk:"max_time_rounding"`
+	Type                          types.String   `tfsdk:"type"`
+	Status                        types.String   `tfsdk:"status"`
+	Errors                        types.List     `tfsdk:"errors"`
+	IsManaged                     types.Bool     `tfsdk:"is_managed"`
+	CreatedAt                     types.String   `tfsdk:"created_at"`
+	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
+	Keepers                       types.Map      `tfsdk:"keepers"`
+	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// fill copies a managed code.
+func (m *accessCodeModel) fill(code *api.AccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.fillFrame(code)
+	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
+	m.fillKey(code.CommonCodeKey)
+	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
+	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(
+		code.IsOfflineAccessCode,
+	), types.BoolValue(
+		code.IsOneTimeUse,
+	)
+	m.Type = types.StringValue(string(code.Type))
+	m.Status, m.Errors = types.StringValue(
+		string(code.Status),
+	), textList(
+		problemTexts(code.Errors, pinsOf(code.Code, m)...),
+	)
+	m.IsManaged = types.BoolValue(true)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillUnmanaged copies an unmanaged code.
+func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
+	m.IsExternalModificationAllowed = types.BoolNull()
+	m.fillKey(nil)
+	m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.BoolValue(false), types.StringNull()
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
+	m.Type = types.StringValue(string(code.Type))
+	m.Status, m.Errors = types.StringValue(code.Status), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
+	m.IsManaged = types.BoolValue(false)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillPIN keeps the known PIN if the server does not return one: a hidden PIN has not changed. A write-only PIN is
+// never stored in the state.
+func (m *accessCodeModel) fillPIN(pin *string) {
+	if m.writesOnly() {
+		m.Code = types.StringNull()
+	} else if pin != nil || m.Code.IsUnknown() {
+		m.Code = types.StringPointerValue(pin)
+	}
+}
+
+// fillKey keeps the known key if the server returns none. A code loses its key when it becomes unmanaged, and a
+// conversion does not restore it. Replacing the code for that would remove the PIN from the lock.
+func (m *accessCodeModel) fillKey(key *string) {
+	if key != nil || m.CommonCodeKey.IsUnknown() {
+		m.CommonCodeKey = types.StringPointerValue(key)
+	}
+}
+
+// pinsOf returns the PINs that a text about a code must not contain: the server's PIN and those in the model.
+func pinsOf(returned *string, m *accessCodeModel) []string {
+	pins := []string{m.Code.ValueString(), m.CodeWO.ValueString()}
+	if returned != nil {
+		pins = append(pins, *returned)
+	}
+	return pins
+}
+
+// writesOnly reports whether the PIN comes from code_wo.
+func (m *accessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+
+// pin returns the configured PIN, or "" if the server chooses one.
+func (m *accessCodeModel) pin() string {
+	if m.writesOnly() {
+		return m.CodeWO.ValueString()
+	}
+	return m.Code.ValueString()
+}
+
+// applied returns the state after an apply. Terraform requires the planned values; if the server returns others, the
+// next refresh shows them.
+func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
+	state := *m
+	state.CodeWO = types.StringNull() // write-only values are never stored
+	state.fill(code)
+	for _, text := range []struct{ planned, filled *types.String }{
+		{&m.Name, &state.Name},
+		{&m.Code, &state.Code},
+		{&m.Type, &state.Type},
+		{&m.Status, &state.Status},
+		{&m.CreatedAt, &state.CreatedAt},
+		{&m.CommonCodeKey, &state.CommonCodeKey},
+		{&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
+	} {
+		if !text.planned.IsUnknown() {
+			*text.filled = *text.planned
+		}
+	}
+	for _, yes := range []struct{ planned, filled *types.Bool }{
+		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed},
+		{&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
+		{&m.IsOneTimeUse, &state.IsOneTimeUse},
+		{&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
+	} {
+		if !yes.planned.IsUnknown() {
+			*yes.filled = *yes.planned
+		}
+	}
+	if !m.Errors.IsUnknown() {
+		state.Errors = m.Errors
+	}
+	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
+	return &state
+}
+
+// createRequest returns the request that creates the planned code. The server decides what is not configured.
+func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
+	return api.CreateAccessCodeRequest{
+		DeviceID:                      m.DeviceID.ValueString(),
+		Name:                          m.Name.ValueString(),
+		Code:                          m.pin(),
+		StartsAt:                      m.StartsAt.ValueString(),
+		EndsAt:                        m.EndsAt.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+		PreferredCodeLength:           int(m.PreferredCodeLength.ValueInt64()),
+		CommonCodeKey:                 m.CommonCodeKey.ValueString(),
+		PreferNativeScheduling:        known(m.PreferNativeScheduling),
+		AttemptForOfflineDevice:       known(m.AttemptForOfflineDevice),
+		UseBackupAccessCodePool:       m.UseBackupAccessCodePool.ValueBool(),
+		IsOfflineAccessCode:           m.IsOfflineAccessCode.ValueBool(),
+		IsOneTimeUse:                  m.IsOneTimeUse.ValueBool(),
+		MaxTimeRounding:               api.CreateAccessCodeRequestMaxTimeRounding(m.MaxTimeRounding.ValueString()),
+	}
+}
+
+func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
+	return api.ConvertAccessCodeRequest{
+		AccessCodeID:                  m.AccessCodeID.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+	}
+}
+
+// updateRequest returns the request for the changes of the plan, and whether there are any. An offline code cannot be
+// changed.
+func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
+	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(
+		m.AttemptForOfflineDevice,
+	)
+	if state.IsOfflineAccessCode.ValueBool() {
+		return request, false
+	}
+	if planned(m.Name, state.Name) {
+		request.Name, changes = m.Name.ValueStringPointer(), true
+	}
+	if planned(m.Code, state.Code) || m.writesOnly() && !m.CodeWOVersion.Equal(state.CodeWOVersion) {
+		request.Code, changes = m.pin(), true
+	}
+	if planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
+		request.IsExternalModificationAllowed, changes = known(m.IsExternalModificationAllowed), true
+	}
+	if !m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt) {
+		request.Type, changes = m.plannedType(), true
+		request.StartsAt, request.EndsAt = m.StartsAt.ValueString(), m.EndsAt.ValueString()
+	}
+	return request, changes
+}
+
+// plannedType returns the type of a code with this time frame.
+func (m *accessCodeModel) plannedType() api.AccessCodeType {
+	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.IsOfflineAccessCode.ValueBool() {
+		return api.Ongoing
+	}
+	return api.TimeBound
+}
+
+// isPlannedChange reports whether the plan has a known value that differs from the state.
+func planned(plan, state attr.Value) bool {
+	return isSet(plan) && !plan.Equal(state)
+}
+
+func isSet(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
+
+func known(value types.Bool) *bool {
+	if value.IsUnknown() {
+		return nil
+	}
+	return value.ValueBoolPointer()
+}
+
+func timestamp(t time.Time) types.String { return instantOf(&t).StringValue }

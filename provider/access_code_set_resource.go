@@ -2,17 +2,31 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var (
@@ -26,19 +40,23 @@ type accessCodeSetResource struct{ connectedResource }
 
 func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResource{} }
 
-func (r *accessCodeSetResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *accessCodeSetResource) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_code_set"
-	resp.ResourceBehavior.MutableIdentity = true // locks come and go
+	resp.ResourceBehavior.MutableIdentity = true // adding and removing locks changes the identity
 }
 
 const (
 	actionRead   = "Read access code"
 	actionPut    = "Set the access code on a lock"
-	actionRemove = "Take the access code off a lock"
+	actionRemove = "Remove the access code from a lock"
 )
 
-// Create puts the code on every lock. Where some take it and others do not, that is a warning: an error would
-// taint the resource, and the next apply would take the code off the locks that have it.
+// Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
+// resource, and the next apply would remove the code from the locks that have it.
 func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -70,9 +88,9 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 			failures[deviceID] = result
 		}
 	}
-	add := refuseAt
+	add := diagnostics.ErrorAt
 	if exists && (len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled)) {
-		add = warnAt
+		add = diagnostics.WarningAt
 	}
 	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
 		plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, failures[deviceID])
@@ -81,7 +99,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 		resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
 		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
-		plan.CodeWO = types.StringNull() // what is written only is never kept
+		plan.CodeWO = types.StringNull() // write-only values are never stored
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 	}
@@ -90,7 +108,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model accessCodeSetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 	imported := model.Name.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
@@ -117,14 +135,18 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		}
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, namedKey, nil)...)
-	if nothing { // to import
+	if nothing { // nothing to import
 		var wrong []string
 		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 			if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
 				wrong = append(wrong, nothingToImport(ctx, client, deviceID, id))
 			}
 		}
-		refuse(&resp.Diagnostics, "Import access code set", strings.Join(append(wrong, "Nothing was imported."), "\n"))
+		diagnostics.Error(
+			&resp.Diagnostics,
+			"Import access code set",
+			strings.Join(append(wrong, "Nothing was imported."), "\n"),
+		)
 		return
 	}
 	for deviceID, one := range found {
@@ -149,7 +171,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 }
 
-// Update works on the locks that are new, gone or not as declared, and leaves the others alone.
+// Update changes only the locks that are new, removed, or not as declared.
 func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, state accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -164,12 +186,13 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers // are true also if the rest fails
+	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers // store these even if the rest fails
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
 	if plan.Code.IsUnknown() && !plan.learn(ctx, client, &state, codes) {
-		refuse(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
+		diagnostics.Error(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does "+
+			"not return it. Set `code`.")
 		return
 	}
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
@@ -177,7 +200,10 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
 		return
 	}
-	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
+	work := slices.DeleteFunc(
+		slices.Clone(wanted),
+		func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) },
+	)
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
 			work = append(work, deviceID)
@@ -195,7 +221,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		default:
 			result := plan.put(ctx, r.connection, deviceID)
 			result.left = unsettled[deviceID].doubt
-			if unsettled[deviceID].gone && result.err != nil { // the lock may come back
+			if unsettled[deviceID].gone && result.err != nil { // the lock may return
 				result.left, result.doubt = nil, unsettled[deviceID].doubt
 			}
 			return result
@@ -204,34 +230,50 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
 	resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
-	plan.CodeWO = types.StringNull() // what is written only is never kept
+	plan.CodeWO = types.StringNull() // write-only values are never stored
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
-// learn takes over the PIN that the set has, from the state or from the codes on the locks.
-func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, state *accessCodeSetModel, codes map[string]lockCode) bool {
+// learnPIN copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
+func (m *accessCodeSetModel) learn(
+	ctx context.Context,
+	client *api.Client,
+	state *accessCodeSetModel,
+	codes map[string]lockCode,
+) bool {
 	m.Code = state.Code
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 		if m.Code.ValueString() != "" {
 			break
 		}
-		if found := look(ctx, findCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString()); found.managed != nil {
+		if found := look(
+			ctx,
+			findCode,
+			client,
+			deviceID,
+			codes[deviceID].AccessCodeID.ValueString(),
+		); found.managed != nil {
 			m.Code = types.StringPointerValue(found.managed.Code)
 		}
 	}
 	return m.Code.ValueString() != ""
 }
 
-// todo says whether there is work on a lock of the plan.
+// needsChange reports whether a lock of the plan needs a change.
 func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
 	code, known := codes[deviceID]
 	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
-// forget takes codes that the server did not know for removed, unless the key belongs to another workspace, which it
-// reports: then they stay in the set. The time may be up by then.
-func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) {
+// resolveUnknownCodes marks codes that the server does not know as removed. If the key belongs to another workspace,
+// it adds an error and the codes stay in the set. The timeout may have ended by then.
+func (r *accessCodeSetResource) forget(
+	ctx context.Context,
+	private privateState,
+	results map[string]done,
+	diags *diag.Diagnostics,
+) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
@@ -242,9 +284,14 @@ func (r *accessCodeSetResource) forget(ctx context.Context, private privateState
 	}
 }
 
-// giveUpOn has the code of a lost creation not be looked for where the server does not know the lock, unless the key belongs to another
-// workspace: others are not to wait for a lock that has left.
-func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateState, unsettled map[string]done, diags *diag.Diagnostics) {
+// dropUnknownLocks ends the search for the code of an unanswered creation if the server does not know the lock, so
+// that other locks need not wait. If the key belongs to another workspace, it adds an error instead.
+func (r *accessCodeSetResource) giveUpOn(
+	ctx context.Context,
+	private privateState,
+	unsettled map[string]done,
+	diags *diag.Diagnostics,
+) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
@@ -256,9 +303,16 @@ func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateSta
 	}
 }
 
-// settle takes what came of the work on locks into the model, and reports what failed. A lock whose code could not be
+// storeResults stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
-func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, model *accessCodeSetModel, codes map[string]lockCode, results map[string]done, diags *diag.Diagnostics) {
+func (r *accessCodeSetResource) settle(
+	ctx context.Context,
+	client *api.Client,
+	model *accessCodeSetModel,
+	codes map[string]lockCode,
+	results map[string]done,
+	diags *diag.Diagnostics,
+) {
 	wanted := model.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
 		result := results[deviceID]
@@ -275,7 +329,7 @@ func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, 
 			if !slices.Contains(wanted, deviceID) {
 				action = actionRemove
 			}
-			model.reportLock(ctx, client, diags, refuseAt, true, action, deviceID, result)
+			model.reportLock(ctx, client, diags, diagnostics.ErrorAt, true, action, deviceID, result)
 		}
 	}
 	diags.Append(model.setCodes(ctx, codes)...)
@@ -309,4 +363,880 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
+}
+
+func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "One person's access code on many locks: the same name, PIN, and time frame on " +
+			"each.\n\nThe provider handles each lock separately. A lock that you add gets the code, and a lock " +
+			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
+			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
+			"apply retries it. The server itself finishes work that waits for an offline lock. While the set is " +
+			"created, the message is a warning as long as one lock has the code: after an error, Terraform would " +
+			"replace the whole set. The example shows how to fail the run.\n\nIf the server did not answer a " +
+			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
+			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
+			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
+			"does not touch them.",
+		Attributes: map[string]schema.Attribute{
+			"device_ids": schema.SetAttribute{
+				Required:            true,
+				ElementType:         types.StringType,
+				MarkdownDescription: "The locks that hold the code.",
+				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the locks; without any, leave " +
+					"the resource out."}, setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock; " +
+					"the data source deviceaccess_devices lists them."})},
+			},
+			"name": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "The name of the code on each lock, such as the person's name. Some locks " +
+					"accept short names only.",
+				Validators: []validator.String{validators.NotEmpty{Hint: "Give it a name, such as that of " +
+					"the person."}},
+			},
+			"code": schema.StringAttribute{
+				Optional:  true,
+				Computed:  true,
+				Sensitive: true,
+				MarkdownDescription: "The PIN: 4 to 12 digits. By default the provider chooses one that fits all " +
+					"locks in `device_ids` and that none of them has yet. The state contains it: use a backend " +
+					"that encrypts, or `code_wo`. Null with `code_wo`.",
+				Validators:    []validator.String{validators.PIN{}, validators.ConflictsWith{Attribute: "code_wo"}},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
+			"code_wo": schema.StringAttribute{
+				Optional:  true,
+				Sensitive: true,
+				WriteOnly: true,
+				MarkdownDescription: "The PIN, write-only: neither the plan nor the state contains it. Requires " +
+					"Terraform 1.11 or newer, and `code_wo_version`. Terraform cannot detect that the PIN was " +
+					"changed elsewhere. A lock that is added gets the configured PIN. An import reads the PIN into " +
+					"the state, and the next apply removes it. Removing `code_wo` keeps the PIN on the locks and " +
+					"stores it in the state, with a warning.",
+				Validators: []validator.String{
+					validators.PIN{},
+					validators.AlsoRequires{
+						Attribute: "code_wo_version",
+						Hint:      "Set it to 1, and raise it to write the PIN again.",
+					},
+				},
+			},
+			"code_wo_version": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "The version of `code_wo`, a number that you choose. When it changes, the " +
+					"provider writes the PIN to all locks.",
+				Validators: []validator.Int64{
+					validators.AlsoRequires{Attribute: "code_wo", Hint: "Set it to the PIN, or leave the version " +
+						"out."},
+				},
+			},
+			"starts_at": schema.StringAttribute{
+				Optional:   true,
+				CustomType: instantType{},
+				MarkdownDescription: "From when the code opens the locks, in RFC 3339 with a time zone, such as " +
+					"`2026-11-21T15:00:00Z`. Requires `ends_at`; without both, the code opens always.",
+				Validators: []validator.String{
+					validators.AlsoRequires{
+						Attribute: "ends_at",
+						Hint:      "Set both, or leave both out for a code that opens always.",
+					},
+				},
+				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
+			},
+			"ends_at": schema.StringAttribute{
+				Optional:   true,
+				CustomType: instantType{},
+				MarkdownDescription: "Until when the code opens the locks, in RFC 3339 with a time zone. Then the " +
+					"server deletes the codes, and Terraform plans to create them again: remove the set from the " +
+					"configuration, or move its time frame.",
+				Validators: []validator.String{
+					validators.AlsoRequires{
+						Attribute: "starts_at",
+						Hint:      "Set both, or leave both out for a code that opens always.",
+					},
+				},
+				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
+			},
+			"keepers": keepersAttribute(),
+			"access_codes": schema.MapNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The code on each lock, by `device_id`.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"access_code_id": schema.StringAttribute{
+						Computed: true,
+						MarkdownDescription: "The identifier of the access code. Null if the lock has none, " +
+							"because the creation failed or the code was deleted.",
+					},
+					"status": schema.StringAttribute{
+						Computed: true,
+						MarkdownDescription: "The state of the code on the lock, such as `setting` or `set`; " +
+							"`missing` if there is none.",
+					},
+					"as_declared": schema.BoolAttribute{
+						Computed: true,
+						MarkdownDescription: "Whether the server has the code as configured, the lock has not " +
+							"rejected it, and it is not being deleted. If `false`, the next apply repairs the code.",
+					},
+					"errors": schema.ListAttribute{
+						Computed:            true,
+						ElementType:         types.StringType,
+						MarkdownDescription: "Why the code does not work. Empty if it works.",
+					},
+				}},
+			},
+		},
+		Blocks: map[string]schema.Block{
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
+				Create: true,
+				Update: true,
+				Delete: true,
+				CreateDescription: "How long to wait for the locks to take the code, such as `30s` or `10m`. By " +
+					"default `5m`.",
+				UpdateDescription: "How long to wait for changes, such as `30s` or `10m`. By default `5m`.",
+				DeleteDescription: "How long to wait for the code to be off the locks, such as `30s` or `10m`. By " +
+					"default `5m`.",
+			}),
+		},
+	}
+}
+
+// accessCodeSetIdentity identifies a set in Terraform 1.12 and newer. Servers have no sets, so the identity lists the
+// codes and changes with them.
+type accessCodeSetIdentity struct {
+	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted.
+	AccessCodes []string `tfsdk:"access_codes"`
+}
+
+// IdentitySchema describes accessCodeSetIdentity.
+func (r *accessCodeSetResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"access_codes": identityschema.ListAttribute{
+			RequiredForImport: true,
+			ElementType:       types.StringType,
+			Description: "The codes of the set, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
+				"if the lock has none yet.",
+		},
+	}}
+}
+
+func (m *accessCodeSetModel) identity(ctx context.Context) accessCodeSetIdentity {
+	codes := m.codes(ctx)
+	identity := accessCodeSetIdentity{AccessCodes: []string{}}
+	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
+		one := deviceID
+		if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
+			one += "/" + id
+		}
+		identity.AccessCodes = append(identity.AccessCodes, one)
+	}
+	return identity
+}
+
+// namedKey is the key of the private state for the locks in the order of the import. The read after the import needs
+// it, because maps and sets have no order.
+const namedKey = "named"
+
+func rememberNamed(ctx context.Context, private privateState, locks []string) diag.Diagnostics {
+	encoded, _ := json.Marshal(locks) // strings always encode
+	return private.SetKey(ctx, namedKey, encoded)
+}
+
+// named returns the locks of codes. Those that an import has named come first, in that order.
+func named(
+	ctx context.Context,
+	private privateState,
+	codes map[string]lockCode,
+	diags *diag.Diagnostics,
+) (locks []string) {
+	stored, problems := private.GetKey(ctx, namedKey)
+	diags.Append(problems...)
+	_ = json.Unmarshal(stored, &locks) // none, where nothing was stored
+	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
+		if !slices.Contains(locks, deviceID) {
+			locks = append(locks, deviceID)
+		}
+	}
+	return locks
+}
+
+// ImportState accepts the codes of the set as <device_id>/<access_code_id>, separated by commas or in an identity. It
+// changes nothing: Read reads the codes, and apply changes those that differ from the first.
+func (r *accessCodeSetResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
+	if r.cannotImport(req, resp) {
+		return
+	}
+	given, byIdentity := accessCodeSetIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
+	if byIdentity {
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
+	}
+	codes, locks := map[string]lockCode{}, []string{}
+	for _, one := range given.AccessCodes {
+		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
+		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
+			strings.ContainsAny(id, "/ ") {
+			diagnostics.Error(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not "+
+				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
+				"ID separates them by commas.", one))
+			return
+		}
+		code := noCode()
+		if hasCode {
+			code.AccessCodeID = types.StringValue(id)
+		}
+		codes[deviceID], locks = code, append(locks, deviceID)
+	}
+	if len(codes) == 0 {
+		diagnostics.Error(&resp.Diagnostics, "Import access code set", "The identity contains no codes. Set "+
+			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
+		return
+	}
+	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
+	var model accessCodeSetModel
+	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
+	resp.Diagnostics.Append(model.setDevices(ctx, codes)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_codes"), model.AccessCodes)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_ids"), model.DeviceIDs)...)
+}
+
+// ValidateConfig checks rules that involve several attributes.
+func (r *accessCodeSetResource) ValidateConfig(
+	ctx context.Context,
+	req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse,
+) {
+	var config accessCodeSetModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
+}
+
+// ModifyPlan plans each lock separately: codes as declared keep their state, and only locks that need a change become
+// unknown.
+func (r *accessCodeSetResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan, state accessCodeSetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	exists := !req.State.Raw.IsNull()
+	var before map[string]lockCode
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		before = state.codes(ctx)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if plan.writesOnly() {
+		plan.Code = types.StringNull()
+	}
+	if exists {
+		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.on("", ""))
+		if !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
+			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
+		}
+	}
+	plan.AccessCodes = types.MapUnknown(lockCodeType)
+	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
+		codes := map[string]attr.Value{}
+		for _, deviceID := range plan.devices(ctx) {
+			if exists && !plan.todo(&state, before, deviceID) {
+				codes[deviceID] = state.AccessCodes.Elements()[deviceID]
+			} else {
+				codes[deviceID] = types.ObjectUnknown(lockCodeType.AttrTypes)
+			}
+		}
+		plan.AccessCodes = types.MapValueMust(lockCodeType, codes)
+		plan.warnOfDeletions(ctx, &resp.Diagnostics, before)
+		if plan.creates(ctx, &state, before) {
+			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
+		}
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// creates reports whether the plan creates a code on any lock. The map before is nil if the set does not exist yet.
+func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetModel, before map[string]lockCode) bool {
+	return before == nil || planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) ||
+		slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
+			code, known := before[deviceID]
+			return !known || code.AccessCodeID.IsNull() || isBeingDeleted(code.Status)
+		})
+}
+
+type accessCodeSetModel struct {
+	DeviceIDs     types.Set      `tfsdk:"device_ids"`
+	Name          types.String   `tfsdk:"name"`
+	Code          types.String   `tfsdk:"code"`
+	CodeWO        types.String   `tfsdk:"code_wo"`
+	CodeWOVersion types.Int64    `tfsdk:"code_wo_version"`
+	StartsAt      instant        `tfsdk:"starts_at"`
+	EndsAt        instant        `tfsdk:"ends_at"`
+	Keepers       types.Map      `tfsdk:"keepers"`
+	AccessCodes   types.Map      `tfsdk:"access_codes"`
+	Timeouts      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// lockCode is the code of a set on one lock.
+type lockCode struct {
+	AccessCodeID types.String `tfsdk:"access_code_id"`
+	Status       types.String `tfsdk:"status"`
+	AsDeclared   types.Bool   `tfsdk:"as_declared"`
+	Errors       []string     `tfsdk:"errors"`
+}
+
+var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"access_code_id": types.StringType, "status": types.StringType, "as_declared": types.BoolType,
+	"errors": types.ListType{ElemType: types.StringType},
+}}
+
+// statusMissing is the status of a lock without a code of the set.
+const missing = "missing"
+
+func noCode(errors ...string) lockCode {
+	return lockCode{
+		Status:     types.StringValue(missing),
+		AsDeclared: types.BoolValue(false),
+		Errors:     append([]string{}, errors...),
+	}
+}
+
+// undeclaredIf returns the code, with as_declared false if so is true.
+func (c lockCode) unless(so bool) lockCode {
+	if so {
+		c.AsDeclared = types.BoolValue(false)
+	}
+	return c
+}
+
+// devices returns the locks of the set, sorted. They must be known.
+func (m *accessCodeSetModel) devices(ctx context.Context) []string {
+	var ids []string
+	m.DeviceIDs.ElementsAs(ctx, &ids, false)
+	slices.Sort(ids)
+	return ids
+}
+
+// codes returns the codes of the set by lock, or nil if they are not known.
+func (m *accessCodeSetModel) codes(ctx context.Context) map[string]lockCode {
+	var codes map[string]lockCode
+	m.AccessCodes.ElementsAs(ctx, &codes, false)
+	return codes
+}
+
+// setCodes stores the codes of all locks.
+func (m *accessCodeSetModel) setCodes(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+	m.AccessCodes, diags = types.MapValueFrom(ctx, lockCodeType, codes)
+	return diags
+}
+
+// setDevices stores the locks.
+func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+	m.DeviceIDs, diags = types.SetValueFrom(ctx, types.StringType, slices.Collect(maps.Keys(codes)))
+	return diags
+}
+
+// codeOn returns the desired code on a lock.
+func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
+	return &accessCodeModel{
+		AccessCodeID:  types.StringValue(id),
+		DeviceID:      types.StringValue(deviceID),
+		Name:          m.Name,
+		Code:          m.Code,
+		CodeWO:        m.CodeWO,
+		CodeWOVersion: m.CodeWOVersion,
+		StartsAt:      m.StartsAt,
+		EndsAt:        m.EndsAt,
+	}
+}
+
+// writesOnly reports whether the PIN comes from code_wo.
+func (m *accessCodeSetModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+
+// hidesPIN reports whether a code cannot be compared with the PIN of the set: the PIN is write-only or the server
+// hides it.
+func (m *accessCodeSetModel) hidesPIN(code *api.AccessCode) bool {
+	return m.writesOnly() || code.Code == nil
+}
+
+// pin returns the PIN of the set, or "" if it is not known.
+func (m *accessCodeSetModel) pin() string { return m.on("", "").pin() }
+
+// changes reports whether the plan has other codes than the state.
+func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
+	if m.Code.IsUnknown() || m.Name.IsUnknown() || m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown() {
+		return true
+	}
+	_, changes := m.on("", "").updateRequest(state.on("", ""))
+	return changes
+}
+
+// managed converts a managed code. A PIN that the server hides counts as unchanged. A code that its lock has rejected
+// or that is being deleted is not as declared.
+func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
+	actual := m.on(code.DeviceID, code.AccessCodeID)
+	actual.fill(code)
+	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
+	return lockCode{
+		AccessCodeID: types.StringValue(code.AccessCodeID),
+		Status:       types.StringValue(string(code.Status)),
+		AsDeclared:   types.BoolValue(!changes && !refused(code) && code.Status != api.Removing),
+		Errors:       m.texts(code.Errors, code.Code),
+	}
+}
+
+// unmanaged converts a code that has become unmanaged. Apply converts it to managed.
+func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
+	return lockCode{
+		AccessCodeID: types.StringValue(code.AccessCodeID),
+		Status:       types.StringValue(code.Status),
+		AsDeclared:   types.BoolValue(false),
+		Errors:       m.texts(code.Errors, code.Code),
+	}
+}
+
+// texts returns the error messages of a code, without the PINs of the set and the server.
+func (m *accessCodeSetModel) texts(problems []api.Problem, returned *string) []string {
+	return problemTexts(problems, pinsOf(returned, m.on("", ""))...)
+}
+
+func (m *accessCodeSetModel) hide(text string) string {
+	return api.Redact(text, m.pin())
+}
+
+// adopt copies the name, PIN, and time frame of a code, after an import.
+func (m *accessCodeSetModel) adopt(found foundCode) {
+	var code accessCodeModel
+	if found.managed != nil {
+		code.fill(found.managed)
+	} else {
+		code.fillUnmanaged(found.unmanaged)
+	}
+	m.Name, m.Code, m.StartsAt, m.EndsAt = code.Name, code.Code, code.StartsAt, code.EndsAt
+}
+
+// onEach calls do for several locks or codes concurrently, and returns the results by identifier. A lock that does
+// not answer blocks no other lock. The client limits the number of requests.
+func onEach[T any](ids []string, do func(id string) T) map[string]T {
+	var (
+		all     sync.WaitGroup
+		mu      sync.Mutex
+		results = map[string]T{}
+	)
+	for _, id := range ids {
+		all.Go(func() {
+			result := do(id)
+			mu.Lock()
+			defer mu.Unlock()
+			results[id] = result
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// foundCode is the code of a set on a lock: managed, unmanaged, nothing, or an error.
+type foundCode struct {
+	managed   *api.AccessCode
+	unmanaged *api.UnmanagedAccessCode
+	err       error
+}
+
+type codeFinder = func(
+	ctx context.Context, client *api.Client, deviceID, id string,
+) (*api.AccessCode, *api.UnmanagedAccessCode, error)
+
+func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
+
+// readOnLock reads a code on a lock with findCode or refreshCode. It fails if the code is on another lock.
+func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
+	if id == "" {
+		return found
+	}
+	found.managed, found.unmanaged, found.err = find(ctx, client, deviceID, id)
+	actual := deviceID
+	switch {
+	case found.err != nil:
+	case found.managed != nil:
+		actual = found.managed.DeviceID
+	case found.unmanaged != nil:
+		actual = found.unmanaged.DeviceID
+	}
+	if actual != deviceID {
+		found.err = fmt.Errorf("the code %[1]s is on the lock %[2]s, not on %[3]s. Name it as %[2]s/%[1]s where it "+
+			"is imported", id, actual, deviceID)
+	}
+	return found
+}
+
+// lockResult is what came of the work on one lock.
+type done struct {
+	code  lockCode
+	gone  bool
+	err   error
+	doubt *doubt // whether a code is on the lock that is not known
+	left  *doubt // the one that the lock was in before, and that nothing more is done about
+}
+
+// createOn creates the code on a lock without one.
+func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
+	if m.pin() == "" {
+		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
+		return done{code: noCode(err.Error()), err: err}
+	}
+	answer, err := api.Call[api.AccessCodeCreatedResponse](
+		ctx,
+		conn.api.CreateAccessCode,
+		m.on(deviceID, "").createRequest(),
+	)
+	if err == nil {
+		err = hasID("access code", answer.AccessCode.AccessCodeID)
+	}
+	if err == nil {
+		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
+	}
+	failed := done{code: noCode(m.hide(sentence(err.Error()))), err: err}
+	if api.MayHaveHappened(err) {
+		failed.doubt = m.doubtOf()
+		last, cancel := lastLook(ctx)
+		defer cancel()
+		if code, _, _ := m.lost(last, conn.api, deviceID, failed.doubt, m); code != nil {
+			return m.arrived(ctx, conn, code.AccessCodeID, api.ActionAttempt{})
+		}
+	}
+	return failed
+}
+
+// arrived waits until a code is on its lock, unless wait_for_set is false.
+func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) done {
+	var code *api.AccessCode
+	var err error
+	if conn.waitForSet {
+		code, err = awaitLock(ctx, conn.api, id, attempt)
+	} else {
+		code, err = managedCode(ctx, conn.api, id)
+	}
+	if err != nil {
+		return m.failed(ctx, conn.api, id, err)
+	}
+	return done{code: m.managed(code)}
+}
+
+// failedResult returns the result of failed work on an existing code, with the current state of the code.
+func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id string, err error) done {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	code, readErr := managedCode(ctx, client, id)
+	if readErr == nil {
+		return done{code: m.managed(code).unless(m.hidesPIN(code) || wasTried(err)), err: err}
+	}
+	return done{code: lockCode{
+		AccessCodeID: types.StringValue(id),
+		Status:       types.StringValue(string(api.Unknown)),
+		AsDeclared:   types.BoolValue(false),
+		Errors:       []string{m.hide(sentence(err.Error()))},
+	}, err: err}
+}
+
+// updateOn changes the code on a lock to the desired one.
+func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
+	found := look(ctx, findCode, conn.api, deviceID, id)
+	switch {
+	case found.err != nil:
+		return m.failed(ctx, conn.api, id, untried(found.err))
+	case found.nothing():
+		return m.put(ctx, conn, deviceID)
+	}
+	if found.managed != nil && found.managed.Status == api.Removing {
+		return m.replace(ctx, conn, deviceID, id)
+	}
+	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
+	actual.Code = types.StringNull() // write the PIN even if the server hides it
+	if found.unmanaged != nil {
+		actual.fillUnmanaged(found.unmanaged)
+		code, err := convertPlanned(ctx, conn.api, plan, actual)
+		if err != nil {
+			return done{code: m.unmanaged(found.unmanaged), err: err}
+		}
+		found.managed = code
+	}
+	actual.fill(found.managed)
+	actual.CodeWOVersion = types.Int64Null() // always write a write-only PIN
+	if plan.staysInDoubt(found.managed, true) {
+		actual.askAgain(m.pin() != "")
+	}
+	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
+	if err != nil {
+		return m.failed(ctx, conn.api, id, err)
+	}
+	return done{code: m.managed(code)}
+}
+
+// removeFrom deletes the code from a lock.
+func (m *accessCodeSetModel) remove(
+	ctx context.Context,
+	conn *connection,
+	deviceID string,
+	code lockCode,
+	doubt *doubt,
+) done {
+	id := code.AccessCodeID.ValueString()
+	if id == "" {
+		return done{gone: true, left: doubt}
+	}
+	err := deleteCode(ctx, conn.api, deviceID, id)
+	return done{code: code, gone: err == nil, err: err}
+}
+
+// reportLock adds an error or a warning about one lock of a set. If kept is false, the state does not get the set.
+func (m *accessCodeSetModel) reportLock(
+	ctx context.Context,
+	client *api.Client,
+	diags *diag.Diagnostics,
+	add func(*diag.Diagnostics, path.Path, string, string),
+	kept bool,
+	action, deviceID string,
+	failed done,
+) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	err := failed.err
+	const untouched = "The other locks of the set are not affected."
+	others := untouched + " The next apply retries this lock."
+	if action == actionPut && failed.code.AsDeclared.ValueBool() {
+		others = untouched // nothing to apply
+	}
+	next := nextStep(err)
+	switch {
+	case failed.doubt != nil && kept:
+		look := "The next apply searches this lock for a code of this name and PIN before it creates another one. " +
+			"If the server hides PINs, check the lock yourself first."
+		if m.writesOnly() {
+			look += " Do not change `code_wo` until then: the search needs its PIN."
+		}
+		next = inDoubt(err, look)
+		others = untouched
+	case failed.doubt != nil:
+		next = inDoubt(err, "The set is not in the state: check this lock before you run Terraform again, which "+
+			"would create a second access code.")
+		others = ""
+	case isStillThere(err) && keepsTrying(err):
+		next, others = putsItOnAgain, untouched
+	case keepsTrying(err) && action == actionRemove:
+		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the set, raise `timeouts { update "+
+			"}` instead.", untouched
+	case keepsTrying(err):
+		next = "The server keeps trying; you need not repeat anything when the lock is online. For locks that " +
+			"always take longer, raise `timeouts`."
+	case errors.Is(err, errCannotBeDeleted):
+		next = deletionAdvice(err)
+	case errors.Is(err, errCannotBeManaged):
+		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
+			"the lock's app."
+	}
+	add(
+		diags,
+		path.Root("access_codes").AtMapKey(deviceID),
+		action,
+		m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others),
+	)
+}
+
+// joinSentences joins two sentences.
+func joined(first, second string) string {
+	return strings.TrimSpace(first + " " + second)
+}
+
+// A creation without an answer may have put the code on its lock, where it opens the door under an unknown
+// identifier. The set records these locks, and searches them before it creates another code or drops the lock. It
+// does not search other locks: a code of the same name and PIN there belongs to another owner.
+
+// uncertainLocksKey is the key of the private state for these locks.
+const locksInDoubtKey = "locks_in_doubt"
+
+// uncertain is a creation without an answer.
+type doubt struct {
+	// WrittenOnly means that the PIN is write-only, so it is not stored.
+	WrittenOnly bool `json:"written_only"`
+
+	// likely lists the codes on the lock that the creation may have created.
+	likely []string
+}
+
+// newUncertain returns the record of an unanswered creation for this set.
+func (m *accessCodeSetModel) doubtOf() *doubt { return &doubt{WrittenOnly: m.writesOnly()} }
+
+// pin returns the PIN to search for. For a write-only PIN it is the configured one, which may have changed; "" means
+// none.
+func (d *doubt) pin(state, config *accessCodeSetModel) string {
+	if d.WrittenOnly {
+		return config.pin()
+	}
+	return state.Code.ValueString()
+}
+
+func rememberDoubts(ctx context.Context, private privateState, results map[string]done) diag.Diagnostics {
+	doubts := map[string]*doubt{}
+	for deviceID, result := range results {
+		if result.doubt != nil {
+			doubts[deviceID] = result.doubt
+		}
+	}
+	encoded, _ := json.Marshal(doubts) // booleans always encode
+	return private.SetKey(ctx, locksInDoubtKey, encoded)
+}
+
+// uncertainLocks returns the recorded unanswered creations by lock. The record may also be a list of locks without
+// details.
+func (m *accessCodeSetModel) doubts(
+	ctx context.Context,
+	private privateState,
+	diags *diag.Diagnostics,
+) (doubts map[string]*doubt) {
+	stored, problems := private.GetKey(ctx, locksInDoubtKey)
+	diags.Append(problems...)
+	var locks []string
+	if json.Unmarshal(stored, &locks) == nil {
+		doubts = map[string]*doubt{}
+		for _, deviceID := range locks {
+			doubts[deviceID] = m.doubtOf()
+		}
+		return doubts
+	}
+	_ = json.Unmarshal(stored, &doubts) // none, where nothing was stored
+	return doubts
+}
+
+// findUnanswered adds the codes of unanswered creations to those of the set. It returns results for the locks where
+// it found none, or could not search. The latter must not be changed.
+func (m *accessCodeSetModel) find(
+	ctx context.Context,
+	client *api.Client,
+	codes map[string]lockCode,
+	doubts map[string]*doubt,
+	config *accessCodeSetModel,
+) map[string]done {
+	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
+		code, known := codes[deviceID]
+		return !known || !code.AccessCodeID.IsNull()
+	})
+	type found struct {
+		code   *api.AccessCode
+		likely []string
+		err    error
+	}
+	unsettled := map[string]done{}
+	for deviceID, found := range onEach(locks, func(deviceID string) (f found) {
+		f.code, f.likely, f.err = m.lost(ctx, client, deviceID, doubts[deviceID], config)
+		return f
+	}) {
+		code := codes[deviceID]
+		if found.code == nil {
+			doubt := doubts[deviceID]
+			doubt.likely = found.likely
+			unsettled[deviceID] = done{code: code, err: untried(found.err), doubt: doubt}
+			continue
+		}
+		code.AccessCodeID = types.StringValue(found.code.AccessCodeID)
+		codes[deviceID] = code
+	}
+	return unsettled
+}
+
+// findLostCode finds the code of an unanswered creation. Without it, the server would reject another creation because
+// the PIN is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name
+// whose PINs the server hides, or all of that name if the PIN of the creation is not known.
+func (m *accessCodeSetModel) lost(
+	ctx context.Context,
+	client *api.Client,
+	deviceID string,
+	doubt *doubt,
+	config *accessCodeSetModel,
+) (found *api.AccessCode, likely []string, err error) {
+	codes, err := managedCodes(ctx, client, deviceID)
+	if err != nil {
+		return nil, nil, err
+	}
+	pin := doubt.pin(m, config)
+	for i, code := range codes {
+		switch {
+		case code.Name == nil || *code.Name != m.Name.ValueString():
+		case pin != "" && code.Code != nil && *code.Code == pin:
+			return &codes[i], nil, nil
+		case doubt.WrittenOnly || pin == "" || code.Code == nil:
+			likely = append(likely, code.AccessCodeID)
+		}
+	}
+	return nil, likely, nil
+}
+
+// changesSearch reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
+func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
+	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
+}
+
+// reportUnsearched adds errors for the locks that could not be searched, and reports whether there are any.
+func (m *accessCodeSetModel) refuseUnsought(
+	ctx context.Context,
+	client *api.Client,
+	unsettled map[string]done,
+	diags *diag.Diagnostics,
+) (refused bool) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	for _, deviceID := range slices.Sorted(maps.Keys(unsettled)) {
+		err := unsettled[deviceID].err
+		if err == nil {
+			continue
+		}
+		refused = true
+		diagnostics.ErrorAt(
+			diags,
+			path.Root("access_codes").AtMapKey(deviceID),
+			actionPut,
+			m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
+				joined(
+					nextStep(err),
+					"The set was not changed: the server did not answer a creation on this lock, and "+
+						"the provider finds the code by its current name and PIN. Run Terraform again: it searches "+
+						"the "+
+						"lock first.",
+				),
+		)
+	}
+	return refused
+}
+
+// warnOfLost warns that a lock may have a code that was not found, when the set drops the lock or creates another code.
+func (m *accessCodeSetModel) warnOfLost(
+	ctx context.Context,
+	client *api.Client,
+	diags *diag.Diagnostics,
+	deviceID string,
+	result done,
+) {
+	said, next := "the lock has no code of this name and PIN now", "If the server hides PINs, search the lock for "+
+		"a code of this name, and delete it."
+	switch likely := result.left.likely; {
+	case len(likely) > 0:
+		said = "without the PIN, the provider cannot know whether the creation made one of these codes of this " +
+			"name: " + strings.Join(likely, ", ")
+		next = "Check whether that code is used outside of this set. If not, delete it: it may open the door."
+	case !result.gone:
+		return
+	}
+	diagnostics.WarningAt(diags, path.Root("device_ids"), "An access code may have been left on a "+
+		"lock", sentence(lockName(ctx, client, deviceID)+
+		": the server did not answer a creation of the code, and "+said)+"\n\n"+next)
 }

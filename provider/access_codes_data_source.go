@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type accessCodesDataSource struct{ connectedDataSource }
@@ -47,33 +48,44 @@ func (m *listedAccessCodeModel) fill(code *api.AccessCode) {
 	}
 }
 
-func (d *accessCodesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *accessCodesDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_access_codes"
 }
 
 func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The access codes on a lock that the workspace manages. PINs are left out, so that listing codes does not put " +
-			"everybody's PIN into the state. For codes that the workspace does not manage see `deviceaccess_unmanaged_access_codes`.",
+		MarkdownDescription: "The access codes on a lock that the workspace manages, without their PINs. For other " +
+			"codes see `deviceaccess_unmanaged_access_codes`.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required:            true,
+				MarkdownDescription: "The lock whose codes are listed.",
+				Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source " +
+					"deviceaccess_devices lists them."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The codes, first created first.",
+				MarkdownDescription: "The codes, in the order of their creation.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"access_code_id": computedText("The identifier of the code, by which it can be imported."),
-					"device_id":      computedText("The lock it is on."),
-					"name":           computedText("Its name. Null if it has none."),
+					"access_code_id": computedText("The identifier of the code; use it to import the code."),
+					"device_id":      computedText("The lock that holds the code."),
+					"name":           computedText("The name of the code. Null if it has none."),
 					"type":           computedText("`ongoing`, or `time_bound` with a time frame."),
-					"status": computedText("How far it is on its lock, such as `unset` (a code of the future, or one that was refused), `setting`, `set`, `removing` or `unknown` (the lock was " +
-						"removed from its account at the vendor, or that account is disconnected)."),
-					"starts_at":  computedText("From when it opens. Null if always."),
-					"ends_at":    computedText("Until when it opens. Null if always."),
-					"created_at": computedText("When it was created, or first seen on the lock."),
+					"status": computedText("The state of the code on its lock, such as `unset`, `setting`, " +
+						"`set`, `removing`, or `unknown`. `unset` means scheduled or rejected. `unknown` means " +
+						"that " +
+						"the lock was removed from its account, or that the account is disconnected."),
+					"starts_at":  computedText("From when the code opens the lock. Null if always."),
+					"ends_at":    computedText("Until when the code opens the lock. Null if always."),
+					"created_at": computedText("When the code was created, or first seen on the lock."),
 					"is_external_modification_allowed": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether a change made at the lock stands, instead of being undone.",
+						Computed: true,
+						MarkdownDescription: "Whether changes made at the lock stay; otherwise the server reverts " +
+							"them.",
 					},
 				}},
 			},
@@ -100,7 +112,7 @@ func (d *accessCodesDataSource) Read(ctx context.Context, req datasource.ReadReq
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// managedCodes lists the managed codes of a device. Some servers answer those of other devices too.
+// managedCodes lists the managed codes of a device. It drops those of other devices, which some servers return, too.
 func managedCodes(ctx context.Context, client *api.Client, deviceID string) ([]api.AccessCode, error) {
 	codes, err := api.Collect(client.AccessCodes(ctx, deviceID))
 	return slices.DeleteFunc(codes, func(code api.AccessCode) bool { return code.DeviceID != deviceID }), err

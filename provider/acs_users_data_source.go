@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type acsUsersDataSource struct{ connectedDataSource }
@@ -61,44 +62,65 @@ func (m *acsUserModel) fill(user *api.AcsUser) {
 	}
 }
 
-func (d *acsUsersDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *acsUsersDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_acs_users"
 }
 
 func (d *acsUsersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The users of access systems that the workspace manages: all of them, or those that match every condition given.",
+		MarkdownDescription: "The users of access systems that the workspace manages: all of them, or those that " +
+			"match every condition.",
 		Attributes: map[string]schema.Attribute{
 			"acs_system_id": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{isFilter{}}, MarkdownDescription: "Only users of this access system.",
+				Optional:            true,
+				Validators:          []validator.String{validators.OptionalIdentifier{}},
+				MarkdownDescription: "Only users of this access system.",
 			},
 			"user_identity_id": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{isFilter{}}, MarkdownDescription: "Only users of this user identity.",
+				Optional:            true,
+				Validators:          []validator.String{validators.OptionalIdentifier{}},
+				MarkdownDescription: "Only users of this user identity.",
 			},
-			"user_identity_email_address": schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this email address."},
-			"user_identity_phone_number":  schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this phone number, in E.164 format."},
+			"user_identity_email_address": schema.StringAttribute{Optional: true, MarkdownDescription: "Only users " +
+				"of the user identity with this email address."},
+			"user_identity_phone_number": schema.StringAttribute{Optional: true, MarkdownDescription: "Only users " +
+				"of the user identity with this phone number, in E.164 format."},
 			"search": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Only users whose name, email address, phone number or identifier contains this text. Case does not matter.",
+				Optional: true,
+				MarkdownDescription: "Only users whose name, email address, phone number or identifier contains " +
+					"this text. Case does not matter.",
 			},
 			"acs_users": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The users, oldest first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"acs_user_id":          computedText("The identifier of the user."),
-					"acs_system_id":        computedText("The access system it is on."),
-					"connected_account_id": computedText("The account by which that is reached."),
-					"user_identity_id":     computedText("The user identity that it belongs to. Null if it belongs to none."),
+					"acs_system_id":        computedText("The access system that the user belongs to."),
+					"connected_account_id": computedText("The connected account of the access system."),
+					"user_identity_id":     computedText("The user identity of the user. Null if there is none."),
 					"full_name":            computedText("The name of the user."),
 					"email_address":        computedText("The email address of the user. Null if it has none."),
 					"phone_number":         computedText("The phone number of the user. Null if it has none."),
-					"is_suspended":         schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the user may not pass, whatever else is said. Null if that is not known."},
-					"starts_at":            computedText("From when the user may pass, in RFC 3339. Null if it is not bound to a time."),
-					"ends_at":              computedText("Until when the user may pass, in RFC 3339. Null if that has no end."),
-					"is_pending":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the access system does not have the user yet as it should be."},
-					"created_at":           computedText("When the user was created, in RFC 3339."),
+					"is_suspended": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the " +
+						"user is suspended, and so denied access. Null if that is not known."},
+					"starts_at": computedText("From when the user has access, in RFC 3339. Null if " +
+						"access is not limited in time."),
+					"ends_at": computedText("Until when the user has access, in RFC 3339. Null if " +
+						"access does not end."),
+					"is_pending": schema.BoolAttribute{
+						Computed:            true,
+						MarkdownDescription: "Whether changes of the user have not reached the access system yet.",
+					},
+					"created_at": computedText("When the user was created, in RFC 3339."),
 					"problems": schema.ListAttribute{
-						Computed: true, ElementType: types.StringType,
-						MarkdownDescription: "What keeps the user from being as it should be, such as `failed_to_create_on_acs_system`. Empty where nothing does.",
+						Computed:    true,
+						ElementType: types.StringType,
+						MarkdownDescription: "The error codes of the user, such as " +
+							"`failed_to_create_on_acs_system`. Empty if there are none.",
 					},
 				}},
 			},
@@ -114,8 +136,11 @@ func (d *acsUsersDataSource) Read(ctx context.Context, req datasource.ReadReques
 		return
 	}
 	users, err := api.Collect(client.AcsUsers(ctx, api.ListAcsUsersRequest{
-		AcsSystemID: model.ACSSystemID.ValueString(), UserIdentityID: model.UserIdentityID.ValueString(), Search: model.Search.ValueString(),
-		UserIdentityEmailAddress: model.IdentityEmail.ValueString(), UserIdentityPhoneNumber: model.IdentityPhone.ValueString(),
+		AcsSystemID:              model.ACSSystemID.ValueString(),
+		UserIdentityID:           model.UserIdentityID.ValueString(),
+		Search:                   model.Search.ValueString(),
+		UserIdentityEmailAddress: model.IdentityEmail.ValueString(),
+		UserIdentityPhoneNumber:  model.IdentityPhone.ValueString(),
 	}))
 	if err != nil {
 		report(&resp.Diagnostics, "List users of access systems", err)

@@ -25,7 +25,12 @@ func cliKnows(t *testing.T, since, feature string) bool {
 		t.Fatal(err)
 	}
 	if parts(t, answer.Version) < parts(t, since) {
-		t.Logf("not tried with the terraform command: %s needs Terraform %s, and this is %s", feature, since, answer.Version)
+		t.Logf(
+			"not tried with the terraform command: %s needs Terraform %s, and this is %s",
+			feature,
+			since,
+			answer.Version,
+		)
 		return false
 	}
 	return true
@@ -45,7 +50,10 @@ func TestTerraformImportsByIdentity(t *testing.T) {
 	t.Parallel()
 	f := twoLocks(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
-	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode("")+webhook("https://example.com/a", ""))})
+	w := newWorkspace(
+		t,
+		map[string]string{"main.tf": required + f.config(accessCode("")+webhook("https://example.com/a", ""))},
+	)
 	w.expect(true, "validate") // also where identities are not known
 	if !cliKnows(t, "1.12", "import by identity") {
 		return
@@ -70,7 +78,13 @@ import {
   }
 }
 `)
-	if plan := w.read("plan", "-no-color"); !strings.Contains(plan, "2 to import, 0 to add, 1 to change, 0 to destroy") {
+	if plan := w.read(
+		"plan",
+		"-no-color",
+	); !strings.Contains(
+		plan,
+		"2 to import, 0 to add, 1 to change, 0 to destroy",
+	) {
 		t.Errorf("the plan says\n%s", plan)
 	}
 	f.expectWrites(t, "after the plan")

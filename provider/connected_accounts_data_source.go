@@ -43,31 +43,47 @@ func (m *connectedAccountModel) fill(account *api.ConnectedAccount) {
 	}
 }
 
-func (d *connectedAccountsDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *connectedAccountsDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_connected_accounts"
 }
 
-func (d *connectedAccountsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *connectedAccountsDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The connected accounts of the workspace, the ways to vendors' devices: all of them, or those that match every condition given.",
+		MarkdownDescription: "The connected accounts of the workspace, through which the server reaches vendors' " +
+			"devices: all of them, or those that match every condition.",
 		Attributes: map[string]schema.Attribute{
-			"customer_key": schema.StringAttribute{Optional: true, MarkdownDescription: "Only accounts of this customer."},
-			"search":       schema.StringAttribute{Optional: true, MarkdownDescription: "Only accounts whose name contains this text. Case does not matter."},
+			"customer_key": schema.StringAttribute{Optional: true, MarkdownDescription: "Only accounts of this " +
+				"customer."},
+			"search": schema.StringAttribute{Optional: true, MarkdownDescription: "Only accounts whose name " +
+				"contains this text. Case does not matter."},
 			"connected_accounts": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The accounts, oldest first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"connected_account_id": computedText("The identifier of the account."),
-					"display_name":         computedText("Its name."),
-					"account_type":         computedText("Whose devices they are, such as `zwave_js`. Null if that is not known."),
-					"customer_key":         computedText("The customer whose account it is. Null if it is nobody's."),
+					"display_name":         computedText("The name of the account."),
+					"account_type": computedText("The kind of account, such as `zwave_js`. Null if that is " +
+						"not known."),
+					"customer_key": computedText("The customer that the account belongs to. Null if there " +
+						"is none."),
 					"automatically_manage_new_devices": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether devices that appear are managed.",
+						Computed:            true,
+						MarkdownDescription: "Whether the workspace manages new devices of the account.",
 					},
-					"created_at": computedText("When it was connected, in RFC 3339."),
+					"created_at": computedText("When the account was connected, in RFC 3339."),
 					"problems": schema.ListAttribute{
-						Computed: true, ElementType: types.StringType,
-						MarkdownDescription: "What keeps it from working, such as `account_disconnected`. Empty where it works.",
+						Computed:    true,
+						ElementType: types.StringType,
+						MarkdownDescription: "The error codes of the account, such as `account_disconnected`. " +
+							"Empty if it works.",
 					},
 				}},
 			},
@@ -75,7 +91,11 @@ func (d *connectedAccountsDataSource) Schema(_ context.Context, _ datasource.Sch
 	}
 }
 
-func (d *connectedAccountsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *connectedAccountsDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model connectedAccountsModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)
@@ -83,7 +103,8 @@ func (d *connectedAccountsDataSource) Read(ctx context.Context, req datasource.R
 		return
 	}
 	accounts, err := api.Collect(client.ConnectedAccounts(ctx, api.ListConnectedAccountsRequest{
-		CustomerKey: model.CustomerKey.ValueString(), Search: model.Search.ValueString(),
+		CustomerKey: model.CustomerKey.ValueString(),
+		Search:      model.Search.ValueString(),
 	}))
 	if err != nil {
 		report(&resp.Diagnostics, "List connected accounts", err)

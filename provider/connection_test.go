@@ -16,7 +16,12 @@ func TestSettingsOfOtherClientsAreReadWhereOursAreNotSet(t *testing.T) {
 	f := startFake(t)
 	t.Setenv(envOtherAPIKey, fakeKey)
 	t.Setenv(envOtherEndpoint, f.URL)
-	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+	drive(
+		t,
+		resource.TestCase{
+			Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}},
+		},
+	)
 }
 
 // A key of one server is told no other: it may manage the doors of another house.
@@ -28,13 +33,13 @@ func TestKeyIsNeverSentToAnEndpointThatWasMeantForAnother(t *testing.T) {
 		environment map[string]string
 		missing     string
 	}{
-		"their key, our endpoint in the block":       {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "There is no API key"},
-		"their pair, our endpoint in the block":      {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "There is no API key"},
-		"their key, our endpoint in the environment": {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs, envEndpoint: elsewhere}, "There is no API key"},
-		"our key in the block, their endpoint":       {settings{Endpoint: null, APIKey: types.StringValue(ours)}, map[string]string{envOtherEndpoint: elsewhere}, "There is no endpoint"},
-		"our key in the environment, their endpoint": {settings{Endpoint: null, APIKey: null}, map[string]string{envAPIKey: ours, envOtherEndpoint: elsewhere, envOtherAPIKey: theirs}, "There is no endpoint"},
-		"their key alone":                            {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "There is no endpoint"},
-		"an empty endpoint in the block, their two":  {settings{Endpoint: types.StringValue(""), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "There is no"},
+		"their key, our endpoint in the block":       {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "The API key is missing"},
+		"their pair, our endpoint in the block":      {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "The API key is missing"},
+		"their key, our endpoint in the environment": {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs, envEndpoint: elsewhere}, "The API key is missing"},
+		"our key in the block, their endpoint":       {settings{Endpoint: null, APIKey: types.StringValue(ours)}, map[string]string{envOtherEndpoint: elsewhere}, "The endpoint is missing"},
+		"our key in the environment, their endpoint": {settings{Endpoint: null, APIKey: null}, map[string]string{envAPIKey: ours, envOtherEndpoint: elsewhere, envOtherAPIKey: theirs}, "The endpoint is missing"},
+		"their key alone":                            {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "The endpoint is missing"},
+		"an empty endpoint in the block, their two":  {settings{Endpoint: types.StringValue(""), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for variable, value := range c.environment {
@@ -107,7 +112,12 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 	f := startFake(t)
 	const stranger = "99999999-2222-4333-8444-555555555555"
 	config := f.config(webhook("https://example.com/a", "") + accessCode(`code = "2468"`))
-	refusal := says("belongs to workspace "+stranger, "this was in workspace "+fakeWorkspace, "Nothing is taken to be deleted", "terraform state rm")
+	refusal := says(
+		"belongs to workspace "+stranger,
+		"the resource was in workspace "+fakeWorkspace,
+		"Nothing is removed from the state",
+		"terraform state rm",
+	)
 	var codes, webhooks = map[string]*fakeCode{}, map[string]*fakeWebhook{}
 	swap := func(workspace string) func() {
 		return func() {
@@ -124,7 +134,9 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 		{Config: config, Destroy: true, ExpectError: refusal},
 		{PreConfig: swap(fakeWorkspace), Config: config, ConfigPlanChecks: plansNothing()},
 		{ // what is gone from the right workspace is gone
-			PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionCreate, front),
+			PreConfig:        func() { f.do(func() { clear(f.codes) }) },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, front),
 		},
 	}})
 	if n := f.count("/access_codes/create"); n != 2 {

@@ -20,7 +20,14 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure(t))
 	device := srv.Device(t, "august")
 	codes := srv.UnmanagedCodes(t, device)
-	files := map[string]string{"terraform.tfvars": fmt.Sprintf("front_door = %q\ncleaner_code_id = %q\nguest_pin = %q\n", device, codes[0].AccessCodeID, guestPIN)}
+	files := map[string]string{
+		"terraform.tfvars": fmt.Sprintf(
+			"front_door = %q\ncleaner_code_id = %q\nguest_pin = %q\n",
+			device,
+			codes[0].AccessCodeID,
+			guestPIN,
+		),
+	}
 	for _, name := range []string{"variables.tf", "main.tf", "outputs.tf"} {
 		content, err := os.ReadFile(filepath.Join("../examples/demo", name))
 		if err != nil {
@@ -46,12 +53,22 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 		}
 	}
 	if run.Count("code") < 4 || run.Count("secret") == 0 || run.Count("credential") == 0 {
-		t.Errorf("%d codes, %d secrets and %d credentials were seen", run.Count("code"), run.Count("secret"), run.Count("credential"))
+		t.Errorf(
+			"%d codes, %d secrets and %d credentials were seen",
+			run.Count("code"),
+			run.Count("secret"),
+			run.Count("credential"),
+		)
 	}
 	const late = "864209"
 	run.Learn("code", late)
 	run.Forbid(t, "access_codes", "name <> 'Unforeseen'")
-	if status := srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": "Unforeseen", "code": late}, nil); status != http.StatusInternalServerError {
+	if status := srv.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "name": "Unforeseen", "code": late},
+		nil,
+	); status != http.StatusInternalServerError {
 		t.Errorf("what the database refuses is answered %d", status)
 	}
 	run.Judge(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})

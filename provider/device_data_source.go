@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var _ datasource.DataSourceWithConfigValidators = (*deviceDataSource)(nil)
@@ -26,19 +28,29 @@ type namedDeviceModel struct {
 	deviceModel
 }
 
-func (d *deviceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *deviceDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_device"
 }
 
 func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := deviceAttributes()
 	attributes["device_id"] = schema.StringAttribute{
-		Optional: true, Computed: true, Validators: []validator.String{isIdentifier{"Name a device, or leave it out and give its `name`."}},
-		MarkdownDescription: "The identifier of the device. Either this or `name` is needed.",
+		Optional: true,
+		Computed: true,
+		Validators: []validator.String{validators.Identifier{Hint: "Name a device, or leave it out and " +
+			"give its `name`."}},
+		MarkdownDescription: "The identifier of the device. Set this or `name`.",
 	}
 	attributes["name"] = schema.StringAttribute{
-		Optional: true, Validators: []validator.String{isNotEmpty{"Give the name of a device, or leave it out and give its `device_id`."}},
-		MarkdownDescription: "The name of the device, as `display_name` spells it. It is an error if there are two of that name.",
+		Optional: true,
+		Validators: []validator.String{validators.NotEmpty{Hint: "Give the name of a device, or leave it " +
+			"out and give its `device_id`."}},
+		MarkdownDescription: "The name of the device, exactly as in `display_name`. Two devices of that name are " +
+			"an error.",
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One device of the workspace, by its identifier or by its name.",
@@ -47,7 +59,9 @@ func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 }
 
 func (d *deviceDataSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
-	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("device_id"), path.MatchRoot("name"))}
+	return []datasource.ConfigValidator{
+		datasourcevalidator.ExactlyOneOf(path.MatchRoot("device_id"), path.MatchRoot("name")),
+	}
 }
 
 func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
@@ -63,8 +77,9 @@ func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	if model.Name.IsNull() {
 		device, err = deviceByID(ctx, client, model.DeviceID.ValueString())
 	} else if device, err = deviceByName(ctx, client, model.Name.ValueString()); device == nil && err == nil {
-		refuseAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("There is no device of the name %q in the workspace of the API key. "+
-			"The data source deviceaccess_devices lists those there are.", model.Name.ValueString()))
+		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("The workspace of the API "+
+			"key has no device with the name %q. The data source deviceaccess_devices lists "+
+			"them.", model.Name.ValueString()))
 		return
 	}
 	if err != nil {
@@ -75,7 +90,7 @@ func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// deviceByID reads a device. It fails with api.IsNotFound when there is none.
+// deviceByID reads a device. The error satisfies api.IsNotFound if there is none.
 func deviceByID(ctx context.Context, client *api.Client, id string) (*api.Device, error) {
 	answer, err := api.Call[api.DeviceResponse](ctx, client.GetDevice, api.GetDeviceRequest{DeviceID: id})
 	if err != nil {
@@ -84,8 +99,8 @@ func deviceByID(ctx context.Context, client *api.Client, id string) (*api.Device
 	return &answer.Device, sameID("device", answer.Device.DeviceID, id)
 }
 
-// deviceByName finds the device of that name. It answers nil when there is none, and an error when there are two: a
-// server that is asked for a device by name answers one of them.
+// deviceByName finds the device with a name. It returns nil if there is none, and an error if there are several: a
+// server that reads a device by name returns any of them.
 func deviceByName(ctx context.Context, client *api.Client, name string) (*api.Device, error) {
 	devices, err := api.Collect(client.Devices(ctx, api.ListDevicesRequest{Search: name}))
 	if err != nil {
@@ -100,7 +115,8 @@ func deviceByName(ctx context.Context, client *api.Client, name string) (*api.De
 		}
 	}
 	if len(ids) > 1 {
-		return nil, fmt.Errorf("there are %d devices of the name %q: %s. Name one by its device_id", len(ids), name, strings.Join(ids, ", "))
+		return nil, fmt.Errorf("%d devices have the name %q: %s. Name one by its "+
+			"device_id", len(ids), name, strings.Join(ids, ", "))
 	}
 	return found, nil
 }

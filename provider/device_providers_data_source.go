@@ -43,39 +43,58 @@ func (m *deviceProviderModel) fill(provider *api.DeviceProvider) {
 	}
 }
 
-func (d *deviceProvidersDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *deviceProvidersDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_device_providers"
 }
 
-func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *deviceProvidersDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	can := func(description string) schema.Attribute {
-		return schema.BoolAttribute{Computed: true, MarkdownDescription: description + " Null where the server does not say."}
+		return schema.BoolAttribute{Computed: true, MarkdownDescription: description + " Null where the server " +
+			"does not say."}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The vendors whose devices the server can reach.",
+		MarkdownDescription: "The vendors whose devices the server supports.",
 		Attributes: map[string]schema.Attribute{
-			"provider_category": schema.StringAttribute{Optional: true, MarkdownDescription: "Only vendors of this category, such as `stable`."},
+			"provider_category": schema.StringAttribute{Optional: true, MarkdownDescription: "Only vendors of this " +
+				"category, such as `stable`."},
 			"device_providers": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The vendors.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"device_provider_name": computedText("The stable name of the vendor, such as `august`."),
-					"display_name":         computedText("Its name, as people know it."),
+					"display_name":         computedText("The name of the vendor, for people."),
 					"provider_categories": schema.ListAttribute{
-						Computed: true, ElementType: types.StringType, MarkdownDescription: "The categories it belongs to, such as `stable`.",
+						Computed:            true,
+						ElementType:         types.StringType,
+						MarkdownDescription: "The categories of the vendor, such as `stable`.",
 					},
-					"can_program_online_access_codes":  can("Whether access codes can be set on its devices."),
-					"can_program_offline_access_codes": can("Whether its devices accept codes that the vendor makes, without being told of them."),
-					"can_configure_auto_lock":          can("Whether it can be set that its devices lock by themselves."),
-					"can_remotely_unlock":              can("Whether its devices can be unlocked from afar."),
-					"can_remotely_lock":                can("Whether its devices can be locked from afar."),
+					"can_program_online_access_codes": can("Whether the server can set access codes on its " +
+						"devices."),
+					"can_program_offline_access_codes": can("Whether its devices accept codes that the vendor " +
+						"computes, without a connection."),
+					"can_configure_auto_lock": can("Whether the server can configure its devices to lock " +
+						"automatically."),
+					"can_remotely_unlock": can("Whether the server can unlock its devices."),
+					"can_remotely_lock":   can("Whether the server can lock its devices."),
 				}},
 			},
 		},
 	}
 }
 
-func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *deviceProvidersDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model deviceProvidersModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)
@@ -83,7 +102,11 @@ func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.Rea
 		return
 	}
 	category := api.ListDeviceProvidersRequestProviderCategory(model.ProviderCategory.ValueString())
-	answer, err := api.Call[api.DeviceProvidersResponse](ctx, client.ListDeviceProviders, api.ListDeviceProvidersRequest{ProviderCategory: category})
+	answer, err := api.Call[api.DeviceProvidersResponse](
+		ctx,
+		client.ListDeviceProviders,
+		api.ListDeviceProvidersRequest{ProviderCategory: category},
+	)
 	if err != nil {
 		report(&resp.Diagnostics, "List device providers", err)
 		return

@@ -15,117 +15,111 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
-// Every diagnostic is made by the four functions that follow. The summary is the action, or what was checked; the
-// detail begins with what is wrong and ends with what to do.
-
-// refuse adds an error.
-func refuse(diags *diag.Diagnostics, summary, detail string) { diags.AddError(summary, detail) }
-
-// refuseAt adds an error that points to an attribute. Terraform shows the line of the configuration that it points to,
-// so those that hold a secret are not pointed to.
-func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if isSecret(attribute) {
-		diags.AddError(summary, detail)
-		return
-	}
-	diags.AddAttributeError(attribute, summary, detail)
-}
-
-// warn adds a warning.
-func warn(diags *diag.Diagnostics, summary, detail string) { diags.AddWarning(summary, detail) }
-
-// warnAt adds a warning that points to an attribute, unless that holds a secret.
-func warnAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if isSecret(attribute) {
-		diags.AddWarning(summary, detail)
-		return
-	}
-	diags.AddAttributeWarning(attribute, summary, detail)
-}
-
-// secrets are the attributes whose lines are not shown. The URL of a webhook may carry a token.
-var secrets = []string{"api_key", "code", "code_wo", "url"}
-
-func isSecret(attribute path.Path) bool { return slices.Contains(secrets, attribute.String()) }
-
-// report adds what kept an action from being done: the summary is the action, the detail what the server says
-// and what can be done about it. It points to the attribute that the server complains about.
+// report adds an error: the summary is the action, the detail is the server's message and what to do. It names the
+// attribute that the server rejects.
 func report(diags *diag.Diagnostics, action string, err error) {
 	reportNext(diags, action, err, nextStep(err))
 }
 
-// reportNext is report for those who know better what to do next.
+// reportNext is report with the text of what to do next.
 func reportNext(diags *diag.Diagnostics, action string, err error, next string) {
 	detail := sentence(err.Error())
 	if next != "" {
 		detail += "\n\n" + next
 	}
 	if field, ok := blamed(err); ok {
-		refuseAt(diags, path.Root(field), action, detail)
+		diagnostics.ErrorAt(diags, path.Root(field), action, detail)
 		return
 	}
-	refuse(diags, action, detail)
+	diagnostics.Error(diags, action, detail)
 }
 
-// reportCreate is report for a request that creates something, which may have happened although it failed.
+// reportCreate is report for a creation, which may have succeeded although the request failed.
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
 	if api.MayHaveHappened(err) {
-		next = inDoubt(err, "Look there before running Terraform again, which would create a second "+strings.ToLower(strings.TrimPrefix(action, "Create "))+".")
+		next = inDoubt(
+			err,
+			"Check the server before you run Terraform again, which would create a second "+strings.ToLower(
+				strings.TrimPrefix(action, "Create "),
+			)+".",
+		)
 	}
 	reportNext(diags, action, err, next)
 }
 
-// inDoubt is what can be done about the failure of a creation that may have happened, so that running Terraform again alone
-// is not what helps.
+// uncertainAdvice says what to do about a failed creation that may have succeeded: running Terraform again is not
+// enough.
 func inDoubt(err error, look string) string {
 	next := ""
 	if !errors.Is(err, context.Canceled) {
 		next = nextStep(err) + "\n\n"
 	}
-	return strings.TrimSpace(next + "It is not known whether the server has done it. " + look)
+	return strings.TrimSpace(next + "The server may have done it. " + look)
 }
 
-// warnInterrupted says that Terraform was interrupted while it waited for a lock. It is no error: that would taint the
-// code, and the next apply would replace it for nothing.
+// warnInterrupted warns that Terraform was interrupted while it waited for a lock. An error would taint the code, and
+// the next apply would needlessly replace it.
 func warnInterrupted(diags *diag.Diagnostics, action, id string) {
-	warn(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
-		"server keeps trying; the next plan shows its status.")
+	diagnostics.Warning(diags, action, "Terraform was interrupted while it waited for the lock to take the access "+
+		"code "+id+". The code is in the state, and the server keeps trying; the next plan shows its status.")
 }
 
-// hasID guards against an answer that names nothing.
+// hasID returns an error for an answer without an identifier.
 func hasID(kind, id string) error {
 	if id == "" {
-		return &explained{"the server's answer names no " + kind, errNameless}
+		return &explained{"the server's answer contains no " + kind, errNameless}
 	}
 	return nil
 }
 
-var errNameless = errors.New("the server's answer names nothing")
+var errNameless = errors.New("the server's answer has no identifier")
 
-// sameID guards against an answer about something else.
+// sameID returns an error for an answer about another object.
 func sameID(kind, got, wanted string) error {
 	if got != wanted {
-		return fmt.Errorf("the server was asked for the %s %s but answered with %q", kind, wanted, got)
+		return fmt.Errorf("the provider requested the %s %s, but the server returned %q", kind, wanted, got)
 	}
 	return nil
 }
 
-// parameters of requests that are attributes of the same name. The PIN is left out: Terraform shows the line of
-// the configuration that an error points to, and the PIN may stand in it.
+// parameters lists request parameters with an attribute of the same name. It leaves out the PIN: Terraform would show
+// the configuration line with the PIN.
 var parameters = []string{
-	"url", "event_types", "device_id", "name", "starts_at", "ends_at", "is_external_modification_allowed",
-	"device_type", "connected_account_id", "search", "preferred_code_length", "common_code_key", "prefer_native_scheduling",
-	"use_backup_access_code_pool", "is_offline_access_code", "is_one_time_use", "max_time_rounding", "accepted_providers", "excluded_providers",
-	"provider_category", "accepted_capabilities", "custom_metadata", "custom_redirect_url", "custom_redirect_failure_url", "customer_key",
+	"url",
+	"event_types",
+	"device_id",
+	"name",
+	"starts_at",
+	"ends_at",
+	"is_external_modification_allowed",
+	"device_type",
+	"connected_account_id",
+	"search",
+	"preferred_code_length",
+	"common_code_key",
+	"prefer_native_scheduling",
+	"use_backup_access_code_pool",
+	"is_offline_access_code",
+	"is_one_time_use",
+	"max_time_rounding",
+	"accepted_providers",
+	"excluded_providers",
+	"provider_category",
+	"accepted_capabilities",
+	"custom_metadata",
+	"custom_redirect_url",
+	"custom_redirect_failure_url",
+	"customer_key",
 }
 
-// parameterOf is what an error of this type is about, where the server does not name it.
+// parameterOf maps error types to the attribute that they are about, for servers that do not name it.
 var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
 
-// blamed is the attribute that the server complains about, if it names exactly one.
+// rejectedAttribute returns the attribute that the server rejects, if there is exactly one.
 func blamed(err error) (string, bool) {
 	refused, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
@@ -143,37 +137,41 @@ func blamed(err error) (string, bool) {
 	return "", false
 }
 
-// nextStep is what can be done about an error, as far as the error alone tells.
+// nextStep says what to do about an error, or "" if the error does not show it.
 func nextStep(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return "Terraform was interrupted. Run it again: it finishes what is left."
+		return "Terraform was interrupted. Run it again to finish."
 	}
 	switch status := api.StatusOf(err); {
 	case status == http.StatusUnauthorized:
-		return "Check " + cmp.Or(credentialOf(err), "`api_key` (or "+envAPIKey+")") + ": the server does not accept it. Nothing is taken to be deleted because of this."
+		return "Check " + cmp.Or(credentialOf(err), "`api_key` (or "+envAPIKey+")") + ": the server does not " +
+			"accept it. Nothing is removed from the state because of this."
 	case status == http.StatusForbidden:
-		return "Use an API key that may do this. Nothing is taken to be deleted because of this."
+		return "Use an API key with the permission. Nothing is removed from the state because of this."
 	case api.IsNotFound(err):
-		return "Check the identifier, and that the API key belongs to the workspace it is in."
+		return "Check the identifier, and that the API key belongs to the right workspace."
 	case isOfType(err, "duplicate_access_code"):
-		return "To take over a code that is on the lock already, import it as `<device_id>/<access_code_id>`: see the guide *Adopt existing codes*."
+		return "To adopt a code that is already on the lock, import it as `<device_id>/<access_code_id>`: see the " +
+			"guide *Adopt existing codes*."
 	case hasWrongID(err):
-		return "Check the identifier: the data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are."
+		return "Check the identifier: the data sources deviceaccess_devices and " +
+			"deviceaccess_unmanaged_access_codes list identifiers."
 	case status == http.StatusProxyAuthRequired:
 		return proxyWantsPassword
 	case api.IsNoRoute(err):
-		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
+		return "Check `endpoint` (or " + envEndpoint + "): the server there does not know this operation."
 	case status == http.StatusTooManyRequests:
-		return "The server asks to be asked less often. Lower the provider's `max_concurrent_requests`, or run Terraform again later."
+		return "The server limits the rate of requests. Lower the provider's `max_concurrent_requests`, or run " +
+			"Terraform again later."
 	case status == http.StatusOK || errors.Is(err, errNameless):
-		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not speak this API."
+		return "Check `endpoint` (or " + envEndpoint + "): the server there does not implement this API."
 	case status >= http.StatusInternalServerError:
-		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
+		return "The server has failed; see its log for the request above. Run Terraform again when the server works."
 	}
 	return connectionAdvice(err)
 }
 
-// credentialOf is where the credential comes from that a server has refused, if that is known.
+// credentialOf returns the origin of the rejected credential, if that is known.
 func credentialOf(err error) string {
 	if refused, ok := errors.AsType[*api.ResponseError](err); ok {
 		return refused.CredentialFrom
@@ -181,13 +179,13 @@ func credentialOf(err error) string {
 	return ""
 }
 
-// isOfType says that a server has refused something for this reason.
+// isOfType reports whether the error is a server error of this type.
 func isOfType(err error, reason string) bool {
 	refused, ok := errors.AsType[*api.ResponseError](err)
 	return ok && refused.Type == reason
 }
 
-// hasWrongID says that the server refuses an identifier for its shape.
+// hasWrongID reports whether the server rejects the format of an identifier.
 func hasWrongID(err error) bool {
 	refused, ok := errors.AsType[*api.ResponseError](err)
 	if !ok || refused.Status != http.StatusBadRequest {
@@ -196,7 +194,7 @@ func hasWrongID(err error) bool {
 	return refused.Fields["device_id"] != nil || refused.Fields["access_code_id"] != nil
 }
 
-// hiding takes secrets out of the text of an error.
+// redacted removes secrets from the text of an error.
 func hiding(err error, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -212,7 +210,7 @@ type hidden struct {
 func (e *hidden) Error() string { return api.Redact(e.err.Error(), e.secrets...) }
 func (e *hidden) Unwrap() error { return e.err }
 
-// sentence makes a sentence of an error's text. A parameter that it begins with keeps its spelling.
+// sentence converts an error text to a sentence. A parameter name at the start keeps its spelling.
 func sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
 	if first, size := utf8.DecodeRuneInString(text); !strings.Contains(word, "_") {

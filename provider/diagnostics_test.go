@@ -9,21 +9,27 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
 func TestDiagnosticsAreMadeInOnePlace(t *testing.T) {
 	made := regexp.MustCompile(`\.Add(Attribute)?(Error|Warning)\(|diag\.New\w*Diagnostic\(`)
-	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*.go", "validators/*.go", "planmodifiers/*.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if file != "diagnostics.go" && !strings.HasSuffix(file, "_test.go") && made.Match(content) {
-			t.Errorf("%s makes a diagnostic itself: use refuse, refuseAt, warn, warnAt or report", file)
+		if !strings.HasSuffix(file, "_test.go") && made.Match(content) {
+			t.Errorf("%s makes a diagnostic itself: use package diagnostics, or report", file)
 		}
 	}
 }
@@ -31,8 +37,8 @@ func TestDiagnosticsAreMadeInOnePlace(t *testing.T) {
 func TestAttributesThatHoldSecretsAreNotPointedTo(t *testing.T) {
 	for name, pointed := range map[string]bool{"code": false, "code_wo": false, "api_key": false, "url": false, "name": true} {
 		var diags diag.Diagnostics
-		refuseAt(&diags, path.Root(name), "Check the value", "It is wrong.")
-		warnAt(&diags, path.Root(name), "Check the value", "It may be wrong.")
+		diagnostics.ErrorAt(&diags, path.Root(name), "Check the value", "It is wrong.")
+		diagnostics.WarningAt(&diags, path.Root(name), "Check the value", "It may be wrong.")
 		for _, d := range diags {
 			if _, got := d.(diag.DiagnosticWithPath); got != pointed {
 				t.Errorf("%s is pointed to by the %s: %v", name, d.Severity(), got)

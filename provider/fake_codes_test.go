@@ -51,7 +51,7 @@ func (f *fake) takeEffect() {
 	})
 }
 
-// unmanaged puts a code on the lock that nobody manages.
+// unmanaged adds an unmanaged code to the lock.
 func (f *fake) unmanaged(code fakeCode) (id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,8 +75,16 @@ func (f *fake) only() (string, *fakeCode) {
 func (f *fake) codeJSON(id string) map[string]any {
 	c := f.codes[id]
 	code := map[string]any{
-		"access_code_id": id, "device_id": c.device, "workspace_id": fakeWorkspace, "name": c.name, "status": c.status,
-		"created_at": "2026-01-02T03:04:05.678Z", "is_managed": c.managed, "errors": c.errors, "warnings": []any{}, "type": "ongoing",
+		"access_code_id": id,
+		"device_id":      c.device,
+		"workspace_id":   fakeWorkspace,
+		"name":           c.name,
+		"status":         c.status,
+		"created_at":     "2026-01-02T03:04:05.678Z",
+		"is_managed":     c.managed,
+		"errors":         c.errors,
+		"warnings":       []any{},
+		"type":           "ongoing",
 	}
 	if c.code != nil {
 		code["code"] = c.code
@@ -112,17 +120,35 @@ func utc(value any) string {
 }
 
 // onCode answers 404 for codes there are not, or that the operation is not for.
-func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string, c *fakeCode) map[string]any) {
+func (f *fake) onCode(
+	w http.ResponseWriter,
+	r *http.Request,
+	body map[string]any,
+	do func(id string, c *fakeCode) map[string]any,
+) {
 	id, _ := body["access_code_id"].(string)
 	if !f.anyID && uuid.Validate(id) != nil {
-		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input", "message": "Invalid uuid for \"access_code_id\"",
-			"validation_errors": {"_errors": [], "access_code_id": {"_errors": ["Invalid uuid"]}}}}`)(w, r)
+		answerRaw(
+			http.StatusBadRequest,
+			"application/json",
+			`{"ok": false, "error": {"type": "invalid_input", "message": "Invalid uuid for \"access_code_id\"",
+			"validation_errors": {"_errors": [], "access_code_id": {"_errors": ["Invalid uuid"]}}}}`,
+		)(
+			w,
+			r,
+		)
 		return
 	}
 	c := f.codes[id]
 	mixed := f.mixesCodes && r.URL.Path == "/access_codes/get"
 	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") && !mixed {
-		f.answerNotFound("access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)
+		f.answerNotFound(
+			"access_code_not_found",
+			"Could not find an access_code with device_id or access_code_id",
+		)(
+			w,
+			r,
+		)
 		return
 	}
 	answer(do(id, c))(w, r)
@@ -130,8 +156,16 @@ func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]an
 
 func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
 	id := f.newID()
-	c := &fakeCode{device: body["device_id"].(string), name: body["name"], code: body["code"], startsAt: body["starts_at"],
-		endsAt: body["ends_at"], key: body["common_code_key"], managed: true, status: "setting"}
+	c := &fakeCode{
+		device:   body["device_id"].(string),
+		name:     body["name"],
+		code:     body["code"],
+		startsAt: body["starts_at"],
+		endsAt:   body["ends_at"],
+		key:      body["common_code_key"],
+		managed:  true,
+		status:   "setting",
+	}
 	c.external, _ = body["is_external_modification_allowed"].(bool)
 	if c.name == nil {
 		c.name = "New Access Code"
@@ -162,7 +196,12 @@ func asText(value any) string {
 }
 
 func (f *fake) getCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	f.onCode(w, r, body, func(id string, _ *fakeCode) map[string]any { return map[string]any{"access_code": f.codeJSON(id)} })
+	f.onCode(
+		w,
+		r,
+		body,
+		func(id string, _ *fakeCode) map[string]any { return map[string]any{"access_code": f.codeJSON(id)} },
+	)
 }
 
 func (f *fake) updateCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
@@ -224,7 +263,13 @@ func (f *fake) attempt(answer map[string]any, actionType string, effect func()) 
 
 func (f *fake) attemptJSON(id string) map[string]any {
 	a := f.attempts[id]
-	attempt := map[string]any{"action_attempt_id": id, "action_type": a.actionType, "status": "pending", "result": nil, "error": nil}
+	attempt := map[string]any{
+		"action_attempt_id": id,
+		"action_type":       a.actionType,
+		"status":            "pending",
+		"result":            nil,
+		"error":             nil,
+	}
 	switch {
 	case a.looks > 0:
 	case a.failure != nil:

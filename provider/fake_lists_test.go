@@ -26,7 +26,13 @@ func (f *fake) getDevice(w http.ResponseWriter, r *http.Request, body map[string
 
 func (f *fake) listProviders(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 	answer(map[string]any{"device_providers": []map[string]any{
-		{"device_provider_name": "august", "display_name": "August", "image_url": "", "provider_categories": []string{"stable"}, "can_remotely_unlock": true},
+		{
+			"device_provider_name": "august",
+			"display_name":         "August",
+			"image_url":            "",
+			"provider_categories":  []string{"stable"},
+			"can_remotely_unlock":  true,
+		},
 	}})(w, r)
 }
 
@@ -50,7 +56,8 @@ func (f *fake) listUnmanaged(w http.ResponseWriter, r *http.Request, body map[st
 func (f *fake) codesThat(body map[string]any, managed bool) []map[string]any {
 	codes := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(f.codes)) {
-		if c := f.codes[id]; (c.managed == managed || managed && f.mixesCodes) && (f.listsAllDevices || c.device == body["device_id"]) {
+		if c := f.codes[id]; (c.managed == managed || managed && f.mixesCodes) &&
+			(f.listsAllDevices || c.device == body["device_id"]) {
 			codes = append(codes, f.codeJSON(id))
 		}
 	}

@@ -73,7 +73,8 @@ type fakeWebhook struct {
 	more       map[string]any // what else it answers
 }
 
-// onceOnly leaves a test out where all are played against several instances of the server: its own server is one in any case.
+// onceOnly leaves a test out where all are played against several instances of the server: its own server is one in
+// any case.
 func onceOnly(t *testing.T) {
 	t.Helper()
 	if os.Getenv("INSTANCES") != "" {
@@ -205,7 +206,11 @@ func (f *fake) route(path string) fakeHandler {
 
 func (f *fake) getWorkspace(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 	answer(map[string]any{"workspace": map[string]any{
-		"workspace_id": f.workspace, "name": "Sandbox", "company_name": "Acme", "connect_partner_name": nil, "is_sandbox": true,
+		"workspace_id":         f.workspace,
+		"name":                 "Sandbox",
+		"company_name":         "Acme",
+		"connect_partner_name": nil,
+		"is_sandbox":           true,
 	}})(w, r)
 }
 
@@ -218,7 +223,13 @@ func (f *fake) listDevices(w http.ResponseWriter, r *http.Request, body map[stri
 }
 
 // answerPage answers the page of records that the body asks for; a cursor is the index of its first record.
-func (f *fake) answerPage(w http.ResponseWriter, r *http.Request, name string, records []map[string]any, body map[string]any) {
+func (f *fake) answerPage(
+	w http.ResponseWriter,
+	r *http.Request,
+	name string,
+	records []map[string]any,
+	body map[string]any,
+) {
 	if f.noPagination {
 		answer(map[string]any{name: records})(w, r)
 		return
@@ -230,7 +241,11 @@ func (f *fake) answerPage(w http.ResponseWriter, r *http.Request, name string, r
 	end := min(start+f.pageSize, len(records))
 	pagination := map[string]any{"has_next_page": false, "next_page_cursor": nil, "next_page_url": nil}
 	if end < len(records) {
-		pagination = map[string]any{"has_next_page": true, "next_page_cursor": strings.Repeat("x", end), "next_page_url": f.URL + "/wrong"}
+		pagination = map[string]any{
+			"has_next_page":    true,
+			"next_page_cursor": strings.Repeat("x", end),
+			"next_page_url":    f.URL + "/wrong",
+		}
 	}
 	answer(map[string]any{name: records[start:end], "pagination": pagination})(w, r)
 }
@@ -272,7 +287,12 @@ func (f *fake) webhookJSON(id string, created bool) map[string]any {
 }
 
 // onWebhook answers 404 for webhooks there are not.
-func (f *fake) onWebhook(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string) map[string]any) {
+func (f *fake) onWebhook(
+	w http.ResponseWriter,
+	r *http.Request,
+	body map[string]any,
+	do func(id string) map[string]any,
+) {
 	id, _ := body["webhook_id"].(string)
 	if f.webhooks[id] == nil {
 		f.answerNotFound("webhook_not_found", "Could not find webhook")(w, r)
@@ -282,7 +302,12 @@ func (f *fake) onWebhook(w http.ResponseWriter, r *http.Request, body map[string
 }
 
 func (f *fake) getWebhook(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	f.onWebhook(w, r, body, func(id string) map[string]any { return map[string]any{"webhook": f.webhookJSON(id, false)} })
+	f.onWebhook(
+		w,
+		r,
+		body,
+		func(id string) map[string]any { return map[string]any{"webhook": f.webhookJSON(id, false)} },
+	)
 }
 
 func (f *fake) updateWebhook(w http.ResponseWriter, r *http.Request, body map[string]any) {

@@ -32,16 +32,22 @@ func TestRealGatewayZWaveJS(t *testing.T) {
 	t.Parallel()
 	gateway := zwave.Start(t, zwave.Plain, zwave.Masked)
 	lock := gateway.Lease(t, zwave.Plain)
-	tellStory(t, gatewayLock{deviceType: "zwave_lock", manufacturer: "Yale", connection: app.ZWaveJS{Config: zwavejs.Config{URL: gateway.URL}},
-		program: func(slot int, pin string) { lock.Program(t, slot, pin) },
-		pins: func() map[int]string {
-			pins := map[int]string{}
-			for slot, code := range lock.State(t).Codes {
-				pins[slot] = code.PIN
-			}
-			return pins
+	tellStory(
+		t,
+		gatewayLock{
+			deviceType:   "zwave_lock",
+			manufacturer: "Yale",
+			connection:   app.ZWaveJS{Config: zwavejs.Config{URL: gateway.URL}},
+			program:      func(slot int, pin string) { lock.Program(t, slot, pin) },
+			pins: func() map[int]string {
+				pins := map[int]string{}
+				for slot, code := range lock.State(t).Codes {
+					pins[slot] = code.PIN
+				}
+				return pins
+			},
 		},
-	})
+	)
 }
 
 func TestRealGatewayZigbee2MQTT(t *testing.T) {
@@ -49,16 +55,27 @@ func TestRealGatewayZigbee2MQTT(t *testing.T) {
 	gateway := zigbee.Start(t, zigbee.Plain)
 	lock := gateway.Lease(t, zigbee.Plain)
 	user, password := gateway.User(t)
-	tellStory(t, gatewayLock{deviceType: "zigbee_lock", manufacturer: "Yale",
-		connection: app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: gateway.TLS, CA: gateway.CA, Topic: zigbee.Topic, Username: user, Password: password}},
-		program:    func(slot int, pin string) { lock.Program(t, slot, pin) },
-		pins:       func() map[int]string { return lock.State(t).Codes },
-		password:   password,
+	tellStory(t, gatewayLock{
+		deviceType:   "zigbee_lock",
+		manufacturer: "Yale",
+		connection: app.Zigbee2MQTT{
+			Config: zigbee2mqtt.Config{
+				Broker:   gateway.TLS,
+				CA:       gateway.CA,
+				Topic:    zigbee.Topic,
+				Username: user,
+				Password: password,
+			},
+		},
+		program:  func(slot int, pin string) { lock.Program(t, slot, pin) },
+		pins:     func() map[int]string { return lock.State(t).Codes },
+		password: password,
 	})
 }
 
-// tellStory is the whole story: a code that somebody has programmed at the keypad becomes Terraform's, another one is
-// made by it, the lock's own memory follows, and what is of others stays. Nothing of all that tells a PIN, or the gateway's password.
+// tellStory is the whole story: Terraform adopts a code that was programmed at the keypad, another one is made by it,
+// the lock's own memory follows, and what is of others stays. Nothing of all that tells a PIN, or the gateway's
+// password.
 func tellStory(t *testing.T, lock gatewayLock) {
 	const (
 		slot     = 4
@@ -104,7 +121,11 @@ func tellStory(t *testing.T, lock gatewayLock) {
 
 	config := func(adopted, made string) string {
 		return required + onServer(srv, accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q", adopted))) +
-			fmt.Sprintf("resource \"deviceaccess_access_code\" \"made\" {\n  device_id = %q\n  name = \"Guest\"\n  code = %q\n}\n", device, made)
+			fmt.Sprintf(
+				"resource \"deviceaccess_access_code\" \"made\" {\n  device_id = %q\n  name = \"Guest\"\n  code = %q\n}\n",
+				device,
+				made,
+			)
 	}
 	w := newWorkspace(t, map[string]string{"main.tf": config(first, created)})
 	w.expect(true, "import", front, code)
@@ -156,7 +177,12 @@ func (lock gatewayLock) expect(t *testing.T, when string, others map[int]string,
 			}
 		}
 	}
-	t.Fatalf("%s: besides the slot the lock has %d codes, %d are others'; they are not those", when, len(has), len(others))
+	t.Fatalf(
+		"%s: besides the slot the lock has %d codes, %d are others'; they are not those",
+		when,
+		len(has),
+		len(others),
+	)
 }
 
 // within waits for what a gateway and a lock take their time for.

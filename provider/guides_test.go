@@ -31,7 +31,14 @@ func TestGuideRotatesByTheCalendarWithoutAMomentWithoutACode(t *testing.T) {
 		{Config: in("2030-01"), ConfigPlanChecks: plansNothing()},
 		{Config: in("2030-02"), ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, cleaner)},
 	}})
-	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/create", "/access_codes/delete", "/access_codes/delete")
+	f.expectWrites(
+		t,
+		"in the end",
+		"/access_codes/create",
+		"/access_codes/create",
+		"/access_codes/delete",
+		"/access_codes/delete",
+	)
 }
 
 // A rotation that came to nothing is no reason to keep the old PIN for another month.
@@ -44,11 +51,17 @@ func TestGuideRotatesByTheCalendarAlsoOnceTheLockWasFull(t *testing.T) {
 		{Config: in("2030-01")},
 		{
 			PreConfig: func() {
-				f.then("/access_codes/create", answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "The lock is full"))
+				f.then(
+					"/access_codes/create",
+					answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "The lock is full"),
+				)
 			},
 			Config: in("2030-02"), ExpectError: says("The lock is full"),
 		},
-		{Config: in("2030-02"), ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, "deviceaccess_access_code.cleaner")},
+		{
+			Config:           in("2030-02"),
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, "deviceaccess_access_code.cleaner"),
+		},
 	}})
 }
 
@@ -62,7 +75,10 @@ func TestGuideReplacesTheCodeOfAnotherTenant(t *testing.T) {
 		{Config: let("Ada")},
 		{ // which must not leave the former tenant's PIN on the door under the new name
 			PreConfig: func() {
-				f.then("/access_codes/delete", answerError(http.StatusInternalServerError, "internal_error", "It is broken"))
+				f.then(
+					"/access_codes/delete",
+					answerError(http.StatusInternalServerError, "internal_error", "It is broken"),
+				)
 			},
 			Config: let("Grace"), ExpectError: says("It is broken"),
 		},

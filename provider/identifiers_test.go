@@ -11,7 +11,7 @@ import (
 )
 
 // Servers take UUIDs in other spellings than they answer, so that a code that was to stay would be deleted.
-func TestIdentifiersAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 	capitals, bare := strings.ToUpper(keeper), strings.ReplaceAll(keeper, "-", "")
 	data := func(kind, argument, id string) string {
 		return fmt.Sprintf("data %q \"of\" {\n  %s = %q\n}\n", "deviceaccess_"+kind, argument, id)
@@ -37,34 +37,53 @@ func TestIdentifiersAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
 			if strings.HasPrefix(more, "ephemeral") {
 				play = story
 			}
-			play(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(more), PlanOnly: true, ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`)}}})
+			play(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{
+						{
+							Config:      f.config(more),
+							PlanOnly:    true,
+							ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`),
+						},
+					},
+				},
+			)
 		})
 	}
 }
 
-func TestImportsAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 	capitals := strings.ToUpper(keeper)
 	for name, c := range map[string]struct{ address, config, id string }{
-		"a code, by itself": {front, accessCodeOn(lockA, ""), capitals},
-		"a code, on a lock": {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
-		"a code, on which":  {front, accessCodeOn(lockA, ""), capitals + "/" + first},
-		"codes of a set":    {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
-		"a lock":            {only, exclusive(lockA), capitals},
-		"a page to log in":  {invitation, invite(""), capitals},
-		"a webhook":         {hook, webhook("https://example.com/a", ""), capitals},
+		"a code, without its lock": {front, accessCodeOn(lockA, ""), capitals},
+		"a code, on a lock":        {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
+		"a code, on which":         {front, accessCodeOn(lockA, ""), capitals + "/" + first},
+		"codes of a set":           {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
+		"a lock":                   {only, exclusive(lockA), capitals},
+		"a page to log in":         {invitation, invite(""), capitals},
+		"a webhook":                {hook, webhook("https://example.com/a", ""), capitals},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startCrowdedFake(t)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{
-				Config: f.config(c.config), ResourceName: c.address, ImportState: true, ImportStateId: c.id, ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`),
-			}}})
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{
+					Config: f.config(
+						c.config,
+					),
+					ResourceName:  c.address,
+					ImportState:   true,
+					ImportStateId: c.id,
+					ExpectError:   says("Error: Check the identifier", `Write "`+keeper+`"`),
+				},
+			}})
 			f.expectWrites(t, "in the end")
 		})
 	}
 }
 
 // What only newer versions of Terraform can write, imports by identity and lists, is asked of the provider itself.
-func TestIdentitiesAndListsAreRefusedInSpellingsThatServersDoNotAnswer(t *testing.T) {
+func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	p := f.plugin(t)
@@ -74,7 +93,8 @@ func TestIdentitiesAndListsAreRefusedInSpellingsThatServersDoNotAnswer(t *testin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(diagnostics) != 1 || diagnostics[0].Summary != "Check the identifier" || !strings.Contains(diagnostics[0].Detail, `Write "`+keeper+`"`) {
+		if len(diagnostics) != 1 || diagnostics[0].Summary != "Check the identifier" ||
+			!strings.Contains(diagnostics[0].Detail, `Write "`+keeper+`"`) {
 			t.Errorf("%s: %v", what, diagnostics)
 		}
 	}

@@ -29,13 +29,18 @@ func TestImportByIdentityWritesNothingAndShowsTheConversion(t *testing.T) {
 	id := f.unmanaged(fakeCode{name: "Plumber", code: "2468"})
 	p := f.plugin(t)
 	identity := map[string]string{"access_code_id": id, "device_id": fakeDevice}
-	read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: codeType, Identity: p.identity(codeType, identity)})
+	read := p.imports(
+		&tfprotov6.ImportResourceStateRequest{TypeName: codeType, Identity: p.identity(codeType, identity)},
+	)
 	expectNames(t, "the identity", p.names(codeType, read.NewIdentity), identity)
 	if state := p.state(codeType, read.NewState); state["name"] != "Plumber" || state["code"] != "2468" {
 		t.Errorf("the state is %v", state)
 	}
 
-	proposed := object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice), "access_code_id": text(id)})
+	proposed := object(
+		p.stateType(codeType),
+		map[string]tftypes.Value{"device_id": text(fakeDevice), "access_code_id": text(id)},
+	)
 	config := object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice)})
 	plan, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: codeType, PriorState: read.NewState, PriorIdentity: read.NewIdentity, PriorPrivate: read.Private,
@@ -51,8 +56,12 @@ func TestImportByIdentityWritesNothingAndShowsTheConversion(t *testing.T) {
 	f.expectWrites(t, "after the plan")
 
 	applied, err := p.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: codeType, PriorState: read.NewState, PlannedState: plan.PlannedState, PlannedIdentity: plan.PlannedIdentity,
-		PlannedPrivate: plan.PlannedPrivate, Config: p.pack(config),
+		TypeName:        codeType,
+		PriorState:      read.NewState,
+		PlannedState:    plan.PlannedState,
+		PlannedIdentity: plan.PlannedIdentity,
+		PlannedPrivate:  plan.PlannedPrivate,
+		Config:          p.pack(config),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +76,18 @@ func TestImportByIdentityOfAWebhook(t *testing.T) {
 	f := startFake(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
 	p := f.plugin(t)
-	read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: webhookType, Identity: p.identity(webhookType, map[string]string{"webhook_id": "w1"})})
+	read := p.imports(
+		&tfprotov6.ImportResourceStateRequest{
+			TypeName: webhookType,
+			Identity: p.identity(webhookType, map[string]string{"webhook_id": "w1"}),
+		},
+	)
 	expectNames(t, "the identity", p.names(webhookType, read.NewIdentity), map[string]string{"webhook_id": "w1"})
-	if state := p.state(webhookType, read.NewState); state["url"] != "https://example.com/a" || state["secret"] != fakeSecret {
+	if state := p.state(
+		webhookType,
+		read.NewState,
+	); state["url"] != "https://example.com/a" ||
+		state["secret"] != fakeSecret {
 		t.Error("the webhook was not read whole")
 	}
 }
@@ -79,12 +97,14 @@ func TestImportByIdentityThatIsIncompleteSaysWhatIsNeeded(t *testing.T) {
 	f := startFake(t)
 	p := f.plugin(t)
 	answer, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
-		TypeName: codeType, Identity: p.identity(codeType, map[string]string{"access_code_id": "", "device_id": fakeDevice}),
+		TypeName: codeType,
+		Identity: p.identity(codeType, map[string]string{"access_code_id": "", "device_id": fakeDevice}),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(answer.Diagnostics) != 1 || !strings.Contains(answer.Diagnostics[0].Detail, "needs both `access_code_id` and `device_id`") {
+	if len(answer.Diagnostics) != 1 ||
+		!strings.Contains(answer.Diagnostics[0].Detail, "needs both `access_code_id` and `device_id`") {
 		t.Errorf("%v", answer.Diagnostics)
 	}
 }
@@ -103,8 +123,18 @@ func TestStateWithoutIdentityGetsOneWithTheNextRefresh(t *testing.T) {
 				clear(f.webhooks)
 			}
 			p := f.plugin(t)
-			code := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(fakeDevice), "type": text("ongoing")})
-			hook := object(p.stateType(webhookType), map[string]tftypes.Value{"webhook_id": text("w1"), "url": text("https://example.com/a")})
+			code := object(
+				p.stateType(codeType),
+				map[string]tftypes.Value{
+					"access_code_id": text(id),
+					"device_id":      text(fakeDevice),
+					"type":           text("ongoing"),
+				},
+			)
+			hook := object(
+				p.stateType(webhookType),
+				map[string]tftypes.Value{"webhook_id": text("w1"), "url": text("https://example.com/a")},
+			)
 			for _, c := range []struct {
 				typeName string
 				state    tftypes.Value
@@ -113,7 +143,13 @@ func TestStateWithoutIdentityGetsOneWithTheNextRefresh(t *testing.T) {
 				{codeType, code, map[string]string{"access_code_id": id, "device_id": fakeDevice}},
 				{webhookType, hook, map[string]string{"webhook_id": "w1"}},
 			} {
-				read := p.reads(&tfprotov6.ReadResourceRequest{TypeName: c.typeName, CurrentState: p.pack(c.state), Private: seenIn(fakeWorkspace)})
+				read := p.reads(
+					&tfprotov6.ReadResourceRequest{
+						TypeName:     c.typeName,
+						CurrentState: p.pack(c.state),
+						Private:      seenIn(fakeWorkspace),
+					},
+				)
 				expectNames(t, "the identity of "+c.typeName, p.names(c.typeName, read.NewIdentity), c.want)
 				if state := p.state(c.typeName, read.NewState); (state == nil) != gone {
 					t.Errorf("the state of %s is %v", c.typeName, state)
@@ -134,7 +170,11 @@ func TestWhatIsGoneIsPlannedAnewByEveryTerraform(t *testing.T) {
 			PreConfig: func() { f.do(func() { clear(f.codes); clear(f.webhooks) }) },
 			Config:    config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(front, plancheck.ResourceActionCreate), plancheck.ExpectResourceAction(hook, plancheck.ResourceActionCreate),
+				plancheck.ExpectResourceAction(
+					front,
+					plancheck.ResourceActionCreate,
+				),
+				plancheck.ExpectResourceAction(hook, plancheck.ResourceActionCreate),
 			}},
 		},
 	}})

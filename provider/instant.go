@@ -8,14 +8,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// instantType is a time in RFC 3339. Two spellings of one instant, such as 17:00+02:00 and 15:00Z, are equal;
-// the type of terraform-plugin-framework-timetypes takes them for different.
+// instantType is the type of a time in RFC 3339. Two spellings of one instant, such as 17:00+02:00 and 15:00Z, are
+// equal; in terraform-plugin-framework-timetypes they differ.
 type instantType struct{ basetypes.StringType }
 
 type instant struct{ basetypes.StringValue }
@@ -26,7 +28,7 @@ var (
 	_ xattr.ValidateableAttribute                = instant{}
 )
 
-// instantOf is the time that a server has answered, null if none.
+// instantOf converts a time of a server. It returns null for nil and the zero time.
 func instantOf(t *time.Time) instant {
 	if t == nil || t.IsZero() {
 		return instant{types.StringNull()}
@@ -43,7 +45,10 @@ func (t instantType) Equal(other attr.Type) bool {
 
 func (instantType) ValueType(context.Context) attr.Value { return instant{} }
 
-func (instantType) ValueFromString(_ context.Context, value basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+func (instantType) ValueFromString(
+	_ context.Context,
+	value basetypes.StringValue,
+) (basetypes.StringValuable, diag.Diagnostics) {
 	return instant{value}, nil
 }
 
@@ -54,7 +59,7 @@ func (t instantType) ValueFromTerraform(ctx context.Context, value tftypes.Value
 	}
 	known, ok := text.(basetypes.StringValue)
 	if !ok {
-		return nil, fmt.Errorf("a string was read as a %T", text)
+		return nil, fmt.Errorf("read a string as a %T", text)
 	}
 	return instant{known}, nil
 }
@@ -66,45 +71,29 @@ func (v instant) Equal(other attr.Value) bool {
 	return ok && v.StringValue.Equal(o.StringValue)
 }
 
-// StringSemanticEquals lets the spelling of the configuration stand when the server answers another.
+// StringSemanticEquals keeps the spelling of the configuration if the server returns another one.
 func (v instant) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
 	o, ok := other.(instant)
 	return ok && v.same(o), nil
 }
 
-// same says whether both are the same instant, or both null.
+// same reports whether both are the same instant, or both null.
 func (v instant) same(other instant) bool {
-	return v.StringValue.Equal(other.StringValue) || sameInstant(v.ValueString(), other.ValueString())
+	return v.StringValue.Equal(other.StringValue) || planmodifiers.IsSameInstant(v.ValueString(), other.ValueString())
 }
 
-// ValidateAttribute says how to write a time when it is not one.
-func (v instant) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+// ValidateAttribute rejects a text that is not a time.
+func (v instant) ValidateAttribute(
+	_ context.Context,
+	req xattr.ValidateAttributeRequest,
+	resp *xattr.ValidateAttributeResponse,
+) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, v.ValueString()); err != nil {
-		refuseAt(&resp.Diagnostics, req.Path, "Check the time",
-			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z or 2026-11-21T16:00:00+01:00.", v.ValueString()))
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the time",
+			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z "+
+				"or 2026-11-21T16:00:00+01:00.", v.ValueString()))
 	}
-}
-
-// keepsSpelling plans the state's spelling of an instant when the configuration only spells it differently,
-// as it may after an import.
-type keepsSpelling struct{}
-
-func (keepsSpelling) Description(context.Context) string {
-	return "Other spellings of the same instant are no change."
-}
-func (m keepsSpelling) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (keepsSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if sameInstant(req.PlanValue.ValueString(), req.StateValue.ValueString()) {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-func sameInstant(a, b string) bool {
-	ta, errA := time.Parse(time.RFC3339, a)
-	tb, errB := time.Parse(time.RFC3339, b)
-	return errA == nil && errB == nil && ta.Equal(tb)
 }

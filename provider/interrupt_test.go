@@ -117,7 +117,10 @@ func TestInterruptedApplyLeavesWhatTheNextOneFinishes(t *testing.T) {
 			}
 		})
 	}
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "905173846251"`))})
+	w := newWorkspace(
+		t,
+		map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "905173846251"`))},
+	)
 
 	locksAnswer(false)
 	came, release := f.hold("/access_codes/create")
@@ -131,7 +134,11 @@ func TestInterruptedApplyLeavesWhatTheNextOneFinishes(t *testing.T) {
 	if !strings.Contains(apply.text(), "interrupted while it waited for the lock") {
 		t.Errorf("the interruption is not explained:\n%s", apply.text())
 	}
-	if state := w.read("show", "-json"); !strings.Contains(state, `"status":"setting"`) || strings.Contains(state, `"tainted":true`) {
+	if state := w.read(
+		"show",
+		"-json",
+	); !strings.Contains(state, `"status":"setting"`) ||
+		strings.Contains(state, `"tainted":true`) {
 		t.Errorf("the state after the interruption: %s", state)
 	}
 	locksAnswer(true)

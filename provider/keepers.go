@@ -1,54 +1,27 @@
 package provider
 
 import (
-	"context"
-	"maps"
-
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// keepersAttribute is what ties a code to something that no server knows of, such as who lives there. Terraform's own
-// replace_triggered_by forgets that a replacement was due when it fails, because what has triggered it is done by then; keepers are in the
-// state of the code itself, and so differ until it is replaced.
+// keepersAttribute returns the attribute that ties a code to values unknown to the server, such as the tenant.
+// Terraform's replace_triggered_by forgets a replacement that failed, because its trigger has already been applied.
+// Keepers are in the state of the code itself, so they differ until the code is replaced.
 func keepersAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
-		Optional: true, ElementType: types.StringType,
-		MarkdownDescription: "Values of your own, such as a tenant or a month, with which the code is to be replaced: other ones make a new code and delete the old one, also " +
-			"in a later apply where the first has failed. So does a value that is not known yet when it is planned. They are in the state only, and shown in plans. The first ones that a code is " +
-			"given which exists, or was imported, are only taken down, and leaving all out forgets them; those that are null are none.",
-		PlanModifiers: []planmodifier.Map{replacesTheKept{}},
+		Optional:    true,
+		ElementType: types.StringType,
+		MarkdownDescription: "Your own values, such as a tenant or a month. A change replaces the code, in a later " +
+			"apply if the first one fails, and so does a value that is not known until apply. The values are in " +
+			"the state only, and plans show them. Adding the first keepers to an existing code and removing all of " +
+			"them replace nothing. Null values do not count.",
+		PlanModifiers: []planmodifier.Map{planmodifiers.Keepers{}},
 	}
 }
 
-// noKeepers is the value of a code that has none, where there is no state to take it from.
+// noKeepers is the value of keepers without a state.
 var noKeepers = types.MapNull(types.StringType)
-
-// replacesTheKept replaces a code whose keepers change.
-type replacesTheKept struct{}
-
-func (replacesTheKept) Description(context.Context) string {
-	return "Changing it makes another, unless there was none before or is none any more."
-}
-func (m replacesTheKept) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (replacesTheKept) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
-	resp.RequiresReplace = !req.State.Raw.IsNull() && isKeptNoLonger(req.StateValue, req.PlanValue)
-}
-
-// isKeptNoLonger says whether these keepers call for another code. Those that are null are none.
-func isKeptNoLonger(state, plan types.Map) bool {
-	if plan.IsUnknown() {
-		return len(keepersIn(state)) > 0
-	}
-	before, after := keepersIn(state), keepersIn(plan)
-	return len(before) > 0 && len(after) > 0 && !maps.EqualFunc(before, after, attr.Value.Equal)
-}
-
-func keepersIn(keepers types.Map) map[string]attr.Value {
-	all := maps.Clone(keepers.Elements())
-	maps.DeleteFunc(all, func(_ string, v attr.Value) bool { return v.IsNull() })
-	return all
-}

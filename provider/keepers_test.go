@@ -19,10 +19,19 @@ func TestAnotherKeeperReplacesTheCodeAndIsNeverSent(t *testing.T) {
 		return f.config(accessCode("name = \"Tenant\""+keptFor+tenant+" }") + codeSet(keptFor+tenant+" }", lockB))
 	}
 	replacesBoth := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-		plancheck.ExpectResourceAction(front, plancheck.ResourceActionDestroyBeforeCreate), plancheck.ExpectResourceAction(nanny, plancheck.ResourceActionDestroyBeforeCreate),
+		plancheck.ExpectResourceAction(
+			front,
+			plancheck.ResourceActionDestroyBeforeCreate,
+		),
+		plancheck.ExpectResourceAction(nanny, plancheck.ResourceActionDestroyBeforeCreate),
 	}}
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config(`"Ada"`), ConfigStateChecks: []statecheck.StateCheck{has("keepers", knownvalue.MapExact(map[string]knownvalue.Check{"tenant": isText("Ada")}))}},
+		{
+			Config: config(`"Ada"`),
+			ConfigStateChecks: []statecheck.StateCheck{
+				has("keepers", knownvalue.MapExact(map[string]knownvalue.Check{"tenant": isText("Ada")})),
+			},
+		},
 		{Config: config(`"Ada"`), ConfigPlanChecks: plansNothing()},
 		{Config: config(`"Grace"`), ConfigPlanChecks: replacesBoth},
 		{Config: config(`"Grace", floor = "3"`), ConfigPlanChecks: replacesBoth},
@@ -38,7 +47,7 @@ func TestAnotherKeeperReplacesTheCodeAndIsNeverSent(t *testing.T) {
 	}
 }
 
-// What keeps a code is in its own state, so an apply that fails does not forget that it is to be replaced.
+// What keeps a code is in its own state, so a failed apply does not forget the replacement.
 func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 	const first = "\n  lifecycle {\n    create_before_destroy = true\n  }"
 	full := answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "The lock is full")
@@ -61,7 +70,11 @@ func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 			}
 			play(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 				{Config: config("Ada")},
-				{PreConfig: func() { f.then(c.path, c.fails) }, Config: config("Grace"), ExpectError: says("access code")},
+				{
+					PreConfig:   func() { f.then(c.path, c.fails) },
+					Config:      config("Grace"),
+					ExpectError: says("access code"),
+				},
 				{Config: config("Grace"), ConfigPlanChecks: plans(c.then, front)},
 				{Config: config("Grace"), ConfigPlanChecks: plansNothing()},
 			}})
@@ -69,21 +82,34 @@ func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 	}
 }
 
-// Whom a code is for is known from when it was asked for, also where the rest of that apply has failed: the server may have done it since.
+// Whom a code is for is known from when it was asked for, also where the rest of that apply has failed: the server
+// may have done it since.
 func TestKeepersOfAChangeThatFailedAreRecorded(t *testing.T) {
 	f := startFakeLocks(t)
 	config := func(more string) string { return f.config(accessCode(more) + codeSet(more, lockB)) }
 	fails := answerError(http.StatusInternalServerError, "internal_error", "It is broken")
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config(`code = "904716590100"`)},
-		{PreConfig: func() { f.then("/access_codes/update", fails, fails) }, Config: config(`code = "904716590111"` + keptFor + `"Ada" }`), ExpectError: says("It is broken")},
-		{Config: config(`code = "904716590122"` + keptFor + `"Grace" }`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-			plancheck.ExpectResourceAction(front, plancheck.ResourceActionDestroyBeforeCreate), plancheck.ExpectResourceAction(nanny, plancheck.ResourceActionDestroyBeforeCreate),
-		}}},
+		{
+			PreConfig:   func() { f.then("/access_codes/update", fails, fails) },
+			Config:      config(`code = "904716590111"` + keptFor + `"Ada" }`),
+			ExpectError: says("It is broken"),
+		},
+		{
+			Config: config(`code = "904716590122"` + keptFor + `"Grace" }`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(
+					front,
+					plancheck.ResourceActionDestroyBeforeCreate,
+				),
+				plancheck.ExpectResourceAction(nanny, plancheck.ResourceActionDestroyBeforeCreate),
+			}},
+		},
 	}})
 }
 
-// A code that is there already is not taken off its door for being given keepers, whether it was made without them or imported.
+// A code that is there already is not taken off its door for being given keepers, whether it was made without them or
+// imported.
 func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 	t.Parallel()
 	for name, hides := range map[string][]string{"where PINs are told": nil, "where they are not": {"code"}} {
@@ -102,7 +128,11 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 				w := newDirectory(t, map[string]string{"main.tf": config("")})
 				var wrote []string
 				if imported {
-					own, of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true}), f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
+					own, of := f.unmanaged(
+						fakeCode{name: "Nanny", code: longPIN, managed: true},
+					), f.unmanaged(
+						fakeCode{name: "Nanny", code: longPIN, managed: true},
+					)
 					f.codes[of].device = lockB
 					w.rewrite(config(keptFor + `"Ada" }`))
 					w.expect(true, "import", front, lockA+"/"+own)
@@ -129,7 +159,13 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 				}
 				f.expectWrites(t, "in the end", wrote...)
 				w.rewrite(config(keptFor + `"Ada" }`))
-				expectSaid(t, "another keeper", w.plain("plan"), "2 to add, 0 to change, 2 to destroy", "forces replacement")
+				expectSaid(
+					t,
+					"another keeper",
+					w.plain("plan"),
+					"2 to add, 0 to change, 2 to destroy",
+					"forces replacement",
+				)
 			})
 		}
 	}

@@ -7,9 +7,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list"
 )
 
-// results makes of records what terraform query takes, no more than it wants. An error ends them, and is a result of
-// its own: told in any other way it would be lost.
-func results[T any](ctx context.Context, req list.ListRequest, action string, records iter.Seq2[T, error], fill func(T, *list.ListResult)) iter.Seq[list.ListResult] {
+// listResults converts records to results of terraform query, up to its limit. An error ends the results and is a
+// result itself: Terraform drops errors that are reported in other ways.
+func results[T any](
+	ctx context.Context,
+	req list.ListRequest,
+	action string,
+	records iter.Seq2[T, error],
+	fill func(T, *list.ListResult),
+) iter.Seq[list.ListResult] {
 	return func(push func(list.ListResult) bool) {
 		pushed := int64(0)
 		for record, err := range records {

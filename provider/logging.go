@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// logTry writes a try of a request to Terraform's log: what was asked and how it ended.
+// logTry logs an attempt of a request and its outcome.
 func logTry(ctx context.Context, try api.Try) {
 	fields := map[string]any{"method": try.Method, "path": try.Path, "milliseconds": try.Took.Milliseconds()}
 	if try.Err != "" {

@@ -26,19 +26,50 @@ type parity struct {
 }
 
 // What no model shows of an unmanaged code, of a managed one, and of a device: what is in properties and location is
-// shown beside the rest.
+// shown with the rest.
 var (
 	ofCodes        = []string{"errors", "warnings", "workspace_id"}
 	ofManagedCodes = append([]string{
-		"common_code_key", "is_backup", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "is_scheduled_on_device",
-		"is_waiting_for_code_assignment", "pending_mutations", "pulled_backup_access_code_id",
+		"common_code_key",
+		"is_backup",
+		"is_backup_access_code_available",
+		"is_offline_access_code",
+		"is_one_time_use",
+		"is_scheduled_on_device",
+		"is_waiting_for_code_assignment",
+		"pending_mutations",
+		"pulled_backup_access_code_id",
 	}, ofCodes...)
-	untold    = []string{"preferred_code_length", "prefer_native_scheduling", "attempt_for_offline_device", "use_backup_access_code_pool", "max_time_rounding"}
+	untold = []string{
+		"preferred_code_length",
+		"prefer_native_scheduling",
+		"attempt_for_offline_device",
+		"use_backup_access_code_pool",
+		"max_time_rounding",
+	}
 	ofDevices = []string{
-		"properties", "location", "device_manufacturer", "device_provider", "capabilities_supported", "custom_metadata", "errors", "warnings",
-		"is_managed", "nickname", "space_ids", "workspace_id", "can_configure_auto_lock", "can_remotely_lock",
-		"can_remotely_unlock", "can_simulate_connection", "can_simulate_disconnection", "can_simulate_hub_connection", "can_simulate_hub_disconnection",
-		"can_simulate_paid_subscription", "can_simulate_removal", "can_unlock_with_code",
+		"properties",
+		"location",
+		"device_manufacturer",
+		"device_provider",
+		"capabilities_supported",
+		"custom_metadata",
+		"errors",
+		"warnings",
+		"is_managed",
+		"nickname",
+		"space_ids",
+		"workspace_id",
+		"can_configure_auto_lock",
+		"can_remotely_lock",
+		"can_remotely_unlock",
+		"can_simulate_connection",
+		"can_simulate_disconnection",
+		"can_simulate_hub_connection",
+		"can_simulate_hub_disconnection",
+		"can_simulate_paid_subscription",
+		"can_simulate_removal",
+		"can_unlock_with_code",
 	}
 )
 
@@ -52,7 +83,17 @@ var parities = map[string]parity{
 		},
 		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "keepers", "timeouts"}, untold...),
 		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
-			return slices.Contains([]string{"errors", "common_code_key", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "pulled_backup_access_code_id"}, field)
+			return slices.Contains(
+				[]string{
+					"errors",
+					"common_code_key",
+					"is_backup_access_code_available",
+					"is_offline_access_code",
+					"is_one_time_use",
+					"pulled_backup_access_code_id",
+				},
+				field,
+			)
 		}),
 	},
 	"deviceaccess_access_code, unmanaged": {
@@ -61,8 +102,18 @@ var parities = map[string]parity{
 			m.fillUnmanaged(&code)
 			return m, code
 		},
-		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "keepers", "timeouts", "is_external_modification_allowed",
-			"common_code_key", "pulled_backup_access_code_id"}, untold...),
+		notFilled: append(
+			[]string{
+				"code_wo",
+				"code_wo_version",
+				"wait_for_set",
+				"keepers",
+				"timeouts",
+				"is_external_modification_allowed",
+				"common_code_key",
+				"pulled_backup_access_code_id",
+			},
+			untold...),
 		notShown: []string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "warnings", "workspace_id"},
 	},
 	"ephemeral deviceaccess_access_code": {
@@ -79,7 +130,9 @@ var parities = map[string]parity{
 			m.fillUnmanaged(&code)
 			return m, code
 		},
-		notShown: append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "created_at", "type"}, ofCodes...),
+		notShown: append(
+			[]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "created_at", "type"},
+			ofCodes...),
 	},
 	"deviceaccess_webhook": {
 		fill: func() (any, any) {
@@ -97,7 +150,13 @@ var parities = map[string]parity{
 			return m, webview
 		},
 		notFilled: []string{"excluded_providers", "provider_category"},
-		notShown:  []string{"accepted_devices", "any_device_allowed", "any_provider_allowed", "device_selection_mode", "workspace_id"},
+		notShown: []string{
+			"accepted_devices",
+			"any_device_allowed",
+			"any_provider_allowed",
+			"device_selection_mode",
+			"workspace_id",
+		},
 	},
 	"deviceaccess_workspace": {
 		fill: func() (any, any) {
@@ -129,7 +188,14 @@ var parities = map[string]parity{
 			m.fill(&account)
 			return m, account
 		},
-		notShown: []string{"accepted_capabilities", "account_type_display_name", "custom_metadata", "errors", "user_identifier", "warnings"},
+		notShown: []string{
+			"accepted_capabilities",
+			"account_type_display_name",
+			"custom_metadata",
+			"errors",
+			"user_identifier",
+			"warnings",
+		},
 	},
 	"deviceaccess_acs_users": {
 		fill: func() (any, any) {
@@ -137,8 +203,20 @@ var parities = map[string]parity{
 			m.fill(&user)
 			return m, user
 		},
-		notShown: []string{"access_schedule", "display_name", "email", "errors", "is_managed", "last_successful_sync_at", "pending_mutations", "user_identity_email_address",
-			"user_identity_full_name", "user_identity_phone_number", "warnings", "workspace_id"},
+		notShown: []string{
+			"access_schedule",
+			"display_name",
+			"email",
+			"errors",
+			"is_managed",
+			"last_successful_sync_at",
+			"pending_mutations",
+			"user_identity_email_address",
+			"user_identity_full_name",
+			"user_identity_phone_number",
+			"warnings",
+			"workspace_id",
+		},
 	},
 	"deviceaccess_device": {
 		fill: func() (any, any) {
@@ -163,17 +241,39 @@ var parities = map[string]parity{
 			return m.managed(&code), code
 		},
 		notShown: append([]string{
-			"code", "name", "type", "device_id", "starts_at", "ends_at", "created_at", "is_managed", "is_external_modification_allowed",
+			"code",
+			"name",
+			"type",
+			"device_id",
+			"starts_at",
+			"ends_at",
+			"created_at",
+			"is_managed",
+			"is_external_modification_allowed",
 		}, slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool { return field == "errors" })...),
 	},
 	"deviceaccess_exclusive_access_codes": {
 		fill: func() (any, any) {
 			code := full[api.UnmanagedAccessCode]()
-			return foreignCode{nameWithoutPIN(code.Name, nil), types.BoolValue(code.IsManaged), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode), types.StringNull()}, code
+			return foreignCode{
+				nameWithoutPIN(code.Name, nil),
+				types.BoolValue(code.IsManaged),
+				types.BoolValue(!code.CannotDeleteUnmanagedAccessCode),
+				types.StringNull(),
+			}, code
 		},
 		notFilled: []string{"backup_of"},
 		notShown: append([]string{
-			"access_code_id", "code", "type", "status", "device_id", "starts_at", "ends_at", "created_at", "cannot_be_managed", "cannot_delete_unmanaged_access_code",
+			"access_code_id",
+			"code",
+			"type",
+			"status",
+			"device_id",
+			"starts_at",
+			"ends_at",
+			"created_at",
+			"cannot_be_managed",
+			"cannot_delete_unmanaged_access_code",
 		}, ofCodes...),
 	},
 	"deviceaccess_webhooks": {
@@ -191,8 +291,14 @@ var parities = map[string]parity{
 			return m, vendor
 		},
 		notShown: []string{
-			"image_url", "can_simulate_connection", "can_simulate_disconnection", "can_simulate_hub_connection", "can_simulate_hub_disconnection",
-			"can_simulate_paid_subscription", "can_simulate_removal", "can_unlock_with_code",
+			"image_url",
+			"can_simulate_connection",
+			"can_simulate_disconnection",
+			"can_simulate_hub_connection",
+			"can_simulate_hub_disconnection",
+			"can_simulate_paid_subscription",
+			"can_simulate_removal",
+			"can_unlock_with_code",
 		},
 	},
 }
@@ -252,7 +358,10 @@ func isNull(v reflect.Value) bool {
 
 func TestModelsTakeOverWhatTheContractTells(t *testing.T) {
 	for name := range models {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(parities)), func(key string) bool { return key == name || strings.HasPrefix(key, name+",") }) {
+		if !slices.ContainsFunc(
+			slices.Collect(maps.Keys(parities)),
+			func(key string) bool { return key == name || strings.HasPrefix(key, name+",") },
+		) {
 			t.Errorf("parities does not say how %s is filled", name)
 		}
 	}
@@ -326,8 +435,16 @@ func asks(t *testing.T, request any) map[string]any {
 
 func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 	code := accessCodeModel{
-		AccessCodeID: types.StringValue("c1"), DeviceID: types.StringValue("d1"), Name: types.StringValue("Guest"), Code: types.StringValue("2468"),
-		StartsAt: instant{types.StringValue("2030-01-01T00:00:00Z")}, EndsAt: instant{types.StringValue("2030-01-02T00:00:00Z")},
+		AccessCodeID: types.StringValue(
+			"c1",
+		),
+		DeviceID: types.StringValue("d1"),
+		Name:     types.StringValue("Guest"),
+		Code:     types.StringValue("2468"),
+		StartsAt: instant{
+			types.StringValue("2030-01-01T00:00:00Z"),
+		},
+		EndsAt:                        instant{types.StringValue("2030-01-02T00:00:00Z")},
 		IsExternalModificationAllowed: types.BoolValue(true),
 	}
 	// What changes each attribute, and "" where the server is not told: it is about Terraform itself.
@@ -335,16 +452,25 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		parameter string
 		change    func(*accessCodeModel)
 	}{
-		"name":      {"name", func(m *accessCodeModel) { m.Name = types.StringValue("Cook") }},
-		"code":      {"code", func(m *accessCodeModel) { m.Code = types.StringValue("8642") }},
-		"starts_at": {"starts_at", func(m *accessCodeModel) { m.StartsAt = instant{types.StringValue("2029-01-01T00:00:00Z")} }},
-		"ends_at":   {"ends_at", func(m *accessCodeModel) { m.EndsAt = instant{types.StringValue("2031-01-01T00:00:00Z")} }},
+		"name": {"name", func(m *accessCodeModel) { m.Name = types.StringValue("Cook") }},
+		"code": {"code", func(m *accessCodeModel) { m.Code = types.StringValue("8642") }},
+		"starts_at": {
+			"starts_at",
+			func(m *accessCodeModel) { m.StartsAt = instant{types.StringValue("2029-01-01T00:00:00Z")} },
+		},
+		"ends_at": {
+			"ends_at",
+			func(m *accessCodeModel) { m.EndsAt = instant{types.StringValue("2031-01-01T00:00:00Z")} },
+		},
 		"code_wo_version": {"code", func(m *accessCodeModel) {
 			m.Code, m.CodeWO, m.CodeWOVersion = types.StringNull(), types.StringValue("8642"), types.Int64Value(1)
 		}},
-		"is_external_modification_allowed": {"is_external_modification_allowed", func(m *accessCodeModel) { m.IsExternalModificationAllowed = types.BoolValue(false) }},
-		"code_wo":                          {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
-		"wait_for_set":                     {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
+		"is_external_modification_allowed": {
+			"is_external_modification_allowed",
+			func(m *accessCodeModel) { m.IsExternalModificationAllowed = types.BoolValue(false) },
+		},
+		"code_wo":      {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
+		"wait_for_set": {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
 		"keepers": {"", func(m *accessCodeModel) {
 			m.Keepers = types.MapValueMust(types.StringType, map[string]attr.Value{"tenant": types.StringValue("Ada")})
 		}},
@@ -390,11 +516,26 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 	if asks(t, code.createRequest())["device_id"] != "d1" {
 		t.Error("a creation does not ask for device_id")
 	}
-	hook := webhookModel{URL: types.StringValue("https://example.com"), EventTypes: types.SetValueMust(types.StringType, []attr.Value{types.StringValue("*")})}
-	if got, want := slices.Sorted(maps.Keys(asks(t, hook.createRequest(t.Context())))), configurable(t, "deviceaccess_webhook"); !slices.Equal(got, want) {
+	hook := webhookModel{
+		URL:        types.StringValue("https://example.com"),
+		EventTypes: types.SetValueMust(types.StringType, []attr.Value{types.StringValue("*")}),
+	}
+	if got, want := slices.Sorted(
+		maps.Keys(asks(t, hook.createRequest(t.Context()))),
+	), configurable(
+		t,
+		"deviceaccess_webhook",
+	); !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("a webhook is created with %q, configurable are %q", got, want)
 	}
-	devices := devicesModel{DeviceType: types.StringValue("x"), ConnectedAccountID: types.StringValue("x"), Search: types.StringValue("x")}
+	devices := devicesModel{
+		DeviceType:         types.StringValue("x"),
+		ConnectedAccountID: types.StringValue("x"),
+		Search:             types.StringValue("x"),
+	}
 	for _, condition := range configurable(t, "deviceaccess_devices") {
 		if asks(t, devices.request())[condition] != "x" {
 			t.Errorf("devices are not searched by %s", condition)

@@ -125,7 +125,8 @@ func (p *plugin) texts(of tftypes.Type, packed *tfprotov6.DynamicValue) map[stri
 	found := map[string]string{}
 	for name, attribute := range attributes {
 		var value string
-		if attribute.Type().Is(tftypes.String) && attribute.IsKnown() && !attribute.IsNull() && attribute.As(&value) == nil {
+		if attribute.Type().Is(tftypes.String) && attribute.IsKnown() && !attribute.IsNull() &&
+			attribute.As(&value) == nil {
 			found[name] = value
 		}
 	}
@@ -152,7 +153,10 @@ func (p *plugin) imports(request *tfprotov6.ImportResourceStateRequest) *tfproto
 	p.allow(answer.Diagnostics)
 	imported := answer.ImportedResources[0]
 	return p.reads(&tfprotov6.ReadResourceRequest{
-		TypeName: request.TypeName, CurrentState: imported.State, CurrentIdentity: imported.Identity, Private: imported.Private,
+		TypeName:        request.TypeName,
+		CurrentState:    imported.State,
+		CurrentIdentity: imported.Identity,
+		Private:         imported.Private,
 	})
 }
 

@@ -1,8 +1,10 @@
-// Package provider is the Terraform provider: it maps resources and data sources to the operations of package
-// api. It must not know how a server is built, and works with every server of that API.
+// Package provider is the Terraform provider. It maps resources and data sources to the operations of package api. It
+// must not know how a server is built, and works with every server of that API.
 //
-// A resource is x_resource.go, how Terraform's model and the contract map onto each other is x_model.go, and
-// what users read when something goes wrong is made in diagnostics.go.
+// Each resource is one file, x_resource.go, with its test; access_code_schema.go and access_code_plan.go hold the
+// larger parts of the access code. access_code_operations.go has the operations that several resources share, and
+// diagnostics.go the texts of errors. Checks of attributes are in package validators, rules for plans in package
+// planmodifiers.
 package provider
 
 import (
@@ -16,9 +18,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
-// New makes the provider. The version is the one users write in required_providers.
+// New returns a constructor of the provider. The version is the one in required_providers.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &deviceAccess{version: version} }
 }
@@ -43,42 +47,50 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, and the webhooks that report on them, through a Device Access server.",
+		MarkdownDescription: "Manages the access codes of door locks, and the webhooks that report on them, " +
+			"through a Device Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
-				Optional: true, Sensitive: true,
-				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together with `workspace_id`. " +
-					"By default the environment variable `DEVICEACCESS_API_KEY`; `SEAM_API_KEY` where neither this nor `endpoint` is set in one of these ways.",
+				Optional:  true,
+				Sensitive: true,
+				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together " +
+					"with `workspace_id`. By default the environment variable `DEVICEACCESS_API_KEY`; if neither a " +
+					"key nor an endpoint is set in these ways, `SEAM_API_KEY`.",
 			},
 			"endpoint": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. " +
-					"By default the environment variable `DEVICEACCESS_ENDPOINT`; `SEAM_ENDPOINT` where neither this nor `api_key` is set in one of these ways.",
+				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. By default the " +
+					"environment variable `DEVICEACCESS_ENDPOINT`; if neither a key nor an endpoint is set in " +
+					"these ways, `SEAM_ENDPOINT`.",
 			},
 			"workspace_id": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "The workspace that the key must belong to. With it, a key of another workspace is refused before " +
-					"anything is read or created. Without it, what is in the state already is not taken to be deleted because of such a key, but " +
-					"new resources are created in the wrong workspace. A personal access token needs it. " +
-					"By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
+				MarkdownDescription: "The workspace that the key must belong to. The provider then rejects a key " +
+					"of another workspace before it reads or creates anything. Without it, such a key removes " +
+					"nothing from the state, but new resources are created in the wrong workspace. Required with a " +
+					"personal access token. By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
 				Validators: []validator.String{namesWorkspace},
 			},
 			"convert_on_import": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether importing an unmanaged access code by its bare `access_code_id` converts it to managed at once. " +
-					"Where it is `false`, such an import is refused, and only `<device_id>/<access_code_id>` can be imported, which changes " +
-					"nothing until apply. By default the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
+				MarkdownDescription: "Whether importing an unmanaged access code by its bare `access_code_id` " +
+					"immediately converts it to managed. With `false`, such an import is an error, and only " +
+					"`<device_id>/<access_code_id>` can be imported, which changes nothing until apply. By default " +
+					"the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
 			},
 			"wait_for_set": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether creating, changing and converting an access code waits until the lock has it. By default `true`. Set it to " +
-					"`false` for a server whose codes never get to the status `set`; each `deviceaccess_access_code` can set it for itself, a set goes by this one.",
+				MarkdownDescription: "Whether creating, updating, and converting an access code waits until the " +
+					"lock has it. By default `true`. Set `false` for a server whose codes never reach the status " +
+					"`set`. Each `deviceaccess_access_code` can override it; a `deviceaccess_access_code_set` " +
+					"cannot.",
 			},
 			"max_concurrent_requests": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "How many requests are sent to the server at the same time; further ones wait for their turn. By default `10`, " +
-					"which is how many resources Terraform works on at once. Lower it for a server that answers 429.",
-				Validators: []validator.Int64{isAtLeastOne{}},
+				MarkdownDescription: "How many requests the provider sends at the same time; further requests " +
+					"wait. By default `10`, the number of resources that Terraform works on concurrently. Lower it " +
+					"for a server that answers 429.",
+				Validators: []validator.Int64{validators.AtLeastOne{}},
 			},
 		},
 	}
@@ -101,7 +113,13 @@ func userAgent(version, terraform string) string {
 }
 
 func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newWebhookResource, newAccessCodeResource, newAccessCodeSetResource, newExclusiveAccessCodesResource, newConnectWebviewResource}
+	return []func() resource.Resource{
+		newWebhookResource,
+		newAccessCodeResource,
+		newAccessCodeSetResource,
+		newExclusiveAccessCodesResource,
+		newConnectWebviewResource,
+	}
 }
 
 func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
@@ -110,8 +128,15 @@ func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.Ep
 
 func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		newWorkspaceDataSource, newDevicesDataSource, newDeviceDataSource, newDeviceProvidersDataSource,
-		newUnmanagedAccessCodesDataSource, newAccessCodesDataSource, newWebhooksDataSource, newConnectedAccountsDataSource, newACSUsersDataSource,
+		newWorkspaceDataSource,
+		newDevicesDataSource,
+		newDeviceDataSource,
+		newDeviceProvidersDataSource,
+		newUnmanagedAccessCodesDataSource,
+		newAccessCodesDataSource,
+		newWebhooksDataSource,
+		newConnectedAccountsDataSource,
+		newACSUsersDataSource,
 	}
 }
 

@@ -38,10 +38,17 @@ func TestMain(m *testing.M) {
 	}
 	defer os.RemoveAll(dir)
 	mirrorDir = dir
-	apptest.Main(m, // what the provider asks of one server right after another has answered
-		TestServerAccessCodeIsChangedReplacedAndRepaired, TestServerCodeThatIsBeingDeletedIsReplaced, TestServerCodesAreRefreshedByAListPerLock,
-		TestServerImportByBareIDConvertsAtOnce, TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce, TestServerListsAreReadToTheirEnd,
-		TestServerTerminatedApplyLosesNoCode, TestServerWebhookIsCreatedChangedReplacedAndDestroyed)
+	apptest.Main(
+		m, // what the provider asks of one server right after another has answered
+		TestServerAccessCodeIsChangedReplacedAndRepaired,
+		TestServerCodeThatIsBeingDeletedIsReplaced,
+		TestServerCodesAreRefreshedByAListPerLock,
+		TestServerImportByBareIDConvertsAtOnce,
+		TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce,
+		TestServerListsAreReadToTheirEnd,
+		TestServerTerminatedApplyLosesNoCode,
+		TestServerWebhookIsCreatedChangedReplacedAndDestroyed,
+	)
 }
 
 // run drives the provider through the plugin protocol, inside this process, in parallel with other tests.
@@ -76,7 +83,8 @@ func play(t *testing.T, test resource.TestCase) {
 	resource.Test(t, test)
 }
 
-// needTerraform skips a test with -short. Without the terraform command, or the one that TF_ACC_TERRAFORM_PATH names, it fails.
+// needTerraform skips a test with -short. Without the terraform command, or the one that TF_ACC_TERRAFORM_PATH names,
+// it fails.
 func needTerraform(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -99,7 +107,13 @@ const workspaceData = `data "deviceaccess_workspace" "this" {}
 `
 
 func workspaceIs(id string) []statecheck.StateCheck {
-	return []statecheck.StateCheck{statecheck.ExpectKnownValue("data.deviceaccess_workspace.this", tfjsonpath.New("workspace_id"), knownvalue.StringExact(id))}
+	return []statecheck.StateCheck{
+		statecheck.ExpectKnownValue(
+			"data.deviceaccess_workspace.this",
+			tfjsonpath.New("workspace_id"),
+			knownvalue.StringExact(id),
+		),
+	}
 }
 
 func TestSettingsComeFromTheEnvironment(t *testing.T) {
@@ -107,10 +121,15 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv(envAPIKey, fakeKey)
 	t.Setenv(envEndpoint, f.URL+"/")
 	t.Setenv(envWorkspaceID, fakeWorkspace)
-	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+	play(
+		t,
+		resource.TestCase{
+			Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}},
+		},
+	)
 }
 
-func TestConversionOnImportIsForbiddenByTheEnvironmentUnlessTheConfigurationSaysOtherwise(t *testing.T) {
+func TestConvertOnImport_ConfigurationOverridesEnvironment(t *testing.T) {
 	cases := map[string]struct {
 		environment string
 		config      types.Bool
@@ -128,7 +147,10 @@ func TestConversionOnImportIsForbiddenByTheEnvironmentUnlessTheConfigurationSays
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(envConvertOnImport, c.environment)
 			var diags diag.Diagnostics
-			if got := (settings{ConvertOnImport: c.config}).convertOnImport(&diags); got != c.want || diags.HasError() != c.fails {
+			if got := (settings{ConvertOnImport: c.config}).convertOnImport(
+				&diags,
+			); got != c.want ||
+				diags.HasError() != c.fails {
 				t.Errorf("%v, %v", got, diags)
 			}
 		})
@@ -142,25 +164,68 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 		settings string
 		problem  []string
 	}{
-		"nothing":             {``, []string{"no API key", "DEVICEACCESS_API_KEY", "make server", "no endpoint", "DEVICEACCESS_ENDPOINT", "make server"}},
-		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"There is no API key"}},
-		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like", "Correct `endpoint`", "DEVICEACCESS_ENDPOINT"}},
-		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "Check `endpoint`", "begins with http://"}},
-		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
-		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
-		"publishable key":     {`endpoint = "` + f.URL + `", api_key = "seam_pk12bMS94Sr_GUXuNR2JmJkjtvBQDg5cAAAA"`, []string{"is a publishable key", "Use an API key", "`deviceaccess-server keys create` makes one"}},
-		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key` in the provider block"}},
-		"other workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`, []string{"belongs to workspace 11111111-", "Nothing was read or changed"}},
-		"empty workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = ""`, []string{"`workspace_id` is empty", "leave it out"}},
-		"token, no workspace": {`endpoint = "` + f.URL + `", api_key = "` + pat + `"`, []string{"not bound to a workspace", "DEVICEACCESS_WORKSPACE_ID"}},
-		"not this API":        {`endpoint = "` + f.URL + `/nowhere", api_key = "` + key + `"`, []string{"which is not an answer of this API", "Check `endpoint`"}},
+		"nothing": {
+			``,
+			[]string{
+				"API key is missing",
+				"DEVICEACCESS_API_KEY",
+				"make server",
+				"endpoint is missing",
+				"DEVICEACCESS_ENDPOINT",
+				"make server",
+			},
+		},
+		"endpoint, no key": {`endpoint = "` + f.URL + `"`, []string{"The API key is missing"}},
+		"endpoint no URL": {
+			`endpoint = "localhost:8500", api_key = "` + key + `"`,
+			[]string{"is not an http or https URL; write it like", "Correct `endpoint`", "DEVICEACCESS_ENDPOINT"},
+		},
+		"endpoint https": {
+			`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`,
+			[]string{"HTTP response to HTTPS client", "Check `endpoint`", "must begin with http://"},
+		},
+		"key in endpoint": {
+			`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`,
+			[]string{"must have no user name"},
+		},
+		"key with newline": {
+			`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`,
+			[]string{"a line break, or another character that keys never contain"},
+		},
+		"publishable key": {
+			`endpoint = "` + f.URL + `", api_key = "seam_pk12bMS94Sr_GUXuNR2JmJkjtvBQDg5cAAAA"`,
+			[]string{"is a publishable key", "Use an API key", "run `deviceaccess-server keys create` on the server"},
+		},
+		"key not accepted": {
+			`endpoint = "` + f.URL + `", api_key = "seam_other"`,
+			[]string{"API Key not found", "Check `api_key` in the provider block"},
+		},
+		"other workspace": {
+			`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`,
+			[]string{"belongs to workspace 11111111-", "Nothing was read or changed"},
+		},
+		"empty workspace": {
+			`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = ""`,
+			[]string{"`workspace_id` is empty", "leave it out"},
+		},
+		"token, no workspace": {
+			`endpoint = "` + f.URL + `", api_key = "` + pat + `"`,
+			[]string{"not bound to a workspace", "DEVICEACCESS_WORKSPACE_ID"},
+		},
+		"not this API": {
+			`endpoint = "` + f.URL + `/nowhere", api_key = "` + key + `"`,
+			[]string{"which is not an answer of this API", "Check `endpoint`"},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			settings := regexp.MustCompile(`, (\w+ =)`).ReplaceAllString(c.settings, "\n  $1")
-			run(t, resource.TestCase{Steps: []resource.TestStep{{
-				Config: "provider \"deviceaccess\" {\n  " + settings + "\n}\n" + workspaceData, ExpectError: says(c.problem...),
-			}}})
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{
+					Config:      "provider \"deviceaccess\" {\n  " + settings + "\n}\n" + workspaceData,
+					ExpectError: says(c.problem...),
+				},
+			}})
 		})
 	}
 }
@@ -170,7 +235,14 @@ func TestWorkspaceThatTurnsOutToBeEmptyIsRefused(t *testing.T) {
 	f := startFake(t)
 	t.Setenv(envWorkspaceID, fakeWorkspace)
 	for _, empty := range []string{"", " "} {
-		_, diags := settings{APIKey: types.StringValue(fakeKey), Endpoint: types.StringValue(f.URL), WorkspaceID: types.StringValue(empty)}.connect(t.Context(), "test")
+		_, diags := settings{
+			APIKey:      types.StringValue(fakeKey),
+			Endpoint:    types.StringValue(f.URL),
+			WorkspaceID: types.StringValue(empty),
+		}.connect(
+			t.Context(),
+			"test",
+		)
 		if !diags.HasError() || !strings.Contains(diags.Errors()[0].Detail(), "`workspace_id` is empty") {
 			t.Errorf("%q: %v", empty, diags)
 		}
@@ -199,10 +271,17 @@ func TestPersonalAccessTokenNamesTheWorkspaceInAHeader(t *testing.T) {
 	for range 20 {
 		f.then("/workspaces/get", look)
 	}
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config:            fmt.Sprintf("provider \"deviceaccess\" {\n endpoint = %q\n api_key = %q\n workspace_id = %q\n}\n", f.URL, pat, fakeWorkspace) + workspaceData,
-		ConfigStateChecks: workspaceIs(fakeWorkspace),
-	}}})
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: fmt.Sprintf(
+				"provider \"deviceaccess\" {\n endpoint = %q\n api_key = %q\n workspace_id = %q\n}\n",
+				f.URL,
+				pat,
+				fakeWorkspace,
+			) + workspaceData,
+			ConfigStateChecks: workspaceIs(fakeWorkspace),
+		},
+	}})
 	for _, headers := range seen {
 		if headers != fakeWorkspace+" Bearer "+pat {
 			t.Errorf("headers %q", headers)
@@ -228,13 +307,27 @@ func TestKeyOfOneWorkspaceSendsNoWorkspaceHeader(t *testing.T) {
 
 func TestReadsSurviveATroubledNetwork(t *testing.T) {
 	f := startFake(t)
-	f.then("/workspaces/get",
+	f.then(
+		"/workspaces/get",
 		answerRaw(http.StatusTooManyRequests, "application/json", `{}`, "Retry-After", "1"),
 		answerRaw(http.StatusBadGateway, "text/html", "<html>Bad gateway</html>"),
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		answerRaw(http.StatusServiceUnavailable, "text/plain", "", "Retry-After", time.Now().Add(time.Second).UTC().Format(http.TimeFormat)),
+		answerRaw(
+			http.StatusServiceUnavailable,
+			"text/plain",
+			"",
+			"Retry-After",
+			time.Now().Add(time.Second).UTC().Format(http.TimeFormat),
+		),
 	)
-	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(workspaceData), ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+	run(
+		t,
+		resource.TestCase{
+			Steps: []resource.TestStep{
+				{Config: f.config(workspaceData), ConfigStateChecks: workspaceIs(fakeWorkspace)},
+			},
+		},
+	)
 }
 
 func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
@@ -242,19 +335,33 @@ func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
 		odd     http.HandlerFunc
 		problem string
 	}{
-		"cut off":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		"HTML gateway":  {answerRaw(http.StatusBadGateway, "text/html", "<html><style>x{}</style><h1>Bad gateway</h1></html>"), "answered 502 Bad Gateway, which is not an answer of this API: Bad gateway (HTTP 502"},
-		"empty":         {answerRaw(http.StatusInternalServerError, "text/plain", ""), "answered 500 Internal Server Error without saying why"},
-		"truncated":     {answerRaw(http.StatusOK, "application/json", `{"ok": true, "webhook": {"webh`), "not what the contract says"},
+		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		"HTML gateway": {
+			answerRaw(http.StatusBadGateway, "text/html", "<html><style>x{}</style><h1>Bad gateway</h1></html>"),
+			"answered 502 Bad Gateway, which is not an answer of this API: Bad gateway (HTTP 502",
+		},
+		"empty": {
+			answerRaw(http.StatusInternalServerError, "text/plain", ""),
+			"answered 500 Internal Server Error without saying why",
+		},
+		"truncated": {
+			answerRaw(http.StatusOK, "application/json", `{"ok": true, "webhook": {"webh`),
+			"not what the contract says",
+		},
 		"nothing in it": {answerRaw(http.StatusOK, "application/json", `{"ok": true}`), "names no webhook"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
 			f.then("/webhooks/create", c.odd)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{
-				Config: f.config(webhook("https://example.com/a", "")), ExpectError: says(c.problem, "It is not known whether the server has done it"),
-			}}})
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{
+					Config: f.config(
+						webhook("https://example.com/a", ""),
+					),
+					ExpectError: says(c.problem, "The server may have done it"),
+				},
+			}})
 			if creates := f.count("/webhooks/create"); creates != 1 {
 				t.Errorf("asked %d times", creates)
 			}
@@ -264,17 +371,38 @@ func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
 
 func TestCreateThatMayHaveHappenedIsInDoubtWhateverItsLastTrySays(t *testing.T) {
 	f := startFake(t)
-	f.then("/webhooks/create", answerRaw(http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>", "Accept-Idempotency-Key", "true"),
-		answerRaw(http.StatusUnauthorized, "application/json", `{"ok": false, "error": {"type": "unauthorized", "message": "API Key not found"}}`))
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config: f.config(webhook("https://example.com/a", "")), ExpectError: says("HTTP 401", "Check `api_key`", "It is not known whether the server has done it", "create a second webhook"),
-	}}})
+	f.then(
+		"/webhooks/create",
+		answerRaw(http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>", "Accept-Idempotency-Key", "true"),
+		answerRaw(
+			http.StatusUnauthorized,
+			"application/json",
+			`{"ok": false, "error": {"type": "unauthorized", "message": "API Key not found"}}`,
+		),
+	)
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: f.config(
+				webhook("https://example.com/a", ""),
+			),
+			ExpectError: says("HTTP 401", "Check `api_key`", "The server may have done it", "create a second webhook"),
+		},
+	}})
 }
 
 func TestCreateThatWasNotCarriedOutIsRepeated(t *testing.T) {
 	f := startFake(t)
-	f.then("/webhooks/create",
-		answerRaw(http.StatusTooManyRequests, "application/json", `{}`, "Retry-After", "1"), answerRaw(http.StatusServiceUnavailable, "text/plain", ""))
+	f.then(
+		"/webhooks/create",
+		answerRaw(
+			http.StatusTooManyRequests,
+			"application/json",
+			`{}`,
+			"Retry-After",
+			"1",
+		),
+		answerRaw(http.StatusServiceUnavailable, "text/plain", ""),
+	)
 	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(webhook("https://example.com/a", ""))}}})
 	if creates := f.count("/webhooks/create"); creates != 3 {
 		t.Errorf("asked %d times", creates)
@@ -294,8 +422,16 @@ func TestRefusedReadsNeverEmptyTheState(t *testing.T) {
 			config := f.config(webhook("https://example.com/a", "") + accessCode(`code = "2468"`))
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: config},
-				{PreConfig: func() { f.then("/webhooks/list", refusal); f.then("/webhooks/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read webhook")},
-				{PreConfig: func() { f.refuseCodes(refusal) }, RefreshState: true, ExpectError: says("Error: Read access code")},
+				{
+					PreConfig:    func() { f.then("/webhooks/list", refusal); f.then("/webhooks/get", refusal) },
+					RefreshState: true,
+					ExpectError:  says("Error: Read webhook"),
+				},
+				{
+					PreConfig:    func() { f.refuseCodes(refusal) },
+					RefreshState: true,
+					ExpectError:  says("Error: Read access code"),
+				},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})
 		})

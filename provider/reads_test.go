@@ -55,8 +55,20 @@ func each(stocked map[string]string, do func(id, device string)) {
 
 // refreshes reads a code as terraform plan does.
 func (p *plugin) refreshes(id, device string) map[string]string {
-	state := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(device), "type": text("ongoing")})
-	return p.state(codeType, p.reads(&tfprotov6.ReadResourceRequest{TypeName: codeType, CurrentState: p.pack(state), Private: seenIn(fakeWorkspace)}).NewState)
+	state := object(
+		p.stateType(codeType),
+		map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(device), "type": text("ongoing")},
+	)
+	return p.state(
+		codeType,
+		p.reads(
+			&tfprotov6.ReadResourceRequest{
+				TypeName:     codeType,
+				CurrentState: p.pack(state),
+				Private:      seenIn(fakeWorkspace),
+			},
+		).NewState,
+	)
 }
 
 // seenIn is the private state of what was seen in a workspace, as the framework writes it.
@@ -115,7 +127,11 @@ func TestAdoptionOfCodesIsPlannedByAListPerLock(t *testing.T) {
 				stocked := f.stock(10, 30, false)
 				p := f.plugin(t)
 				each(stocked, func(id, device string) {
-					if state := p.state(codeType, p.imports(request(p, id, device)).NewState); state["access_code_id"] != id || state["code"] != "2468" {
+					if state := p.state(
+						codeType,
+						p.imports(request(p, id, device)).NewState,
+					); state["access_code_id"] != id ||
+						state["code"] != "2468" {
 						t.Errorf("the code %s is read as %v", id, state)
 					}
 				})
@@ -137,7 +153,13 @@ func TestTerraformPlansTheAdoptionOfCodesWithAListPerLock(t *testing.T) {
 		fmt.Fprintf(config, "import {\n  to = deviceaccess_access_code.code_%s\n  id = %q\n}\n", id, device+"/"+id)
 	}
 	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(config.String())})
-	if plan := w.read("plan", "-no-color"); !strings.Contains(plan, "60 to import, 0 to add, 60 to change, 0 to destroy") {
+	if plan := w.read(
+		"plan",
+		"-no-color",
+	); !strings.Contains(
+		plan,
+		"60 to import, 0 to add, 60 to change, 0 to destroy",
+	) {
 		t.Errorf("the plan says\n%s", plan[max(0, len(plan)-1000):])
 	}
 	if asked := f.asked(); asked > 6 {
@@ -203,7 +225,10 @@ func TestWebhooksAreRefreshedByOneRequest(t *testing.T) {
 			}
 			p := f.plugin(t)
 			each(hooks, func(id, url string) {
-				state := object(p.stateType(webhookType), map[string]tftypes.Value{"webhook_id": text(id), "url": text(url)})
+				state := object(
+					p.stateType(webhookType),
+					map[string]tftypes.Value{"webhook_id": text(id), "url": text(url)},
+				)
 				read := p.reads(&tfprotov6.ReadResourceRequest{TypeName: webhookType, CurrentState: p.pack(state)})
 				if state := p.state(webhookType, read.NewState); state["url"] != url {
 					t.Errorf("the webhook %s is read as %v", id, state)
@@ -224,7 +249,16 @@ func TestImportedWebhookGetsItsSecretAlsoWhereTheListHasNone(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
-	f.then("/webhooks/list", answer(map[string]any{"webhooks": []any{map[string]any{"webhook_id": "w1", "url": "https://example.com/a", "event_types": []string{"*"}}}}))
+	f.then(
+		"/webhooks/list",
+		answer(
+			map[string]any{
+				"webhooks": []any{
+					map[string]any{"webhook_id": "w1", "url": "https://example.com/a", "event_types": []string{"*"}},
+				},
+			},
+		),
+	)
 	p := f.plugin(t)
 	read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: webhookType, ID: "w1"})
 	if p.state(webhookType, read.NewState)["secret"] != fakeSecret {
@@ -240,7 +274,12 @@ func TestServerCodesAreRefreshedByAListPerLock(t *testing.T) {
 	for _, profile := range []string{"august", "yale"} {
 		for i := range 8 {
 			var made api.AccessCodeCreatedResponse
-			srv.Post(t, "/access_codes/create", map[string]any{"device_id": srv.Device(t, profile), "name": fmt.Sprintf("Guest %d", i)}, &made)
+			srv.Post(
+				t,
+				"/access_codes/create",
+				map[string]any{"device_id": srv.Device(t, profile), "name": fmt.Sprintf("Guest %d", i)},
+				&made,
+			)
 			stocked[made.AccessCode.AccessCodeID] = srv.Device(t, profile)
 		}
 	}

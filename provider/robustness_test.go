@@ -29,8 +29,8 @@ func answers(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// nobody is an address at which nothing listens.
-func nobody(t *testing.T) string {
+// unusedAddress is an address at which nothing listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,27 +64,63 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		endpoint string
 		says     []string
 	}{
-		"an HTML page":      {answers(t, answerRaw(200, "text/html", "<h1>Log in</h1>")), []string{"not an answer of this API: Log in", "Check `endpoint`"}},
-		"an HTML error":     {answers(t, answerRaw(500, "text/html", "<h1>Oops</h1>")), []string{"500 Internal Server Error", "Oops", "its log tells more"}},
-		"an empty error":    {answers(t, answerRaw(500, "text/plain", "")), []string{"without saying why", "its log tells more"}},
-		"an empty body":     {answers(t, answerRaw(200, "application/json", "")), []string{"not what the contract says", "Check `endpoint`"}},
-		"truncated JSON":    {answers(t, answerRaw(200, "application/json", `{"ok": true, "work`)), []string{"not what the contract says", "Check `endpoint`"}},
-		"another JSON":      {answers(t, answerRaw(200, "application/json", `{"status": "up"}`)), []string{"names no workspace", "Check `endpoint`"}},
-		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "broke off", "proxy"}},
+		"an HTML page": {
+			answers(t, answerRaw(200, "text/html", "<h1>Log in</h1>")),
+			[]string{"not an answer of this API: Log in", "Check `endpoint`"},
+		},
+		"an HTML error": {
+			answers(t, answerRaw(500, "text/html", "<h1>Oops</h1>")),
+			[]string{"500 Internal Server Error", "Oops", "see its log"},
+		},
+		"an empty error": {
+			answers(t, answerRaw(500, "text/plain", "")),
+			[]string{"without saying why", "see its log"},
+		},
+		"an empty body": {
+			answers(t, answerRaw(200, "application/json", "")),
+			[]string{"not what the contract says", "Check `endpoint`"},
+		},
+		"truncated JSON": {
+			answers(t, answerRaw(200, "application/json", `{"ok": true, "work`)),
+			[]string{"not what the contract says", "Check `endpoint`"},
+		},
+		"another JSON": {
+			answers(t, answerRaw(200, "application/json", `{"status": "up"}`)),
+			[]string{"names no workspace", "Check `endpoint`"},
+		},
+		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "cut off", "proxy"}},
 		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
 		"no certificate":    {secure.URL, []string{"certificate", howToTrust(runtime.GOOS)}},
-		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"begins with http://"}},
-		"nobody":            {nobody(t), []string{"connection refused", "Check that the server is running"}},
+		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"must begin with http://"}},
+		"nothing listens":   {unusedAddress(t), []string{"connection refused", "Check that the server is running"}},
 		"a wrong path":      {answers(t, http.NotFound) + "/api/v2", []string{"404 Not Found", "Check `endpoint`"}},
-		"a plain proxy":     {answers(t, answerRaw(407, "text/html", "<h1>Who are you?</h1>")), []string{"407 Proxy Authentication Required", "HTTP_PROXY", "USER:PASSWORD"}},
-		"a redirect":        {answers(t, answerRaw(308, "text/plain", "")), []string{"set the endpoint to the address"}},
-		"a refused key":     {answers(t, answerError(401, "unauthorized", "API Key not found")), []string{"Check `api_key`", "Nothing is taken to be deleted"}},
-		"a forbidden read":  {answers(t, answerError(403, "forbidden", "Not for this key")), []string{"Use an API key that may", "Nothing is taken to be deleted"}},
+		"a plain proxy": {
+			answers(t, answerRaw(407, "text/html", "<h1>Who are you?</h1>")),
+			[]string{"407 Proxy Authentication Required", "HTTP_PROXY", "USER:PASSWORD"},
+		},
+		"a redirect": {
+			answers(t, answerRaw(308, "text/plain", "")),
+			[]string{"set the endpoint to the address"},
+		},
+		"a refused key": {
+			answers(t, answerError(401, "unauthorized", "API Key not found")),
+			[]string{"Check `api_key`", "Nothing is removed from the state"},
+		},
+		"a forbidden read": {
+			answers(t, answerError(403, "forbidden", "Not for this key")),
+			[]string{"Use an API key with the permission", "Nothing is removed from the state"},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, diags := settings{APIKey: types.StringValue(fakeKey), Endpoint: types.StringValue(c.endpoint)}.connect(t.Context(), "test")
+			conn, diags := settings{
+				APIKey:   types.StringValue(fakeKey),
+				Endpoint: types.StringValue(c.endpoint),
+			}.connect(
+				t.Context(),
+				"test",
+			)
 			if diags.HasError() {
 				t.Fatal(diags)
 			}
@@ -94,7 +130,8 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// expectDiagnostic fails the test when the diagnostic for an error does not say all of this, or does not say what to do.
+// expectDiagnostic fails the test when the diagnostic for an error does not say all of this, or does not say what to
+// do.
 func expectDiagnostic(t *testing.T, err error, says []string) {
 	t.Helper()
 	if err == nil {
@@ -133,11 +170,15 @@ func TestConnectionsThatAreRefusedSayWhatToDo(t *testing.T) {
 	}{
 		"a proxy":              {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Net: "tcp", Err: refused}}, "NO_PROXY"},
 		"a SOCKS proxy":        {&net.OpError{Op: "socks connect", Net: "tcp", Err: refused}, "NO_PROXY"},
-		"a client certificate": {&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, "demands a certificate of the client"},
+		"a client certificate": {&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, "requires a client certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectDiagnostic(t, fmt.Errorf("Post %q: %w", "https://server.example/workspaces/get", c.err), []string{c.says, "nothing was sent"})
+			expectDiagnostic(
+				t,
+				fmt.Errorf("Post %q: %w", "https://server.example/workspaces/get", c.err),
+				[]string{c.says, "nothing was sent"},
+			)
 		})
 	}
 }
@@ -146,7 +187,10 @@ func TestConnectionsThatAreRefusedSayWhatToDo(t *testing.T) {
 func TestHowToTrustIsSaidForTheSystem(t *testing.T) {
 	t.Parallel()
 	for system, says := range map[string]string{"linux": "SSL_CERT_FILE", "freebsd": "SSL_CERT_FILE", "darwin": "keychain", "windows": "certificate store"} {
-		if advice := howToTrust(system); !strings.Contains(advice, says) || strings.Contains(advice, "SSL_CERT_FILE") != (says == "SSL_CERT_FILE") {
+		if advice := howToTrust(
+			system,
+		); !strings.Contains(advice, says) ||
+			strings.Contains(advice, "SSL_CERT_FILE") != (says == "SSL_CERT_FILE") {
 			t.Errorf("%s: %s", system, advice)
 		}
 	}
@@ -156,7 +200,12 @@ func TestHowToTrustIsSaidForTheSystem(t *testing.T) {
 type slow struct{}
 
 func (slow) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: drip{req}, Request: req}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       drip{req},
+		Request:    req,
+	}, nil
 }
 
 type drip struct{ req *http.Request }

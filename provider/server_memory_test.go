@@ -19,14 +19,20 @@ func TestNothingOfACallIsKeptWhenItIsOver(t *testing.T) {
 		carried := new([1 << 10]byte)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), baggage(nil), carried))
 		defer cancel() // as the plugin protocol does when a call is over
-		answer, err := p.server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "deviceaccess_webhook", ID: "w1"})
+		answer, err := p.server.ImportResourceState(
+			ctx,
+			&tfprotov6.ImportResourceStateRequest{TypeName: "deviceaccess_webhook", ID: "w1"},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.allow(answer.Diagnostics)
 		imported := answer.ImportedResources[0]
 		read, err := p.server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
-			TypeName: imported.TypeName, CurrentState: imported.State, Private: imported.Private, CurrentIdentity: imported.Identity,
+			TypeName:        imported.TypeName,
+			CurrentState:    imported.State,
+			Private:         imported.Private,
+			CurrentIdentity: imported.Identity,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +42,7 @@ func TestNothingOfACallIsKeptWhenItIsOver(t *testing.T) {
 	}
 	kept := call()
 	runtime.GC()
-	runtime.GC() // the first leaves what is to be finalised
+	runtime.GC() // the first one only queues finalizers
 	if kept.Value() != nil {
 		t.Error("the context of a call is kept")
 	}
@@ -48,7 +54,10 @@ func TestStoppingCancelsTheCallsThatAreUnderWay(t *testing.T) {
 	f := startFake(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
 	p := f.plugin(t)
-	answer, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "deviceaccess_webhook", ID: "w1"})
+	answer, err := p.server.ImportResourceState(
+		t.Context(),
+		&tfprotov6.ImportResourceStateRequest{TypeName: "deviceaccess_webhook", ID: "w1"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +68,10 @@ func TestStoppingCancelsTheCallsThatAreUnderWay(t *testing.T) {
 	ended := make(chan []*tfprotov6.Diagnostic)
 	go func() {
 		read, err := p.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
-			TypeName: imported.TypeName, CurrentState: imported.State, Private: imported.Private, CurrentIdentity: imported.Identity,
+			TypeName:        imported.TypeName,
+			CurrentState:    imported.State,
+			Private:         imported.Private,
+			CurrentIdentity: imported.Identity,
 		})
 		if err != nil {
 			t.Error(err)

@@ -16,13 +16,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
 // The tests of this file play against the server of this repository, with simulated locks.
 
 func onServer(srv *apptest.Server, more string) string {
-	return fmt.Sprintf("provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  workspace_id = %q\n}\n", srv.URL, srv.APIKey, srv.WorkspaceID) + more
+	return fmt.Sprintf(
+		"provider \"deviceaccess\" {\n  endpoint = %q\n  api_key = %q\n  workspace_id = %q\n}\n",
+		srv.URL,
+		srv.APIKey,
+		srv.WorkspaceID,
+	) + more
 }
 
 func accessCodeOn(device, more string) string {
@@ -47,20 +53,36 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	drive(t, resource.TestCase{
 		CheckDestroy: func(s *terraform.State) error {
-			if status := srv.Post(t, "/webhooks/get", map[string]any{"webhook_id": attribute(s, hook, "webhook_id")}, nil); status != http.StatusNotFound {
+			if status := srv.Post(
+				t,
+				"/webhooks/get",
+				map[string]any{"webhook_id": attribute(s, hook, "webhook_id")},
+				nil,
+			); status != http.StatusNotFound {
 				return fmt.Errorf("the webhook answers %d", status)
 			}
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{Config: onServer(srv, webhook("https://example.com/a", "")), ConfigStateChecks: []statecheck.StateCheck{eventTypes("*")}},
 			{
-				Config:            onServer(srv, webhook("https://example.com/a", `event_types = ["device.disconnected", "device.connected"]`)),
+				Config:            onServer(srv, webhook("https://example.com/a", "")),
+				ConfigStateChecks: []statecheck.StateCheck{eventTypes("*")},
+			},
+			{
+				Config: onServer(
+					srv,
+					webhook("https://example.com/a", `event_types = ["device.disconnected", "device.connected"]`),
+				),
 				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, hook),
 				ConfigStateChecks: []statecheck.StateCheck{eventTypes("device.connected", "device.disconnected")},
 			},
-			{ResourceName: hook, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "webhook_id",
-				ImportStateIdFunc: func(s *terraform.State) (string, error) { return attribute(s, hook, "webhook_id"), nil }},
+			{
+				ResourceName:                         hook,
+				ImportState:                          true,
+				ImportStateVerify:                    true,
+				ImportStateVerifyIdentifierAttribute: "webhook_id",
+				ImportStateIdFunc:                    func(s *terraform.State) (string, error) { return attribute(s, hook, "webhook_id"), nil },
+			},
 			{
 				Config:           onServer(srv, webhook("https://example.com/b", `event_types = ["device.connected"]`)),
 				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, hook),
@@ -74,7 +96,10 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 				Config:           onServer(srv, webhook("https://example.com/b", `event_types = ["device.connected"]`)),
 				ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
 			},
-			{Config: onServer(srv, webhook("https://example.com/b", `event_types = ["no.such_type"]`)), ExpectError: says("Error: Update webhook", "HTTP 400")},
+			{
+				Config:      onServer(srv, webhook("https://example.com/b", `event_types = ["no.such_type"]`)),
+				ExpectError: says("Error: Update webhook", "HTTP 400"),
+			},
 		},
 	})
 }
@@ -82,11 +107,28 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t)
-	profiles := []string{"august", "yale", "schlage", "kwikset", "igloohome", "smartthings", "ttlock", "nuki", "salto_ks", "tedee"}
+	profiles := []string{
+		"august",
+		"yale",
+		"schlage",
+		"kwikset",
+		"igloohome",
+		"smartthings",
+		"ttlock",
+		"nuki",
+		"salto_ks",
+		"tedee",
+	}
 	locks := func(name string) string {
 		var blocks strings.Builder
 		for _, profile := range profiles {
-			fmt.Fprintf(&blocks, "resource \"deviceaccess_access_code\" %q {\n  device_id = %q\n  name = %q\n}\n", profile, srv.Device(t, profile), name)
+			fmt.Fprintf(
+				&blocks,
+				"resource \"deviceaccess_access_code\" %q {\n  device_id = %q\n  name = %q\n}\n",
+				profile,
+				srv.Device(t, profile),
+				name,
+			)
 		}
 		return onServer(srv, blocks.String())
 	}
@@ -170,18 +212,31 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{has("type", isText("time_bound"))},
 			},
 			{
-				Config:            config,
-				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, front),
-				ConfigStateChecks: []statecheck.StateCheck{has("type", isText("ongoing")), has("status", isText("set")), has("starts_at", knownvalue.Null())},
-				Check:             opens(august, "2468", true),
+				Config:           config,
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+				ConfigStateChecks: []statecheck.StateCheck{
+					has("type", isText("ongoing")),
+					has("status", isText("set")),
+					has("starts_at", knownvalue.Null()),
+				},
+				Check: opens(august, "2468", true),
 			},
 			{
 				Config:           onServer(srv, accessCodeOn(yale, "code = \"2468\"\n  name = \"Nanny\"")),
 				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
-				Check:            resource.ComposeAggregateTestCheckFunc(opens(august, "2468", false), opens(yale, "2468", true)),
+				Check: resource.ComposeAggregateTestCheckFunc(
+					opens(august, "2468", false),
+					opens(yale, "2468", true),
+				),
 			},
-			{Config: onServer(srv, accessCodeOn(yale, `code = "246"`)), ExpectError: says("`code` must be 4 to 12 digits")},
-			{Config: onServer(srv, accessCodeOn(yale, `code = "246824682468"`)), ExpectError: says("Error: Update access code", "HTTP 400")},
+			{
+				Config:      onServer(srv, accessCodeOn(yale, `code = "246"`)),
+				ExpectError: says("`code` must be 4 to 12 digits"),
+			},
+			{
+				Config:      onServer(srv, accessCodeOn(yale, `code = "246824682468"`)),
+				ExpectError: says("Error: Update access code", "HTTP 400"),
+			},
 		},
 	})
 }
@@ -231,7 +286,11 @@ func TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce(t *testing.T) {
 			last := &story[len(story)-1]
 			last.PreConfig = func() { expectConversions(t, srv, "after the plan", 0) }
 			last.ConfigPlanChecks = convertsInPlace()
-			last.ConfigStateChecks = append(isManagedNow(), has("name", isText("Gardener")), has("code", isText(*code.Code)))
+			last.ConfigStateChecks = append(
+				isManagedNow(),
+				has("name", isText("Gardener")),
+				has("code", isText(*code.Code)),
+			)
 			story = append(story, resource.TestStep{Config: last.Config, ConfigPlanChecks: plansNothing()})
 			play(t, resource.TestCase{
 				Steps: story,
@@ -255,12 +314,27 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 		id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 		config := onServer(srv, accessCodeOn(device, ""))
 		drive(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: config + importBlock(id), ExpectError: says("does not let existing codes be converted", "Nothing was imported")},
-			{Config: config, ResourceName: front, ImportState: true, ImportStateId: device + "/" + id, ImportStatePersist: true},
-			{Config: config, ExpectError: says("does not let existing codes be converted", "removed {")},
+			{
+				Config:      config + importBlock(id),
+				ExpectError: says("does not allow existing codes to be converted", "Nothing was imported"),
+			},
+			{
+				Config:             config,
+				ResourceName:       front,
+				ImportState:        true,
+				ImportStateId:      device + "/" + id,
+				ImportStatePersist: true,
+			},
+			{Config: config, ExpectError: says("does not allow existing codes to be converted", "removed {")},
 			{Config: onServer(srv, "removed {\n  from = "+front+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
 		}})
-		if left := srv.UnmanagedCodes(t, device); !slices.ContainsFunc(left, func(c api.UnmanagedAccessCode) bool { return c.AccessCodeID == id }) {
+		if left := srv.UnmanagedCodes(
+			t,
+			device,
+		); !slices.ContainsFunc(
+			left,
+			func(c api.UnmanagedAccessCode) bool { return c.AccessCodeID == id },
+		) {
 			t.Errorf("%s: the code is gone", profile)
 		}
 	}
@@ -272,7 +346,10 @@ func TestServerLockThatIsOffline(t *testing.T) {
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
-	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"5m\"\n  }"))
+	config := onServer(
+		srv,
+		accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"5m\"\n  }"),
+	)
 	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {
@@ -286,11 +363,18 @@ func TestServerLockThatIsOffline(t *testing.T) {
 					lock.Control(t, http.MethodPost, "/offline", nil)
 					apptest.Until(t, "the server knows", func() bool {
 						var d api.DeviceResponse
-						return srv.Post(t, "/devices/get", map[string]any{"device_id": device}, &d) == http.StatusOK && !d.Device.Properties.Online
+						return srv.Post(t, "/devices/get", map[string]any{"device_id": device}, &d) == http.StatusOK &&
+							!d.Device.Properties.Online
 					})
 				},
-				Config:      config,
-				ExpectError: says("Error: Create access code", "(CREATE_ACCESS_CODE) was still pending when the time was up", "the access code says:", "device_offline", "terraform untaint"),
+				Config: config,
+				ExpectError: says(
+					"Error: Create access code",
+					"(CREATE_ACCESS_CODE) was still pending when the time was up",
+					"the access code says:",
+					"device_offline",
+					"terraform untaint",
+				),
 			},
 			{
 				PreConfig:         func() { lock.Control(t, http.MethodPost, "/online", nil) },
@@ -309,7 +393,12 @@ func TestServerLockThatIsSlow(t *testing.T) {
 	lock := srv.Lock(t, device)
 	latency := func(ms int) func() {
 		return func() {
-			lock.Control(t, http.MethodPut, "/faults", map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}})
+			lock.Control(
+				t,
+				http.MethodPut,
+				"/faults",
+				map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}},
+			)
 		}
 	}
 	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n  }"))
@@ -321,7 +410,11 @@ func TestServerLockThatIsSlow(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{PreConfig: latency(30_000), Config: config, ExpectError: says("was still pending when the time was up", "marked as tainted")},
+			{
+				PreConfig:   latency(30_000),
+				Config:      config,
+				ExpectError: says("was still pending when the time was up", "marked as tainted"),
+			},
 			{PreConfig: latency(1), Config: config, Destroy: true},
 		},
 	})
@@ -357,25 +450,43 @@ data "deviceaccess_unmanaged_access_codes" "smartthings" {
 }
 `, srv.Device(t, "august"), srv.Device(t, "smartthings")))
 	codes := func(profile, attribute string) (string, tfjsonpath.Path) {
-		return "data.deviceaccess_unmanaged_access_codes." + profile, tfjsonpath.New("access_codes").AtSliceIndex(0).AtMapKey(attribute)
+		return "data.deviceaccess_unmanaged_access_codes." + profile, tfjsonpath.New("access_codes").
+			AtSliceIndex(0).
+			AtMapKey(attribute)
 	}
 	expect := func(address string, path tfjsonpath.Path, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(address, path, value)
 	}
 	augustCode, augustPath := codes("august", "code")
 	hiddenCode, hiddenPath := codes("smartthings", "code")
-	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: append(workspaceIs(srv.WorkspaceID),
-		statecheck.ExpectKnownValue("data.deviceaccess_workspace.this", tfjsonpath.New("is_sandbox"), knownvalue.Bool(true)),
-		expect("data.deviceaccess_devices.all", tfjsonpath.New("devices"), knownvalue.ListSizeExact(2)),
-		expect("data.deviceaccess_devices.august", tfjsonpath.New("devices").AtSliceIndex(0).AtMapKey("device_id"), isText(srv.Device(t, "august"))),
-		expect(augustCode, augustPath, knownvalue.StringFunc(func(pin string) error {
-			if !pinShape.MatchString(pin) {
-				return fmt.Errorf("no PIN")
-			}
-			return nil
-		})),
-		statecheck.ExpectSensitiveValue(augustCode, augustPath),
-		expect(hiddenCode, hiddenPath, knownvalue.Null()),
-		expect(hiddenCode, tfjsonpath.New("access_codes").AtSliceIndex(0).AtMapKey("cannot_be_managed"), knownvalue.Bool(true)),
-	)}}})
+	drive(
+		t,
+		resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: append(
+			workspaceIs(srv.WorkspaceID),
+			statecheck.ExpectKnownValue(
+				"data.deviceaccess_workspace.this",
+				tfjsonpath.New("is_sandbox"),
+				knownvalue.Bool(true),
+			),
+			expect("data.deviceaccess_devices.all", tfjsonpath.New("devices"), knownvalue.ListSizeExact(2)),
+			expect(
+				"data.deviceaccess_devices.august",
+				tfjsonpath.New("devices").AtSliceIndex(0).AtMapKey("device_id"),
+				isText(srv.Device(t, "august")),
+			),
+			expect(augustCode, augustPath, knownvalue.StringFunc(func(pin string) error {
+				if !validators.IsPIN(pin) {
+					return fmt.Errorf("no PIN")
+				}
+				return nil
+			})),
+			statecheck.ExpectSensitiveValue(augustCode, augustPath),
+			expect(hiddenCode, hiddenPath, knownvalue.Null()),
+			expect(
+				hiddenCode,
+				tfjsonpath.New("access_codes").AtSliceIndex(0).AtMapKey("cannot_be_managed"),
+				knownvalue.Bool(true),
+			),
+		)}}},
+	)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// sharedPIN chooses a PIN that fits every one of these locks and that is on none of them yet: as short as the locks
-// allow, like a server's. It fails when no PIN fits all, and says which locks do not go together.
+// sharedPIN chooses a PIN that all these locks accept and none of them has yet. The PIN is as short as the locks
+// allow, like a server's. The error names the locks whose rules exclude each other.
 func sharedPIN(ctx context.Context, client *api.Client, devices []string) (string, error) {
 	rules := pinRules{digits: "0123456789"}
 	for _, id := range devices {
@@ -33,7 +33,7 @@ func sharedPIN(ctx context.Context, client *api.Client, devices []string) (strin
 	return rules.choose()
 }
 
-// pinsOn are the PINs on a lock, as far as they are told.
+// pinsOn returns the PINs on a lock that the server returns.
 func pinsOn(ctx context.Context, client *api.Client, deviceID string) (pins []string, err error) {
 	managed, err := managedCodes(ctx, client, deviceID)
 	if err != nil {
@@ -56,22 +56,23 @@ func pinsOn(ctx context.Context, client *api.Client, deviceID string) (pins []st
 	return pins, nil
 }
 
-// pinRules are what the locks together demand of a PIN.
+// pinRules are the combined rules of several locks.
 type pinRules struct {
-	digits  string   // that may be used
-	lengths []int    // that may be used; nil while no lock has named any
-	locks   []string // what each lock demands of the length, for people
-	taken   []string
-	prefix  bool // the first four digits must be of no other code
+	digits  string   // allowed digits
+	lengths []int    // allowed lengths; nil means any
+	locks   []string // allowed lengths of each lock, for errors
+	taken   []string // PINs on the locks
+	prefix  bool     // the first four digits must be unique
 }
 
-// add takes the demands of a lock in. It fails when no PIN is left.
+// add adds the rules of a lock. It fails if no PIN remains.
 func (r *pinRules) add(device *api.Device) error {
 	for _, constraint := range device.Properties.CodeConstraints {
 		switch constraint.ConstraintType {
 		case "cannot_specify_pin_code":
-			return fmt.Errorf("the lock %q (%s) makes its PINs itself, so it cannot have the same as others. Take it out of `device_ids`, "+
-				"and declare its code with deviceaccess_access_code", device.DisplayName, device.DeviceID)
+			return fmt.Errorf("the lock %q (%s) chooses its PINs itself, so it cannot share one with other locks. "+
+				"Remove it from `device_ids`, and declare its code with "+
+				"deviceaccess_access_code", device.DisplayName, device.DeviceID)
 		case "no_zeros":
 			r.without("0")
 		case "cannot_contain_089":
@@ -86,13 +87,14 @@ func (r *pinRules) add(device *api.Device) error {
 	if len(lengths) == 0 {
 		return nil
 	}
-	r.locks = append(r.locks, fmt.Sprintf("%q (%s) takes %v", device.DisplayName, device.DeviceID, lengths))
+	r.locks = append(r.locks, fmt.Sprintf("%q (%s) accepts %v", device.DisplayName, device.DeviceID, lengths))
 	if r.lengths == nil {
 		r.lengths = slices.Sorted(slices.Values(lengths))
 	}
 	r.lengths = slices.DeleteFunc(r.lengths, func(length int) bool { return !slices.Contains(lengths, length) })
 	if len(r.lengths) == 0 {
-		return errors.New("there is no number of digits that all locks take: " + strings.Join(r.locks, "; ") + ". Make a set for each kind of lock")
+		return errors.New("no number of digits works on all locks: " + strings.Join(r.locks, "; ") + ". Declare a " +
+			"set for each kind of lock")
 	}
 	return nil
 }
@@ -106,7 +108,7 @@ func (r *pinRules) without(digits string) {
 	}, r.digits)
 }
 
-// choose makes PINs until one obeys.
+// choose generates PINs until one satisfies the rules.
 func (r *pinRules) choose() (string, error) {
 	const attempts = 10_000
 	length := 4
@@ -118,7 +120,7 @@ func (r *pinRules) choose() (string, error) {
 		for i := range pin {
 			at, err := rand.Int(rand.Reader, big.NewInt(int64(len(r.digits))))
 			if err != nil {
-				return "", fmt.Errorf("make a PIN: %w", err)
+				return "", fmt.Errorf("generate a PIN: %w", err)
 			}
 			pin[i] = r.digits[at.Int64()]
 		}
@@ -129,8 +131,8 @@ func (r *pinRules) choose() (string, error) {
 	return "", fmt.Errorf("no PIN of %d digits is free on all locks. Write one into `code`", length)
 }
 
-// allow says whether a PIN is free, and none that some lock or other refuses: the rules of vendors against PINs that
-// are easily guessed are applied to all.
+// allow reports whether a PIN is free and hard to guess. It applies the vendors' rules against easily guessed PINs to
+// all locks.
 func (r *pinRules) allow(pin string) bool {
 	for _, taken := range r.taken {
 		if taken == pin || r.prefix && len(taken) >= 4 && strings.HasPrefix(pin, taken[:4]) {

@@ -8,9 +8,16 @@ import (
 )
 
 func lockWith(lengths []int, constraints ...string) *api.Device {
-	lock := &api.Device{DeviceID: "d1", DisplayName: "Front Door", Properties: api.DeviceProperties{SupportedCodeLengths: lengths}}
+	lock := &api.Device{
+		DeviceID:    "d1",
+		DisplayName: "Front Door",
+		Properties:  api.DeviceProperties{SupportedCodeLengths: lengths},
+	}
 	for _, constraint := range constraints {
-		lock.Properties.CodeConstraints = append(lock.Properties.CodeConstraints, api.CodeConstraint{ConstraintType: constraint})
+		lock.Properties.CodeConstraints = append(
+			lock.Properties.CodeConstraints,
+			api.CodeConstraint{ConstraintType: constraint},
+		)
 	}
 	return lock
 }
@@ -22,12 +29,27 @@ func TestSharedPINFitsAllLocks(t *testing.T) {
 		without string
 		problem string
 	}{
-		"nothing known":    {[]*api.Device{lockWith(nil)}, 4, "", ""},
-		"the shortest":     {[]*api.Device{lockWith([]int{4, 5, 6, 7}), lockWith([]int{8, 7, 6})}, 6, "", ""},
-		"no zeros":         {[]*api.Device{lockWith([]int{6}, "no_zeros"), lockWith(nil, "cannot_contain_0789")}, 6, "0789", ""},
-		"some other rule":  {[]*api.Device{lockWith([]int{6}, "no_sevens_on_sundays")}, 6, "", ""},
-		"nothing shared":   {[]*api.Device{lockWith([]int{4}), lockWith([]int{6})}, 0, "", `"Front Door" (d1) takes [4]; "Front Door" (d1) takes [6]. Make a set for each`},
-		"makes them alone": {[]*api.Device{lockWith([]int{6}, "cannot_specify_pin_code")}, 0, "", "makes its PINs itself"},
+		"nothing known": {[]*api.Device{lockWith(nil)}, 4, "", ""},
+		"the shortest":  {[]*api.Device{lockWith([]int{4, 5, 6, 7}), lockWith([]int{8, 7, 6})}, 6, "", ""},
+		"no zeros": {
+			[]*api.Device{lockWith([]int{6}, "no_zeros"), lockWith(nil, "cannot_contain_0789")},
+			6,
+			"0789",
+			"",
+		},
+		"some other rule": {[]*api.Device{lockWith([]int{6}, "no_sevens_on_sundays")}, 6, "", ""},
+		"nothing shared": {
+			[]*api.Device{lockWith([]int{4}), lockWith([]int{6})},
+			0,
+			"",
+			`"Front Door" (d1) accepts [4]; "Front Door" (d1) accepts [6]. Declare a set for each`,
+		},
+		"makes them alone": {
+			[]*api.Device{lockWith([]int{6}, "cannot_specify_pin_code")},
+			0,
+			"",
+			"chooses its PINs itself",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,14 @@ import (
 const sweepable = "tf-acc-"
 
 func init() {
-	resource.AddTestSweepers("deviceaccess_access_code", &resource.Sweeper{Name: "deviceaccess_access_code", F: onConfiguredServer(sweepAccessCodes)})
-	resource.AddTestSweepers("deviceaccess_webhook", &resource.Sweeper{Name: "deviceaccess_webhook", F: onConfiguredServer(sweepWebhooks)})
+	resource.AddTestSweepers(
+		"deviceaccess_access_code",
+		&resource.Sweeper{Name: "deviceaccess_access_code", F: onConfiguredServer(sweepAccessCodes)},
+	)
+	resource.AddTestSweepers(
+		"deviceaccess_webhook",
+		&resource.Sweeper{Name: "deviceaccess_webhook", F: onConfiguredServer(sweepWebhooks)},
+	)
 }
 
 // sweepInstead runs the sweepers and ends, when the tests are started with -sweep.
@@ -74,7 +80,11 @@ func sweepWebhooks(ctx context.Context, client *api.Client) error {
 	var failed []error
 	for _, webhook := range answer.Webhooks {
 		if strings.Contains(webhook.URL, sweepable) {
-			_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: webhook.WebhookID})
+			_, err := api.Call[api.OkResponse](
+				ctx,
+				client.DeleteWebhook,
+				api.WebhookRequest{WebhookID: webhook.WebhookID},
+			)
 			failed = append(failed, err)
 		}
 	}
@@ -87,7 +97,12 @@ func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 	t.Setenv(envEndpoint, srv.URL)
 	device := srv.Device(t, "august")
 	for _, name := range []string{sweepable + "guest", "Owner " + sweepable} {
-		if status := srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": name}, nil); status != http.StatusOK {
+		if status := srv.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "name": name},
+			nil,
+		); status != http.StatusOK {
 			t.Fatal(status)
 		}
 	}
@@ -113,7 +128,11 @@ func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 	for _, webhook := range webhooks.Webhooks {
 		left = append(left, webhook.URL)
 	}
-	if want := []string{"Owner " + sweepable, "https://example.com/a"}; !slices.Equal(left, want) || len(srv.UnmanagedCodes(t, device)) != unmanaged {
+	if want := []string{
+		"Owner " + sweepable,
+		"https://example.com/a",
+	}; !slices.Equal(left, want) ||
+		len(srv.UnmanagedCodes(t, device)) != unmanaged {
 		t.Errorf("%q are left, want %q, and %d unmanaged codes", left, want, unmanaged)
 	}
 }

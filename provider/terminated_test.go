@@ -36,16 +36,24 @@ func TestServerTerminatedApplyLosesNoCode(t *testing.T) {
 	const pin = "904716"
 	lock.Control(t, http.MethodPost, "/offline", nil)
 	apptest.Until(t, "the lock is offline", func() bool { return !deviceOnline(t, srv, device) })
-	w := newWorkspace(t, map[string]string{"main.tf": required + onServer(srv, accessCodeOn(device, `code = "`+pin+`"`))})
+	w := newWorkspace(
+		t,
+		map[string]string{"main.tf": required + onServer(srv, accessCodeOn(device, `code = "`+pin+`"`))},
+	)
 
 	apply := w.start("apply", "-auto-approve")
 	apptest.Until(t, "the lock is waited for", func() bool { return srv.Count("/action_attempts/get") > 0 })
 	plugin := pluginOf(t, apply.cmd.Process.Pid)
 	apply.terminate()
-	if err := apply.cmd.Wait(); err == nil || !strings.Contains(apply.text(), "interrupted while it waited for the lock") {
+	if err := apply.cmd.Wait(); err == nil ||
+		!strings.Contains(apply.text(), "interrupted while it waited for the lock") {
 		t.Errorf("the apply ends with %v and says\n%s", err, apply.text())
 	}
-	if state := w.read("show", "-json"); !strings.Contains(state, managedOn(t, srv, device)[0].AccessCodeID) || strings.Contains(state, `"tainted":true`) {
+	if state := w.read(
+		"show",
+		"-json",
+	); !strings.Contains(state, managedOn(t, srv, device)[0].AccessCodeID) ||
+		strings.Contains(state, `"tainted":true`) {
 		t.Errorf("the code is not in the state, or tainted: %s", state)
 	}
 	expectGone(t, "the provider ends with Terraform", plugin)
@@ -71,7 +79,7 @@ func TestProviderEndsWhenTerraformIsKilled(t *testing.T) {
 	<-came
 	plugin := pluginOf(t, apply.cmd.Process.Pid)
 	apply.send(apply.cmd.Process.Pid, syscall.SIGKILL)
-	_ = apply.cmd.Wait() // is told of the signal
+	_ = apply.cmd.Wait() // returns the error of the signal
 	expectGone(t, "the provider ends without Terraform", plugin)
 }
 
@@ -104,7 +112,7 @@ func TestProviderThatIsDebuggedEndsWhenItIsTold(t *testing.T) {
 			}
 			for lines.Scan() { // until it has ended
 			}
-			_ = cmd.Wait() // is told of the signal
+			_ = cmd.Wait() // returns the error of the signal
 			if ctx.Err() != nil {
 				t.Error("it does not end")
 			}
@@ -118,8 +126,8 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 		cut     func(*testing.T, *running)
 		refusal string
 	}{
-		"the job is terminated":  {func(_ *testing.T, r *running) { r.terminate() }, "this was in workspace " + fakeWorkspace},
-		"the provider is killed": {func(t *testing.T, r *running) { r.send(pluginOf(t, r.cmd.Process.Pid), syscall.SIGKILL) }, "the state does not say in which workspace it was"},
+		"the job is terminated":  {func(_ *testing.T, r *running) { r.terminate() }, "the resource was in workspace " + fakeWorkspace},
+		"the provider is killed": {func(t *testing.T, r *running) { r.send(pluginOf(t, r.cmd.Process.Pid), syscall.SIGKILL) }, "the state does not name the workspace of the resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +150,14 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 			w.expect(false, "plan", "-no-color")
 			w.expect(false, "destroy", "-auto-approve", "-refresh=false", "-no-color")
 			said := plainly(w.seen.String())
-			expectSaid(t, "another workspace", said, "the API key belongs to workspace "+stranger, c.refusal, "Nothing is taken to be deleted.")
+			expectSaid(
+				t,
+				"another workspace",
+				said,
+				"the API key belongs to workspace "+stranger,
+				c.refusal,
+				"Nothing is removed from the state.",
+			)
 			if state := w.read("state", "list"); !strings.Contains(state, front) {
 				t.Errorf("the state has %q", state)
 			}
@@ -151,16 +166,26 @@ func TestUpdateThatIsCutShortLeavesTheGuardOfWorkspaces(t *testing.T) {
 			f.do(func() { f.workspace, f.codes = stranger, map[string]*fakeCode{} })
 			from := w.seen.Len()
 			w.expect(false, "plan", "-no-color")
-			expectSaid(t, "another workspace, again", plainly(w.seen.String()[from:]), "this was in workspace "+fakeWorkspace)
+			expectSaid(
+				t,
+				"another workspace, again",
+				plainly(w.seen.String()[from:]),
+				"the resource was in workspace "+fakeWorkspace,
+			)
 		})
 	}
 }
 
-func TestResourceOfAWorkspaceThatIsNotKnownIsForgottenOnceTheWorkspaceIsNamed(t *testing.T) {
+func TestResourceOfUnknownWorkspace_RemovedOnceWorkspaceIsSet(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
 	config := func(setting, name string) string {
-		return required + strings.Replace(f.config(accessCode("code = \"905173846251\"\n  name = \""+name+"\"")), "{\n", "{\n"+setting, 1)
+		return required + strings.Replace(
+			f.config(accessCode("code = \"905173846251\"\n  name = \""+name+"\"")),
+			"{\n",
+			"{\n"+setting,
+			1,
+		)
 	}
 	w := newWorkspace(t, map[string]string{"main.tf": config("", "Guest")})
 	w.expect(true, "apply", "-auto-approve")
@@ -173,7 +198,13 @@ func TestResourceOfAWorkspaceThatIsNotKnownIsForgottenOnceTheWorkspaceIsNamed(t 
 	_ = update.cmd.Wait() // fails
 	f.do(func() { clear(f.codes) })
 	w.expect(false, "plan", "-no-color")
-	expectSaid(t, "without a workspace", plainly(w.seen.String()), "the state does not say in which workspace it was", "set `workspace_id` in the provider block, or "+envWorkspaceID)
+	expectSaid(
+		t,
+		"without a workspace",
+		plainly(w.seen.String()),
+		"the state does not name the workspace of the resource",
+		"set `workspace_id` in the provider block, or "+envWorkspaceID,
+	)
 	w.write("main.tf", config("  workspace_id = \""+fakeWorkspace+"\"\n", "Cleaner"))
 	expectSaid(t, "with one", w.plain("plan"), "1 to add, 0 to change, 0 to destroy")
 }

@@ -30,8 +30,8 @@ func steps(t *testing.T, workflow string) map[string]string {
 	return found
 }
 
-// TestWorkflowOfTheExampleModuleRuns runs what the workflow runs, apart from its downloads: the server is built here, and
-// the provider comes from a mirror.
+// TestWorkflowOfTheExampleModuleRuns runs what the workflow runs, apart from its downloads: the server is built here,
+// and the provider comes from a mirror.
 func TestWorkflowOfTheExampleModuleRuns(t *testing.T) {
 	t.Parallel()
 	onceOnly(t)
@@ -48,14 +48,28 @@ func TestWorkflowOfTheExampleModuleRuns(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(testedModule)); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server")
+	build := exec.CommandContext(
+		t.Context(),
+		"go",
+		"build",
+		"-o",
+		bin,
+		"github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server",
+	)
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v: %s", err, said)
 	}
-	put(t, filepath.Join(bin, "mirror.tfrc"), fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirrorDir))
+	put(
+		t,
+		filepath.Join(bin, "mirror.tfrc"),
+		fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirrorDir),
+	)
 	workflow := read(t, filepath.Join(dir, ".github/workflows/test.yml"))
 	run := steps(t, workflow)
-	if install := run["Install the server"]; !strings.Contains(install, "go install github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server@") {
+	if install := run["Install the server"]; !strings.Contains(
+		install,
+		"go install github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server@",
+	) {
 		t.Errorf("the server is installed by %q", install)
 	}
 	variables := filepath.Join(bin, "env")
@@ -63,8 +77,15 @@ func TestWorkflowOfTheExampleModuleRuns(t *testing.T) {
 	step := func(name string) string {
 		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", run[name])
 		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TF_CLI_CONFIG_FILE="+filepath.Join(bin, "mirror.tfrc"), "GITHUB_ENV="+variables,
-			"DEVICEACCESS_LISTEN=127.0.0.1:0", "DEVICEACCESS_DATA_DIR="+data, "CHECKPOINT_DISABLE=1")
+		cmd.Env = append(
+			os.Environ(),
+			"PATH="+bin+":"+os.Getenv("PATH"),
+			"TF_CLI_CONFIG_FILE="+filepath.Join(bin, "mirror.tfrc"),
+			"GITHUB_ENV="+variables,
+			"DEVICEACCESS_LISTEN=127.0.0.1:0",
+			"DEVICEACCESS_DATA_DIR="+data,
+			"CHECKPOINT_DISABLE=1",
+		)
 		cmd.Env = append(cmd.Env, strings.Fields(read(t, variables))...)
 		out := filepath.Join(bin, "out")
 		file, err := os.Create(out) // not a pipe, which the server in the background would keep open
@@ -76,7 +97,13 @@ func TestWorkflowOfTheExampleModuleRuns(t *testing.T) {
 		err = cmd.Run()
 		t.Cleanup(func() { end(t, cmd.Process.Pid) })
 		if err != nil {
-			t.Fatalf("the step %q ends with %v:\n%s\n%s", name, err, read(t, out), read(t, filepath.Join(dir, "server.log")))
+			t.Fatalf(
+				"the step %q ends with %v:\n%s\n%s",
+				name,
+				err,
+				read(t, out),
+				read(t, filepath.Join(dir, "server.log")),
+			)
 		}
 		return read(t, out)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	opensForEver = "Warning: The time frame is taken away"
+	opensForEver = "Warning: The time frame will be removed"
 	isOver       = "Warning: The time frame is over"
 )
 
@@ -33,7 +33,15 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 			w.expect(true, "import", front, lockA+"/"+id)
 			w.expect(true, "import", nanny, lockB+"/"+of)
 			said := w.plain("plan")
-			expectSaid(t, "without a time frame", said, opensForEver, "open always: it does not end any more", "write its time frame into the configuration", ends)
+			expectSaid(
+				t,
+				"without a time frame",
+				said,
+				opensForEver,
+				"open always, without an end",
+				"write its time frame into the configuration",
+				ends,
+			)
 			if n := strings.Count(w.read("plan"), opensForEver); n != 2 {
 				t.Errorf("%d warnings", n)
 			}
@@ -60,7 +68,15 @@ func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 		}
 	}
 	w := newDirectory(t, map[string]string{"main.tf": config(ended)})
-	expectSaid(t, "a creation", w.plain("plan"), isOver, "ends_at", "no server creates a code whose time is over", "Take it out of the configuration, or move its time frame")
+	expectSaid(
+		t,
+		"a creation",
+		w.plain("plan"),
+		isOver,
+		"ends_at",
+		"Servers do not create a code whose time frame is over",
+		"Remove the code from the configuration, or move its time frame",
+	)
 	warned(t, "a creation", w, 2)
 	w.rewrite(config(later))
 	warned(t, "a creation of the future", w, 0)

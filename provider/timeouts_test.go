@@ -9,7 +9,11 @@ func TestTimeoutsCountForADestroyAlsoAfterAnUpdateThatHasFailed(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	config := func(name, more string) string {
-		return f.config(accessCode("code = \"904716590100\"\n  name = \"" + name + "\"\n  timeouts {\n    delete = \"" + more + "\"\n  }"))
+		return f.config(
+			accessCode(
+				"code = \"904716590100\"\n  name = \"" + name + "\"\n  timeouts {\n    delete = \"" + more + "\"\n  }",
+			),
+		)
 	}
 	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config("Cleaner", "1m")})
 	w.expect(true, "apply", "-auto-approve")
@@ -35,7 +39,15 @@ func TestTimeoutOfADeletionIsSaidToCountOnceItIsApplied(t *testing.T) {
 			w.expect(true, "apply", "-auto-approve")
 			f.do(func() { f.nextAttempt = func(a *fakeAttempt) { a.looks = 1 << 30 } })
 			w.expect(false, "destroy", "-auto-approve", "-no-color")
-			expectSaid(t, "the error", plainly(w.seen.String()), "when the time was up", "The PIN may still open the door", "run Terraform again when the lock is online", "goes by the state, so that counts only once it is applied")
+			expectSaid(
+				t,
+				"the error",
+				plainly(w.seen.String()),
+				"when the time was up",
+				"The PIN may still open the door",
+				"run Terraform again when the lock is online",
+				"and apply that first: a destroy uses the timeouts in the state",
+			)
 		})
 	}
 }
@@ -46,5 +58,10 @@ func TestACreationThatMayHaveHappenedNamesWhatASecondOneWouldMake(t *testing.T) 
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(""))})
 	f.then("/access_codes/create", answerRaw(http.StatusOK, "text/html", "<html>It works!</html>"))
 	w.expect(false, "apply", "-auto-approve", "-no-color")
-	expectSaid(t, "the error", plainly(w.seen.String()), "Look there before running Terraform again, which would create a second access code.")
+	expectSaid(
+		t,
+		"the error",
+		plainly(w.seen.String()),
+		"Check the server before you run Terraform again, which would create a second access code.",
+	)
 }

@@ -45,7 +45,7 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
 	id := f.unmanaged(fakeCode{name: "Nanny", code: "905173846251", managed: true})
 	more := map[string]string{
-		"a data source": "`depends_on`", "an ephemeral resource": "one of its arguments is not known yet either",
+		"a data source": "`depends_on`", "an ephemeral resource": "one of its arguments is also unknown",
 	}
 	for name, use := range usesNow(id) {
 		t.Run(name, func(t *testing.T) {
@@ -54,13 +54,13 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 			w.expect(false, "plan", "-no-color")
 			said := strings.Join(strings.Fields(strings.ReplaceAll(w.seen.String(), "│", "")), " ")
 			for _, wanted := range []string{
-				"Error: Connect to the server", "for `endpoint` and `api_key` comes from something that is only known after apply", "`terraform apply -target=ADDRESS`", more[name],
+				"Error: Connect to the server", "of `endpoint` and `api_key` in the provider block is not known until apply", "`terraform apply -target=ADDRESS`", more[name],
 			} {
 				if !strings.Contains(said, wanted) {
 					t.Errorf("%q is not said", wanted)
 				}
 			}
-			w.expect(true, "apply", "-auto-approve", "-target=terraform_data.server") // as it is told
+			w.expect(true, "apply", "-auto-approve", "-target=terraform_data.server") // as the error says
 			w.expect(true, "plan")
 		})
 	}
@@ -69,17 +69,25 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 func TestWhatWaitsForAnUnknownServerIsPlanned(t *testing.T) {
 	t.Run("a resource to create", func(t *testing.T) {
 		f := startFakeLocks(t)
-		story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{
-			Config:           f.laterConfig(webhook("https://example.com/a", "") + codeSet("", lockA) + exclusive(lockB)),
-			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
-		}}})
+		story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+			{
+				Config: f.laterConfig(
+					webhook("https://example.com/a", "") + codeSet("", lockA) + exclusive(lockB),
+				),
+				ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
+			},
+		}})
 	})
 	t.Run("a data source with depends_on", func(t *testing.T) {
 		f := startFake(t)
-		story(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config:            f.laterConfig(strings.Replace(workspaceData, "{}", "{\n  depends_on = [terraform_data.server]\n}", 1)),
-			ConfigStateChecks: workspaceIs(fakeWorkspace),
-		}}})
+		story(t, resource.TestCase{Steps: []resource.TestStep{
+			{
+				Config: f.laterConfig(
+					strings.Replace(workspaceData, "{}", "{\n  depends_on = [terraform_data.server]\n}", 1),
+				),
+				ConfigStateChecks: workspaceIs(fakeWorkspace),
+			},
+		}})
 	})
 	t.Run("an ephemeral resource of a code that is created", func(t *testing.T) {
 		f := startFake(t)
@@ -107,7 +115,11 @@ provider "deviceaccess" {
 	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config("1")},
 		{Config: config("2"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-			plancheck.ExpectResourceAction(hook, plancheck.ResourceActionNoop), plancheck.ExpectResourceAction(front, plancheck.ResourceActionNoop),
+			plancheck.ExpectResourceAction(
+				hook,
+				plancheck.ResourceActionNoop,
+			),
+			plancheck.ExpectResourceAction(front, plancheck.ResourceActionNoop),
 		}}},
 	}})
 }
@@ -131,9 +143,16 @@ data "deviceaccess_device" "lock" {
 		t.Errorf("a new code is warned of: %s", said)
 	}
 	w.write("main.tf", config("2"))
-	expectSaid(t, "the plan", w.plain("plan"), "must be replaced", "Warning: Access code is replaced because its lock is not known yet", "also if it turns out to be the same lock",
-		"Write the `device_id` itself")
-	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as it is told
+	expectSaid(
+		t,
+		"the plan",
+		w.plain("plan"),
+		"must be replaced",
+		"Warning: Access code will be replaced because its lock is not known yet",
+		"even if the lock turns out to be the same",
+		"Write `device_id` as a literal value",
+	)
+	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as the error says
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
@@ -158,26 +177,34 @@ func TestTerraformThatComesBackLaterIsToldSo(t *testing.T) {
 			}
 		}
 		read, err := p.server.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{
-			TypeName: name, Config: p.pack(object(schema.ValueType(), attributes)), ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{DeferralAllowed: true},
+			TypeName:           name,
+			Config:             p.pack(object(schema.ValueType(), attributes)),
+			ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{DeferralAllowed: true},
 		})
 		check(name, read.Deferred, read.Diagnostics, err)
 	}
 	for name := range p.schemas.ResourceSchemas {
 		imported, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
-			TypeName: name, ID: "a/b", ClientCapabilities: &tfprotov6.ImportResourceStateClientCapabilities{DeferralAllowed: true},
+			TypeName:           name,
+			ID:                 "a/b",
+			ClientCapabilities: &tfprotov6.ImportResourceStateClientCapabilities{DeferralAllowed: true},
 		})
 		check(name, imported.Deferred, imported.Diagnostics, err)
 	}
 	for name, schema := range p.schemas.EphemeralResourceSchemas {
 		opened, err := p.server.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{
-			TypeName: name, Config: p.pack(object(schema.ValueType(), map[string]tftypes.Value{"access_code_id": text("x")})),
+			TypeName: name,
+			Config: p.pack(
+				object(schema.ValueType(), map[string]tftypes.Value{"access_code_id": text("x")}),
+			),
 			ClientCapabilities: &tfprotov6.OpenEphemeralResourceClientCapabilities{DeferralAllowed: true},
 		})
 		check(name, opened.Deferred, opened.Diagnostics, err)
 	}
 	for name := range p.schemas.ListResourceSchemas { // which nothing comes back for
 		results := p.lists(&tfprotov6.ListResourceRequest{TypeName: name})
-		if len(results) != 1 || len(results[0].Diagnostics) != 1 || !strings.Contains(results[0].Diagnostics[0].Detail, "for `endpoint` comes from something") {
+		if len(results) != 1 || len(results[0].Diagnostics) != 1 ||
+			!strings.Contains(results[0].Diagnostics[0].Detail, "for `endpoint` comes from something") {
 			t.Errorf("%s: %v", name, results)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 type unmanagedAccessCodesDataSource struct{ connectedDataSource }
@@ -50,37 +51,52 @@ func (m *unmanagedAccessCodeModel) fill(code *api.UnmanagedAccessCode) {
 	}
 }
 
-func (d *unmanagedAccessCodesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *unmanagedAccessCodesDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_unmanaged_access_codes"
 }
 
-func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func (d *unmanagedAccessCodesDataSource) Schema(
+	_ context.Context,
+	_ datasource.SchemaRequest,
+	resp *datasource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The access codes on a lock that the workspace does not manage: set in the lock's app, at its keypad, or by another workspace.\n\n" +
-			"A code that is adopted leaves this list. Do not drive `for_each` of an import block or a resource with it: the guide " +
-			"*Adopt existing codes* says why, and what to do instead.",
+		MarkdownDescription: "The access codes on a lock that the workspace does not manage: set in the lock's " +
+			"app, at its keypad, or by another workspace.\n\nAn adopted code leaves this list. Do not use the list " +
+			"in `for_each` of an import block or a resource: the guide *Adopt existing codes* explains why, and " +
+			"what to do instead.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required:            true,
+				MarkdownDescription: "The lock whose codes are listed.",
+				Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source " +
+					"deviceaccess_devices lists them."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The codes, first seen first.",
+				MarkdownDescription: "The codes, in the order in which the server first saw them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"access_code_id": computedText("The identifier of the code, by which it can be imported."),
-					"device_id":      computedText("The lock it is on."),
-					"name":           computedText("Its name. Null where the lock keeps none."),
+					"access_code_id": computedText("The identifier of the code; use it to import the code."),
+					"device_id":      computedText("The lock that holds the code."),
+					"name":           computedText("The name of the code. Null if the lock stores none."),
 					"code": schema.StringAttribute{
-						Computed: true, Sensitive: true,
+						Computed:            true,
+						Sensitive:           true,
 						MarkdownDescription: "The PIN. Null where the vendor hides it, as SmartThings does.",
 					},
 					"type":       computedText("`ongoing`, or `time_bound` with a time frame."),
-					"status":     computedText("`set`, or `unset` where the lock does not accept it now."),
-					"starts_at":  computedText("From when it opens. Null if always."),
-					"ends_at":    computedText("Until when it opens. Null if always."),
-					"created_at": computedText("When it was first seen."),
+					"status":     computedText("`set`, or `unset` if the lock does not accept the code now."),
+					"starts_at":  computedText("From when the code opens the lock. Null if always."),
+					"ends_at":    computedText("Until when the code opens the lock. Null if always."),
+					"created_at": computedText("When the server first saw the code."),
 					"cannot_be_managed": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether the vendor does not let it be converted to managed, as igloohome, Kwikset and SmartThings do not.",
+						Computed: true,
+						MarkdownDescription: "Whether the vendor forbids converting the code to managed, as " +
+							"igloohome, Kwikset, and SmartThings do.",
 					},
 				}},
 			},
@@ -88,7 +104,11 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 	}
 }
 
-func (d *unmanagedAccessCodesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *unmanagedAccessCodesDataSource) Read(
+	ctx context.Context,
+	req datasource.ReadRequest,
+	resp *datasource.ReadResponse,
+) {
 	var model unmanagedAccessCodesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)

@@ -28,7 +28,11 @@ func TestServerThatCannotBeReachedKeepsTryingNothing(t *testing.T) {
 		t.Fatalf("Go tells it otherwise: %v", late)
 	}
 	const id = "aaaaaaaa-2222-4222-8222-222222222222"
-	state := &accessCodeModel{AccessCodeID: types.StringValue(id), DeviceID: types.StringValue(fakeDevice), Name: types.StringValue("Cleaner")}
+	state := &accessCodeModel{
+		AccessCodeID: types.StringValue(id),
+		DeviceID:     types.StringValue(fakeDevice),
+		Name:         types.StringValue("Cleaner"),
+	}
 	plan := *state
 	plan.Name = types.StringValue("Cook")
 	for name, act := range map[string]func(context.Context, *api.Client) (string, error){
@@ -54,7 +58,9 @@ func TestServerThatCannotBeReachedKeepsTryingNothing(t *testing.T) {
 					if within < time.Minute {
 						server = untilTheEnd{late}
 					}
-					client, err := api.New(api.Config{Endpoint: "http://server.example", Credential: fakeKey, Transport: server})
+					client, err := api.New(
+						api.Config{Endpoint: "http://server.example", Credential: fakeKey, Transport: server},
+					)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -1,13 +1,22 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
@@ -16,6 +25,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/validators"
 )
 
 var (
@@ -34,7 +45,7 @@ func (r *webhookResource) Metadata(_ context.Context, req resource.MetadataReque
 
 func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A webhook: an address that receives the events of the workspace.",
+		MarkdownDescription: "A webhook: a URL to which the server sends the events of the workspace.",
 		Attributes: map[string]schema.Attribute{
 			"webhook_id": schema.StringAttribute{
 				Computed:            true,
@@ -42,38 +53,47 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"url": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Where events are sent: an `http` or `https` URL. Changing it makes a new webhook, with a new secret.",
-				Validators:          []validator.String{isWebAddress{}},
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Required: true,
+				MarkdownDescription: "Where the server sends events: an `http` or `https` URL. A change replaces " +
+					"the webhook, with a new secret.",
+				Validators:    []validator.String{validators.URL{}},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"event_types": schema.SetAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "The event types to receive, such as `device.connected`, `device.disconnected`, " +
-					"`access_code.unmanaged.converted_to_managed` or `access_code.unmanaged.failed_to_convert_to_managed`. " +
-					"By default `[\"*\"]`, which stands for all. They are listed below. Changing them makes a new webhook on a server that cannot change one.",
-				Default:    setdefault.StaticValue(wildcard),
-				Validators: []validator.Set{isNotEmpty{"Name the event types to receive, or leave it out for all."}, setvalidator.ValueStringsAre(isEventType{})},
+				Optional:    true,
+				Computed:    true,
+				ElementType: types.StringType,
+				MarkdownDescription: "The event types to send, such as `device.connected`, `device.disconnected`, " +
+					"`access_code.unmanaged.converted_to_managed`, or " +
+					"`access_code.unmanaged.failed_to_convert_to_managed`; see the list below. By default " +
+					"`[\"*\"]`, which means all. On a server that cannot update webhooks, a change replaces the " +
+					"webhook.",
+				Default: setdefault.StaticValue(wildcard),
+				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the event types to receive, " +
+					"or leave it out for all."}, setvalidator.ValueStringsAre(validators.EventType{})},
 			},
 			"secret": schema.StringAttribute{
-				Computed: true, Sensitive: true,
-				MarkdownDescription: "The secret that signs what is sent, by which the receiver knows that it is genuine. It is kept in the state, " +
-					"so use a backend that encrypts. Null after an import from a server that tells it only once, at creation. " +
-					"When the server rotates it, the next refresh shows the new one.",
+				Computed:  true,
+				Sensitive: true,
+				MarkdownDescription: "The secret that signs each delivery; the receiver verifies the signature " +
+					"with it. The state contains it: use a backend that encrypts. Null after an import from a " +
+					"server that returns it at creation only. After the server rotates it, the next refresh reads " +
+					"the new one.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"disabled": schema.BoolAttribute{
 				Computed: true,
-				MarkdownDescription: "Whether the server sends nothing any more, because the endpoint answered `410 Gone` or failed for days. " +
-					"Events are kept and can be replayed. Null from a server that does not tell.",
+				MarkdownDescription: "Whether the server has stopped sending, because the endpoint answered `410 " +
+					"Gone` or failed for days. The server keeps the events, and can replay them. Null from a " +
+					"server that does not report it.",
 			},
 			"disabled_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Since when the webhook is disabled, in RFC 3339.",
+				MarkdownDescription: "When the server disabled the webhook, in RFC 3339.",
 			},
 			"disabled_reason": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Why the webhook is disabled.",
+				MarkdownDescription: "Why the server disabled the webhook.",
 			},
 		},
 	}
@@ -105,7 +125,7 @@ func (r *webhookResource) Create(ctx context.Context, req resource.CreateRequest
 func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model webhookModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	stored, diags := req.Private.GetKey(ctx, expansionKey)
 	resp.Diagnostics.Append(diags...)
@@ -155,7 +175,7 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	planned := model.Secret
 	resp.Diagnostics.Append(model.fill(ctx, webhook, expansion)...)
 	if !planned.IsUnknown() {
-		model.Secret = planned // one that was rotated since the plan is for the next refresh
+		model.Secret = planned // the next refresh reads a secret that was rotated since the plan
 	}
 	resp.Diagnostics.Append(model.warning()...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -168,29 +188,41 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()})
+	_, err := api.Call[api.OkResponse](
+		ctx,
+		client.DeleteWebhook,
+		api.WebhookRequest{WebhookID: model.WebhookID.ValueString()},
+	)
 	switch {
 	case api.IsNotFound(err):
 		r.mayForget(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
 	case err != nil:
-		// Terraform does not say which resource an error of a destroy is about.
-		address, _, _ := strings.Cut(model.URL.ValueString(), "?") // what follows may be a token
+		// Terraform does not name the resource in an error of a destroy.
+		address, _, _ := strings.Cut(model.URL.ValueString(), "?") // the query may contain a token
 		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), address, err)
 		report(&resp.Diagnostics, "Delete webhook", &explained{text, err})
 	}
 }
 
 func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api.Webhook, error) {
-	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id.ValueString()})
+	answer, err := api.Call[api.WebhookResponse](
+		ctx,
+		client.GetWebhook,
+		api.WebhookRequest{WebhookID: id.ValueString()},
+	)
 	if err != nil {
 		return nil, err
 	}
 	return &answer.Webhook, sameID("webhook", answer.Webhook.WebhookID, id.ValueString())
 }
 
-// refreshWebhook is readWebhook for reading many webhooks: the list answers most of it. What it does not tell is
-// asked for by itself, which is also where a webhook just imported may get its secret from.
-func (r *webhookResource) refreshWebhook(ctx context.Context, client *api.Client, model *webhookModel) (*api.Webhook, error) {
+// refreshWebhook is readWebhook for many webhooks: it uses the list. It reads a webhook separately if the list does
+// not have it, and an imported webhook if the list does not have its secret.
+func (r *webhookResource) refreshWebhook(
+	ctx context.Context,
+	client *api.Client,
+	model *webhookModel,
+) (*api.Webhook, error) {
 	listed := r.reads.Webhook(ctx, model.WebhookID.ValueString())
 	if imported := model.URL.IsNull(); listed == nil || imported && listed.Secret == "" {
 		return readWebhook(ctx, client, model.WebhookID)
@@ -198,7 +230,7 @@ func (r *webhookResource) refreshWebhook(ctx context.Context, client *api.Client
 	return listed, nil
 }
 
-// expansionKey is where the resource's private state keeps what the server has made of "*".
+// expansionKey is the key of the private state for the list that the server has stored instead of "*".
 const expansionKey = "expansion"
 
 func encodeExpansion(expansion []string) []byte {
@@ -212,4 +244,267 @@ func decodeExpansion(stored []byte) []string {
 		return nil // an import has stored nothing
 	}
 	return expansion
+}
+
+// webhookIdentity identifies a webhook in Terraform 1.12 and newer.
+type webhookIdentity struct {
+	WebhookID types.String `tfsdk:"webhook_id"`
+}
+
+// IdentitySchema describes webhookIdentity.
+func (r *webhookResource) IdentitySchema(
+	_ context.Context,
+	_ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse,
+) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"webhook_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the " +
+			"webhook."},
+	}}
+}
+
+func (m *webhookModel) identity() webhookIdentity { return webhookIdentity{m.WebhookID} }
+
+// ImportState accepts an identifier or an identity. Read then reads the webhook.
+func (r *webhookResource) ImportState(
+	ctx context.Context,
+	req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse,
+) {
+	if r.cannotImport(req, resp) {
+		return
+	}
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("webhook_id"), path.Root("webhook_id"), req, resp)
+}
+
+// ModifyPlan replaces a webhook whose event types change on a server that cannot update webhooks. It plans no change
+// for an imported webhook with the list of all types, as some servers store "*".
+func (r *webhookResource) ModifyPlan(
+	ctx context.Context,
+	req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) {
+	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
+		return
+	}
+	var plan, state webhookModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || plan.EventTypes.Equal(state.EventTypes) || !plan.URL.Equal(state.URL) {
+		return
+	}
+	if !r.isConnected() || r.changesWebhooks(ctx, state.WebhookID.ValueString()) {
+		return
+	}
+	changed, diags := req.Private.GetKey(ctx, expansionKey) // or created, by Terraform
+	resp.Diagnostics.Append(diags...)
+	if changed == nil && plan.EventTypes.Equal(wildcard) && state.isEverything(ctx) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("event_types"))
+	diagnostics.WarningAt(&resp.Diagnostics, path.Root("event_types"), "Webhook will be replaced",
+		"This server cannot change the event types of a webhook, so applying this plan deletes the webhook and "+
+			"creates another one with another secret. To keep the webhook, set `event_types` to the current event "+
+			"types that the plan shows.")
+}
+
+// webhookChanges caches whether the server can update webhooks.
+type webhookChanges struct {
+	mu        sync.Mutex
+	known     bool
+	supported bool
+}
+
+// changesWebhooks reports whether the server can update webhooks. It sends one update without changes, which such a
+// server rejects or accepts. Any other failure counts as supported, so that the update itself reports the problem.
+func (c *connection) changesWebhooks(ctx context.Context, id string) bool {
+	c.changes.mu.Lock()
+	defer c.changes.mu.Unlock()
+	if c.changes.known {
+		return c.changes.supported
+	}
+	_, err := api.Call[api.OkResponse](ctx, c.updateNothing, api.WebhookRequest{WebhookID: id})
+	c.changes.known = err == nil || api.StatusOf(err)/100 == 4 && !api.IsDenied(err)
+	c.changes.supported = !api.IsNoRoute(err)
+	return c.changes.supported
+}
+
+// updateNothing calls UpdateWebhook without event types.
+func (c *connection) updateNothing(
+	ctx context.Context,
+	request api.WebhookRequest,
+	editors ...api.RequestEditorFn,
+) (*http.Response, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	return c.api.UpdateWebhookWithBody(ctx, "application/json", bytes.NewReader(body), editors...)
+}
+
+type webhookModel struct {
+	WebhookID  types.String `tfsdk:"webhook_id"`
+	URL        types.String `tfsdk:"url"`
+	EventTypes types.Set    `tfsdk:"event_types"`
+	Secret     types.String `tfsdk:"secret"`
+
+	Disabled       types.Bool   `tfsdk:"disabled"`
+	DisabledAt     types.String `tfsdk:"disabled_at"`
+	DisabledReason types.String `tfsdk:"disabled_reason"`
+}
+
+// fill copies a webhook. The expansion is the list that this server has stored instead of "*", if any: as long as the
+// list only grows, it means "*".
+func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion []string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	m.WebhookID = types.StringValue(webhook.WebhookID)
+	m.URL = types.StringValue(webhook.URL)
+	sendsEverything := slices.Contains(webhook.EventTypes, everything) ||
+		len(expansion) > 0 && containsAll(webhook.EventTypes, expansion)
+	if !m.wantsEverything(ctx) || !sendsEverything {
+		m.EventTypes, diags = types.SetValueFrom(
+			ctx,
+			types.StringType,
+			slices.Compact(slices.Sorted(slices.Values(webhook.EventTypes))),
+		)
+	}
+	m.Disabled, m.DisabledAt, m.DisabledReason = disabled(webhook)
+	// Not every server returns the secret again. One that does may have rotated it.
+	if webhook.Secret != "" {
+		m.Secret = types.StringValue(webhook.Secret)
+	} else if m.Secret.IsUnknown() {
+		m.Secret = types.StringNull()
+	}
+	return diags
+}
+
+// disabled returns whether, since when, and why a webhook is disabled. Values that the server does not report are null.
+func disabled(webhook *api.Webhook) (is types.Bool, at, reason types.String) {
+	is, at, reason = types.BoolPointerValue(webhook.Disabled), types.StringNull(), types.StringNull()
+	if webhook.DisabledAt != nil {
+		at = types.StringValue(webhook.DisabledAt.UTC().Format(time.RFC3339))
+	}
+	if webhook.DisabledReason != "" {
+		reason = types.StringValue(webhook.DisabledReason)
+	}
+	return is, at, reason
+}
+
+// warning warns if the webhook is disabled.
+func (m *webhookModel) warning() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !m.Disabled.ValueBool() {
+		return diags
+	}
+	detail := "The server has stopped sending to this webhook" // without its URL, which may contain a token
+	if at := m.DisabledAt.ValueString(); at != "" {
+		detail += ", since " + at
+	}
+	if reason := m.DisabledReason.ValueString(); reason != "" {
+		detail += ": " + reason
+	}
+	id := m.WebhookID.ValueString()
+	diagnostics.WarningAt(&diags, path.Root("url"), "Webhook is disabled", sentence(detail)+
+		"\n\nWhen the endpoint works again, the operator of the server enables the webhook with "+
+		"`deviceaccess-server webhooks enable "+id+"`. The server keeps the events; `deviceaccess-server webhooks "+
+		"replay "+id+"` enables the webhook and sends them. Changing event_types does not enable it.")
+	return diags
+}
+
+// expansion returns the list that the server has stored instead of "*", or nil.
+func (m *webhookModel) expansion(ctx context.Context, webhook *api.Webhook) []string {
+	if !m.wantsEverything(ctx) || slices.Contains(webhook.EventTypes, everything) {
+		return nil
+	}
+	return webhook.EventTypes
+}
+
+func (m *webhookModel) wantsEverything(ctx context.Context) bool {
+	return slices.Contains(m.eventTypes(ctx), everything)
+}
+
+func (m *webhookModel) eventTypes(ctx context.Context) []string {
+	var eventTypes []string
+	m.EventTypes.ElementsAs(ctx, &eventTypes, false)
+	slices.Sort(eventTypes)
+	return eventTypes
+}
+
+func (m *webhookModel) createRequest(ctx context.Context) api.CreateWebhookRequest {
+	return api.CreateWebhookRequest{URL: m.URL.ValueString(), EventTypes: m.eventTypes(ctx)}
+}
+
+func (m *webhookModel) updateRequest(ctx context.Context) api.UpdateWebhookRequest {
+	return api.UpdateWebhookRequest{WebhookID: m.WebhookID.ValueString(), EventTypes: m.eventTypes(ctx)}
+}
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
+}
+
+// allEventTypes means all event types, including future ones.
+const everything = "*"
+
+var wildcard = types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})
+
+// oldEventTypes are the event types in the list of the published test server of this API. A server that stores a list
+// instead of "*" stores at least these.
+var oldEventTypes = []string{
+	"access_code.backup_access_code_pulled",
+	"access_code.changed",
+	"access_code.created",
+	"access_code.delay_in_removing_from_device",
+	"access_code.delay_in_setting_on_device",
+	"access_code.deleted",
+	"access_code.deleted_external_to_seam",
+	"access_code.failed_to_remove_from_device",
+	"access_code.failed_to_set_on_device",
+	"access_code.modified_external_to_seam",
+	"access_code.removed_from_device",
+	"access_code.scheduled_on_device",
+	"access_code.set_on_device",
+	"access_code.unmanaged.converted_to_managed",
+	"access_code.unmanaged.created",
+	"access_code.unmanaged.failed_to_convert_to_managed",
+	"access_code.unmanaged.removed",
+	"acs_credential.deleted",
+	"acs_user.deleted",
+	"client_session.deleted",
+	"connected_account.completed_first_sync",
+	"connected_account.completed_first_sync_after_reconnection",
+	"connected_account.connected",
+	"connected_account.created",
+	"connected_account.deleted",
+	"connected_account.disconnected",
+	"connected_account.successful_login",
+	"device.battery_status_changed",
+	"device.connected",
+	"device.connection_became_flaky",
+	"device.connection_stabilized",
+	"device.converted_to_unmanaged",
+	"device.deleted",
+	"device.disconnected",
+	"device.error.subscription_required",
+	"device.error.subscription_required.resolved",
+	"device.low_battery",
+	"device.removed",
+	"device.salto.privacy_mode_activated",
+	"device.salto.privacy_mode_deactivated",
+	"device.tampered",
+	"device.third_party_integration_detected",
+	"device.third_party_integration_no_longer_detected",
+	"device.unmanaged.connected",
+	"device.unmanaged.converted_to_managed",
+	"device.unmanaged.disconnected",
+	"enrollment_automation.deleted",
+	"lock.locked",
+	"lock.unlocked",
+	"noise_sensor.noise_threshold_triggered",
+	"phone.deactivated",
+}
+
+// isEverything reports whether the webhook has the list of all event types instead of "*".
+func (m *webhookModel) isEverything(ctx context.Context) bool {
+	return containsAll(m.eventTypes(ctx), oldEventTypes)
 }

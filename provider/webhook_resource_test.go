@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +17,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
 const hook = "deviceaccess_webhook.hook"
@@ -50,7 +55,11 @@ func (f *fake) onlyWebhook() *fakeWebhook {
 
 func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	f := startFake(t)
-	sameWebhook, otherWebhook := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
+	sameWebhook, otherWebhook := statecheck.CompareValue(
+		compare.ValuesSame(),
+	), statecheck.CompareValue(
+		compare.ValuesDiffer(),
+	)
 	id := tfjsonpath.New("webhook_id")
 	story(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
@@ -61,7 +70,9 @@ func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 		},
 		Steps: []resource.TestStep{
 			{
-				Config: f.config(webhook("https://example.com/a", `event_types = ["device.disconnected", "device.connected"]`)),
+				Config: f.config(
+					webhook("https://example.com/a", `event_types = ["device.disconnected", "device.connected"]`),
+				),
 				ConfigStateChecks: []statecheck.StateCheck{
 					eventTypes("device.connected", "device.disconnected"),
 					statecheck.ExpectSensitiveValue(hook, tfjsonpath.New("secret")),
@@ -70,13 +81,19 @@ func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 				},
 			},
 			{ // the order means nothing
-				Config:           f.config(webhook("https://example.com/a", `event_types = ["device.connected", "device.disconnected"]`)),
+				Config: f.config(
+					webhook("https://example.com/a", `event_types = ["device.connected", "device.disconnected"]`),
+				),
 				ConfigPlanChecks: plansNothing(),
 			},
 			{ // without event types: all
-				Config:            f.config(webhook("https://example.com/a", "")),
-				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, hook),
-				ConfigStateChecks: []statecheck.StateCheck{eventTypes("*"), sameWebhook.AddStateValue(hook, id), otherWebhook.AddStateValue(hook, id)},
+				Config:           f.config(webhook("https://example.com/a", "")),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, hook),
+				ConfigStateChecks: []statecheck.StateCheck{
+					eventTypes("*"),
+					sameWebhook.AddStateValue(hook, id),
+					otherWebhook.AddStateValue(hook, id),
+				},
 			},
 			{
 				Config:            f.config(webhook("https://example.com/b", "")),
@@ -85,12 +102,20 @@ func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 			},
 		},
 	})
-	want := map[string]any{"url": "https://example.com/a", "event_types": []any{"device.connected", "device.disconnected"}}
+	want := map[string]any{
+		"url":         "https://example.com/a",
+		"event_types": []any{"device.connected", "device.disconnected"},
+	}
 	if got := f.bodies("/webhooks/create"); len(got) != 2 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("create requests: %v", got)
 	}
 	asks := func(body map[string]any) bool { return body["event_types"] == nil } // whether webhooks can be changed
-	if updates, deletes := len(slices.DeleteFunc(f.bodies("/webhooks/update"), asks)), f.count("/webhooks/delete"); updates != 1 || deletes != 2 {
+	if updates, deletes := len(
+		slices.DeleteFunc(f.bodies("/webhooks/update"), asks),
+	), f.count(
+		"/webhooks/delete",
+	); updates != 1 ||
+		deletes != 2 {
 		t.Errorf("%d updates and %d deletes", updates, deletes)
 	}
 }
@@ -155,7 +180,10 @@ func TestImportedWebhookOfAServerThatExpandsTheWildcardIsKept(t *testing.T) {
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: config, ResourceName: hook, ImportState: true, ImportStateId: "w1", ImportStatePersist: true},
 				{Config: config, ConfigPlanChecks: plans(c.action, hook)},
-				{Config: f.config(webhook("https://example.com/a", `event_types = ["*"]`)), ConfigPlanChecks: plansNothing()},
+				{
+					Config:           f.config(webhook("https://example.com/a", `event_types = ["*"]`)),
+					ConfigPlanChecks: plansNothing(),
+				},
 				{ // fewer are not all
 					PreConfig: func() { f.do(func() { f.webhooks["w1"].eventTypes = oldEventTypes[1:] }) },
 					Config:    config, PlanOnly: true, ExpectNonEmptyPlan: true,
@@ -175,7 +203,10 @@ func TestWebhookSecretIsKeptAndImportGetsWhatTheServerTells(t *testing.T) {
 			f.secretOnce = secretOnce
 			config := f.config(webhook("https://example.com/a", ""))
 			imported := resource.TestStep{
-				ResourceName: hook, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "webhook_id",
+				ResourceName:                         hook,
+				ImportState:                          true,
+				ImportStateVerify:                    true,
+				ImportStateVerifyIdentifierAttribute: "webhook_id",
 				ImportStateIdFunc: func(s *terraform.State) (string, error) {
 					return s.RootModule().Resources[hook].Primary.Attributes["webhook_id"], nil
 				},
@@ -185,7 +216,12 @@ func TestWebhookSecretIsKeptAndImportGetsWhatTheServerTells(t *testing.T) {
 			}
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: config},
-				{RefreshState: true, RefreshPlanChecks: resource.RefreshPlanChecks{PostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+				{
+					RefreshState: true,
+					RefreshPlanChecks: resource.RefreshPlanChecks{
+						PostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+					},
+				},
 				{Config: config, ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue(hook, tfjsonpath.New("secret"), knownvalue.StringExact(fakeSecret)),
 				}},
@@ -197,12 +233,22 @@ func TestWebhookSecretIsKeptAndImportGetsWhatTheServerTells(t *testing.T) {
 
 func TestWebhookErrorsPointToTheAttribute(t *testing.T) {
 	f := startFake(t)
-	f.then("/webhooks/create", answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input",
-		"message": "Unknown event type for \"event_types\"", "validation_errors": {"_errors": [], "event_types": {"_errors": ["Unknown event type"]}}}}`))
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config:      f.config(webhook("https://example.com/a", `event_types = ["no.such"]`)),
-		ExpectError: says("Error: Create webhook", `event_types = ["no.such"]`, "Unknown event type", "HTTP 400, invalid_input, request req-2"),
-	}}})
+	f.then(
+		"/webhooks/create",
+		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input",
+		"message": "Unknown event type for \"event_types\"", "validation_errors": {"_errors": [], "event_types": {"_errors": ["Unknown event type"]}}}}`),
+	)
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config: f.config(webhook("https://example.com/a", `event_types = ["no.such"]`)),
+			ExpectError: says(
+				"Error: Create webhook",
+				`event_types = ["no.such"]`,
+				"Unknown event type",
+				"HTTP 400, invalid_input, request req-2",
+			),
+		},
+	}})
 }
 
 func TestErrorsThatNameNoParameterPointToTheAttributeAllTheSame(t *testing.T) {
@@ -222,7 +268,12 @@ func TestErrorsThatNameNoParameterPointToTheAttributeAllTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
 			f.then(c.path, c.refusal)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problems...)}}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problems...)}},
+				},
+			)
 		})
 	}
 }
@@ -233,29 +284,203 @@ func TestWebhookThatIsNotDeletedIsNamed(t *testing.T) {
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config},
 		{
-			PreConfig: func() { f.then("/webhooks/delete", answerError(http.StatusForbidden, "forbidden", "Not for this key")) },
-			Config:    config, Destroy: true, ExpectError: says("Error: Delete webhook", "to https://example.com/a: Not for this key"),
+			PreConfig:   func() { f.then("/webhooks/delete", answerError(http.StatusForbidden, "forbidden", "Not for this key")) },
+			Config:      config,
+			Destroy:     true,
+			ExpectError: says("Error: Delete webhook", "to https://example.com/a: Not for this key"),
 		},
 	}})
 }
 
 func TestWebhookConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ config, problem string }{
-		"no scheme":      {webhook("example.com/a", ""), `Check the URL`},
-		"ftp":            {webhook("ftp://example.com/a", ""), `Check the URL`},
-		"user name":      {webhook("https://user:pass@example.com/a", ""), `https://user:xxxxx@example.com/a has one`},
-		"too long":       {webhook("https://example.com/"+strings.Repeat("a", 2029), ""), `at most 2048 characters`},
-		"a space":        {webhook("https://example.com/a b", ""), `Check the URL`},
-		"no event types": {webhook("https://example.com/a", `event_types = []`), "`event_types` is empty. Name the event types"},
-		"a sentence":     {webhook("https://example.com/a", `event_types = ["everything please"]`), `has not the shape of an event type. Write one such as`},
+		"no scheme": {webhook("example.com/a", ""), `Check the URL`},
+		"ftp":       {webhook("ftp://example.com/a", ""), `Check the URL`},
+		"user name": {webhook("https://user:pass@example.com/a", ""), `https://user:xxxxx@example.com/a has one`},
+		"too long":  {webhook("https://example.com/"+strings.Repeat("a", 2029), ""), `at most 2048 characters`},
+		"a space":   {webhook("https://example.com/a b", ""), `Check the URL`},
+		"no event types": {
+			webhook("https://example.com/a", `event_types = []`),
+			"`event_types` is empty. Name the event types",
+		},
+		"a sentence": {
+			webhook("https://example.com/a", `event_types = ["everything please"]`),
+			`is not an event type. Write one such as`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
-			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problem)}}})
+			run(
+				t,
+				resource.TestCase{
+					Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problem)}},
+				},
+			)
 			if writes := f.writes(); len(writes) != 0 {
 				t.Errorf("writes: %v", writes)
 			}
 		})
+	}
+}
+
+const otherSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+
+func disabledIs(disabled, at, reason knownvalue.Check) []statecheck.StateCheck {
+	return []statecheck.StateCheck{
+		statecheck.ExpectKnownValue(hook, tfjsonpath.New("disabled"), disabled),
+		statecheck.ExpectKnownValue(hook, tfjsonpath.New("disabled_at"), at),
+		statecheck.ExpectKnownValue(hook, tfjsonpath.New("disabled_reason"), reason),
+	}
+}
+
+func (f *fake) changeWebhook(secret string, more map[string]any) func() {
+	return func() { f.do(func() { f.onlyWebhook().secret, f.onlyWebhook().more = secret, more }) }
+}
+
+func TestWebhookThatIsDisabledElsewhereShowsItAndPlansNothing(t *testing.T) {
+	f := startFake(t)
+	config := f.config(webhook("https://example.com/a", ""))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config:            config,
+			ConfigStateChecks: disabledIs(knownvalue.Null(), knownvalue.Null(), knownvalue.Null()),
+		}, // it does not tell
+		{
+			PreConfig: f.changeWebhook("", map[string]any{"disabled": false}),
+			Config:    config, ConfigPlanChecks: plansNothing(),
+			ConfigStateChecks: disabledIs(knownvalue.Bool(false), knownvalue.Null(), knownvalue.Null()),
+		},
+		{
+			PreConfig: f.changeWebhook(
+				"",
+				map[string]any{
+					"disabled":        true,
+					"disabled_at":     "2026-01-02T03:04:05.678Z",
+					"disabled_reason": "The endpoint answered 410 Gone.",
+				},
+			),
+			Config:           config,
+			ConfigPlanChecks: plansNothing(),
+			ConfigStateChecks: disabledIs(
+				knownvalue.Bool(true),
+				knownvalue.StringExact("2026-01-02T03:04:05Z"),
+				knownvalue.StringExact("The endpoint answered 410 Gone."),
+			),
+		},
+		{ // enabled between the plan and the apply of something else
+			Config:           f.config(webhook("https://example.com/a", `event_types = ["device.connected"]`)),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, hook),
+			PreConfig: func() {
+				f.then("/webhooks/update", func(w http.ResponseWriter, r *http.Request) {
+					f.onlyWebhook().eventTypes, f.onlyWebhook().more = []string{
+						"device.connected",
+					}, map[string]any{
+						"disabled": false,
+					}
+					answer(map[string]any{})(w, r)
+				})
+			},
+			ConfigStateChecks: disabledIs(knownvalue.Bool(false), knownvalue.Null(), knownvalue.Null()),
+		},
+	}})
+}
+
+func TestSecretThatIsRotatedElsewhereComesWithTheNextRefresh(t *testing.T) {
+	f := startFake(t)
+	secretIs := func(secret string) []statecheck.StateCheck {
+		return []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(hook, tfjsonpath.New("secret"), knownvalue.StringExact(secret)),
+		}
+	}
+	config := f.config(webhook("https://example.com/a", ""))
+	changed := f.config(webhook("https://example.com/a", `event_types = ["device.connected"]`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config, ConfigStateChecks: secretIs(fakeSecret)},
+		{
+			PreConfig:         f.changeWebhook(otherSecret, nil),
+			Config:            config,
+			ConfigPlanChecks:  plansNothing(),
+			ConfigStateChecks: secretIs(otherSecret),
+		},
+		{ // rotated between the plan and the apply
+			Config: changed,
+			PreConfig: func() {
+				f.then("/webhooks/update", func(w http.ResponseWriter, r *http.Request) {
+					f.onlyWebhook().eventTypes, f.onlyWebhook().secret = []string{"device.connected"}, fakeSecret
+					answer(map[string]any{})(w, r)
+				})
+			},
+		},
+		{Config: changed, ConfigPlanChecks: plansNothing(), ConfigStateChecks: secretIs(fakeSecret)},
+	}})
+}
+
+// The whole way: an endpoint that is gone, what Terraform says of it, and a secret that the server rotates.
+func TestServerWebhookThatIsDisabledIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	gone := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }),
+	)
+	defer gone.Close()
+	secret := fmt.Sprintf("variable \"hook\" {\n  sensitive = true\n  default = %q\n}\n", gone.URL+"/?token=hush-hush")
+	w := newWorkspace(
+		t,
+		map[string]string{
+			"main.tf": required + secret + onServer(
+				srv,
+				webhook("${var.hook}", `event_types = ["access_code.created"]`),
+			),
+		},
+	)
+	w.expect(true, "apply", "-auto-approve")
+	state := func() (values map[string]any) {
+		var out struct {
+			Values struct {
+				Module struct {
+					Resources []struct{ Values map[string]any }
+				} `json:"root_module"`
+			}
+		}
+		if err := json.Unmarshal([]byte(w.read("show", "-json")), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.Values.Module.Resources[0].Values
+	}
+	before := state()
+	if before["disabled"] != false || before["disabled_at"] != nil {
+		t.Errorf("a new webhook: disabled %v since %v", before["disabled"], before["disabled_at"])
+	}
+	p := access.Principal{WorkspaceID: srv.App.Sandbox.WorkspaceID}
+	id := before["webhook_id"].(string)
+	srv.Post(t, "/access_codes/create", map[string]any{"device_id": srv.Device(t, "august")}, nil)
+	apptest.Until(t, "the webhook is disabled", func() bool {
+		hook, err := srv.App.Access.GetWebhook(t.Context(), p, id)
+		return err == nil && hook.DisabledAt != nil
+	})
+	if _, _, err := srv.App.Access.RotateSecret(t.Context(), p, id, 0); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(
+		strings.Fields(w.read("plan", "-detailed-exitcode", "-no-color")),
+		" ",
+	) // which fails when there is anything to change
+	for _, wanted := range []string{"Warning: Webhook is disabled", "410 Gone", "webhooks enable " + id, "webhooks replay " + id} {
+		if !strings.Contains(strings.ReplaceAll(said, "│ ", ""), wanted) {
+			t.Errorf("no word of %q in %s", wanted, said)
+		}
+	}
+	if strings.Contains(strings.ReplaceAll(said, "│ ", ""), "hush-hush") {
+		t.Error("a token of the URL is shown")
+	}
+	w.expect(true, "apply", "-refresh-only", "-auto-approve")
+	after := state()
+	if at, _ := after["disabled_at"].(string); after["disabled"] != true || at == "" ||
+		after["disabled_reason"] != "The endpoint answered 410 Gone." {
+		t.Errorf("disabled %v since %q: %v", after["disabled"], at, after["disabled_reason"])
+	}
+	if after["secret"] == before["secret"] || after["secret"] == nil {
+		t.Error("the state has the secret from before the rotation")
 	}
 }

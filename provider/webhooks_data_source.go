@@ -42,28 +42,37 @@ func (m *webhooksModel) fill(webhooks []api.Webhook) {
 	}
 }
 
-func (d *webhooksDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *webhooksDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_webhooks"
 }
 
 func (d *webhooksDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The webhooks of the workspace. Their secrets are left out; a resource that was created by Terraform has its own.",
+		MarkdownDescription: "The webhooks of the workspace, without their secrets. A `deviceaccess_webhook` " +
+			"resource that Terraform created has its secret.",
 		Attributes: map[string]schema.Attribute{
 			"webhooks": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The webhooks.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"webhook_id": computedText("The identifier of the webhook, by which it can be imported."),
-					"url":        computedText("Where events are sent."),
+					"webhook_id": computedText("The identifier of the webhook; use it to import the webhook."),
+					"url":        computedText("Where the server sends events."),
 					"event_types": schema.SetAttribute{
-						Computed: true, ElementType: types.StringType, MarkdownDescription: "The event types it receives; `*` stands for all.",
+						Computed:            true,
+						ElementType:         types.StringType,
+						MarkdownDescription: "The event types that the server sends to it; `*` means all.",
 					},
 					"disabled": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether the server sends nothing to it any more. Null from a server that does not tell.",
+						Computed: true,
+						MarkdownDescription: "Whether the server has stopped sending to it. Null from a server " +
+							"that does not report it.",
 					},
-					"disabled_at":     computedText("Since when it is disabled, in RFC 3339."),
-					"disabled_reason": computedText("Why it is disabled."),
+					"disabled_at":     computedText("When the server disabled it, in RFC 3339."),
+					"disabled_reason": computedText("Why the server disabled it."),
 				}},
 			},
 		},

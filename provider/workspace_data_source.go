@@ -41,7 +41,11 @@ func (m *workspaceModel) fill(workspace *api.Workspace) {
 	}
 }
 
-func (d *workspaceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+func (d *workspaceDataSource) Metadata(
+	_ context.Context,
+	req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_workspace"
 }
 
@@ -49,14 +53,41 @@ func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The workspace that the API key belongs to.",
 		Attributes: map[string]schema.Attribute{
-			"workspace_id":                    schema.StringAttribute{Computed: true, MarkdownDescription: "The identifier of the workspace."},
-			"name":                            schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the workspace."},
-			"company_name":                    schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the company that the workspace is of."},
-			"connect_partner_name":            schema.StringAttribute{Computed: true, MarkdownDescription: "The name that people see when they connect an account. Null if there is none."},
-			"is_sandbox":                      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the devices of the workspace are simulated."},
-			"is_suspended":                    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace is suspended: then the server refuses everything but reading and changing the workspace itself, and sends its webhooks nothing."},
-			"is_publishable_key_auth_enabled": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether pages may make client sessions with publishable keys of the workspace."},
-			"publishable_key":                 schema.StringAttribute{Computed: true, MarkdownDescription: "The latest publishable key of the workspace, for pages that everybody sees. It is no secret. Null if there is none."},
+			"workspace_id": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The identifier of the workspace.",
+			},
+			"name": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The name of the workspace.",
+			},
+			"company_name": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The name of the company that owns the workspace.",
+			},
+			"connect_partner_name": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The name that people see when they connect an account. Null if there is none.",
+			},
+			"is_sandbox": schema.BoolAttribute{
+				Computed:            true,
+				MarkdownDescription: "Whether the devices of the workspace are simulated.",
+			},
+			"is_suspended": schema.BoolAttribute{
+				Computed: true,
+				MarkdownDescription: "Whether the workspace is suspended. The server then rejects all requests " +
+					"except those that read or change the workspace, and sends no webhooks.",
+			},
+			"is_publishable_key_auth_enabled": schema.BoolAttribute{
+				Computed: true,
+				MarkdownDescription: "Whether web pages may create client sessions with publishable keys of the " +
+					"workspace.",
+			},
+			"publishable_key": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "The newest publishable key of the workspace, for public web pages. It is not " +
+					"a secret. Null if there is none.",
+			},
 		},
 	}
 }

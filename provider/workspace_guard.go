@@ -10,28 +10,27 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/planmodifiers"
 )
 
-// With a key of another workspace everything looks deleted. So each resource remembers in its private state the
-// workspace that it was seen in, and is not forgotten when the key now belongs to another. It works without the
-// setting workspace_id, and costs a request for the workspace only when something is gone.
+// With a key of another workspace, everything looks deleted. So each resource stores its workspace in its private
+// state, and stays in the state if the key belongs to another workspace. This works without the setting workspace_id,
+// and costs a request only if the server does not know a resource.
 
-// workspaceKey is where the private state of a resource keeps its workspace.
+// workspaceKey is the key of the private state under which a resource stores its workspace.
 const workspaceKey = "workspace"
 
-// privateState is what Terraform keeps for a resource beside its attributes.
-type privateState interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
+// privateState is short for the private state of a resource.
+type privateState = planmodifiers.PrivateState
 
-// asked is what the server has said about the workspace of the key, once it has.
+// workspaceCache caches the workspace of the key.
 type asked struct {
 	mu        sync.Mutex
 	workspace *api.Workspace
 }
 
-// workspace is the workspace of the key. The server is asked once.
+// workspace returns the workspace of the key. It asks the server once.
 func (c *connection) workspace(ctx context.Context) (*api.Workspace, error) {
 	c.asked.mu.Lock()
 	defer c.asked.mu.Unlock()
@@ -48,8 +47,8 @@ func (c *connection) workspace(ctx context.Context) (*api.Workspace, error) {
 	return c.asked.workspace, nil
 }
 
-// rememberWorkspace keeps the workspace that a resource was seen in. An object that does not say so itself, with
-// id "", is in that of the key; where the server does not tell that, nothing is kept.
+// rememberWorkspace stores the workspace of a resource. An empty id means the workspace of the key. If the server
+// does not return that workspace, nothing is stored.
 func (c *connection) rememberWorkspace(ctx context.Context, private privateState, id string) diag.Diagnostics {
 	if kept := recordedWorkspace(ctx, private); kept != "" && (id == "" || id == kept) {
 		return nil
@@ -65,12 +64,11 @@ func (c *connection) rememberWorkspace(ctx context.Context, private privateState
 	return private.SetKey(ctx, workspaceKey, encoded)
 }
 
-// mayForget says whether something that the server does not know is gone, instead of being in a workspace that the
-// key does not belong to, which it reports.
+// isDeleted reports whether a resource that the server does not know is deleted. It returns false and adds an error
+// if the resource may be in another workspace.
 //
-// Of a provider that is killed during a change Terraform keeps no private state. What is not seen again before it is
-// gone can then be in any workspace, unless whoever configures the provider says which one is meant.
-// Who imports does not ask: there is no state yet that could say it.
+// If the provider is killed during a change, Terraform keeps no private state. The resource can then be in any
+// workspace, unless the setting workspace_id names one. Imports do not call mayForget: they have no state yet.
 func (c *connection) mayForget(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
 	recorded := recordedWorkspace(ctx, private)
 	if recorded == "" && c.workspaceIsNamed {
@@ -78,21 +76,27 @@ func (c *connection) mayForget(ctx context.Context, private privateState, action
 	}
 	workspace, err := c.workspace(ctx)
 	switch {
-	case api.IsNoRoute(err), recorded == "" && api.IsDenied(err): // so nothing could be recorded
+	case api.IsNoRoute(err), recorded == "" && api.IsDenied(err): // nothing could be recorded
 		return true
 	case err != nil:
-		report(diags, action, fmt.Errorf("the server does not know it, and which workspace the key belongs to could not be read: %w", err))
+		report(diags, action, fmt.Errorf("the server does not know the resource, and reading the workspace of the "+
+			"key failed: %w", err))
 		return false
 	case strings.EqualFold(workspace.WorkspaceID, recorded):
 		return true
 	case recorded == "":
-		refuse(diags, action, fmt.Sprintf("The server does not know it, the API key belongs to workspace %s (%s), and the state does not say in which workspace it was, "+
-			"as after an apply during which the provider was killed. Nothing is taken to be deleted.\n\nIf that is the right workspace, set `workspace_id` in the provider block, or %s, "+
-			"to it: then what it does not have is gone. Else use a key of the right one.", workspace.WorkspaceID, workspace.Name, envWorkspaceID))
+		diagnostics.Error(diags, action, fmt.Sprintf("The server does not know the resource, the API key belongs "+
+			"to workspace %s (%s), and the state does not name the workspace of the resource, as after an apply "+
+			"during which the provider was killed. Nothing is removed from the state.\n\nIf that is the right "+
+			"workspace, set `workspace_id` in the provider block, or %s, to it: resources that it does not have "+
+			"then count as deleted. Otherwise use a key of the right "+
+			"workspace.", workspace.WorkspaceID, workspace.Name, envWorkspaceID))
 		return false
 	}
-	refuse(diags, action, fmt.Sprintf("The server does not know it, but the API key belongs to workspace %s (%s), and this was in workspace %s. "+
-		"Nothing is taken to be deleted.\n\nUse a key of that workspace. If it is given up on purpose, take the resource out of the state with `terraform state rm`.",
+	diagnostics.Error(diags, action, fmt.Sprintf("The server does not know the resource, but the API key belongs "+
+		"to workspace %s (%s), and the resource was in workspace %s. Nothing is removed from the state.\n\nUse a "+
+		"key of that workspace. If you have given up the workspace, remove the resource from the state with "+
+		"`terraform state rm`.",
 		workspace.WorkspaceID, workspace.Name, recorded))
 	return false
 }

@@ -24,9 +24,22 @@ var mirrorDir string
 // buildMirror builds the provider into mirrorDir, to be installed from there.
 var buildMirror = sync.OnceValue(func() error {
 	const version = "0.0.1"
-	plugin := filepath.Join(mirrorDir, "registry.terraform.io/deviceaccess/deviceaccess", version, runtime.GOOS+"_"+runtime.GOARCH,
-		"terraform-provider-deviceaccess_v"+version)
-	build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", plugin, "github.com/deviceaccess/terraform-provider-deviceaccess")
+	plugin := filepath.Join(
+		mirrorDir,
+		"registry.terraform.io/deviceaccess/deviceaccess",
+		version,
+		runtime.GOOS+"_"+runtime.GOARCH,
+		"terraform-provider-deviceaccess_v"+version,
+	)
+	build := exec.Command(
+		"go",
+		"build",
+		"-ldflags",
+		"-X main.version="+version,
+		"-o",
+		plugin,
+		"github.com/deviceaccess/terraform-provider-deviceaccess",
+	)
 	build.Stderr = os.Stderr
 	return build.Run()
 })

@@ -1,5 +1,5 @@
-# The configuration of `make demo`. With a running server (`make server`) and its `export` lines in the shell, you can
-# also plan and apply it by hand.
+# `make demo` applies this configuration. To apply it yourself, start a server with `make server` and run the export lines
+# that it prints.
 
 terraform {
   required_version = ">= 1.11"
@@ -15,7 +15,7 @@ provider "deviceaccess" {}
 
 data "deviceaccess_workspace" "here" {}
 
-# Receives events of the lock.
+# Receives the events of the lock.
 resource "deviceaccess_webhook" "audit" {
   url         = "https://hooks.example.com/device-access"
   event_types = var.event_types
@@ -28,7 +28,7 @@ resource "deviceaccess_access_code" "guest" {
   code      = var.guest_pin
 }
 
-# A code that is already on the lock. The plan previews its conversion; the apply converts it.
+# A code that is already on the lock. The plan shows the conversion, and apply converts it.
 import {
   to = deviceaccess_access_code.cleaner
   id = "${var.front_door}/${var.cleaner_code_id}"
@@ -38,12 +38,13 @@ resource "deviceaccess_access_code" "cleaner" {
   device_id = var.front_door
 }
 
-# Another one. `terraform import deviceaccess_access_code.neighbour <access_code_id>` converts it immediately.
+# Another code, imported by `terraform import deviceaccess_access_code.neighbour <access_code_id>`, which converts it
+# immediately.
 resource "deviceaccess_access_code" "neighbour" {
   device_id = var.front_door
 }
 
-# Unmanaged codes that are left after the adoption of those two; depends_on reads them after the apply.
+# The codes that stay unmanaged after those two are adopted. Read earlier, the list would be outdated after the apply.
 data "deviceaccess_unmanaged_access_codes" "front_door" {
   device_id  = var.front_door
   depends_on = [deviceaccess_access_code.cleaner, deviceaccess_access_code.neighbour]

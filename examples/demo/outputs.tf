@@ -3,7 +3,7 @@ output "workspace" {
 }
 
 output "codes_of_others" {
-  description = "The unmanaged codes on the lock, by identifier. PINs are not shown."
+  description = "The unmanaged codes on the lock, by identifier, without PINs."
   value       = { for code in data.deviceaccess_unmanaged_access_codes.front_door.access_codes : code.access_code_id => code.name }
 }
 

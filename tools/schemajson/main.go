@@ -1,6 +1,5 @@
-// Command schemajson prints the provider's schemas as `terraform providers schema -json` would, without a
-// Terraform: it asks the provider itself. So tfplugindocs documents everything the provider has, whatever
-// Terraform is installed; an old one would leave out what it does not know.
+// Command schemajson prints the provider's schemas like `terraform providers schema -json`, without Terraform. An old
+// Terraform would leave out the kinds of schemas that it does not know, and tfplugindocs would not document them.
 package main
 
 import (
@@ -35,7 +34,7 @@ func main() {
 
 type object map[string]any
 
-// with adds a value that is left out where it says nothing.
+// with adds a value unless it is empty.
 func (o object) with(key string, value any, says bool) object {
 	if says {
 		o[key] = value
@@ -102,7 +101,10 @@ func attributes(all []*tfprotov6.SchemaAttribute) object {
 			with("deprecated", true, a.Deprecated).
 			with("write_only", true, a.WriteOnly)
 		if a.NestedType != nil {
-			o["nested_type"] = object{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": nesting[a.NestedType.Nesting]}
+			o["nested_type"] = object{
+				"attributes":   attributes(a.NestedType.Attributes),
+				"nesting_mode": nesting[a.NestedType.Nesting],
+			}
 		} else {
 			o["type"] = wireType(a.Type)
 		}
@@ -123,7 +125,7 @@ func identity(s *tfprotov6.ResourceIdentitySchema) object {
 }
 
 func wireType(t tftypes.Type) json.RawMessage {
-	encoded, err := t.MarshalJSON() //nolint:staticcheck // deprecated for want of a reader, but the only writer of the form
+	encoded, err := t.MarshalJSON() //nolint:staticcheck // deprecated, but the only writer of this format
 	if err != nil {
 		log.Fatalf("encode the type %s: %v", t, err)
 	}

@@ -1,6 +1,6 @@
 data "deviceaccess_device_providers" "all" {}
 
-# Vendors whose locks accept codes.
+# The vendors whose locks accept access codes.
 output "vendors" {
   value = [
     for vendor in data.deviceaccess_device_providers.all.device_providers :

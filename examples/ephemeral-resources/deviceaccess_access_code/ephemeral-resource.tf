@@ -1,5 +1,4 @@
-# A PIN that the server generated, passed to a secret manager. With a write-only argument, it is in neither the plan nor
-# the state.
+# A PIN that the server chose. Passed to a write-only argument, it is in neither the plan nor the state.
 ephemeral "deviceaccess_access_code" "guest" {
   access_code_id = "0190a5f2-77aa-7e02-b1c9-95d2e8f4a6c3"
 }

@@ -1,4 +1,4 @@
-# An identity includes the lock, so planning changes nothing.
+# An identity names the lock, too, so the plan changes nothing.
 import {
   to = deviceaccess_access_code.gardener
   identity = {

@@ -3,14 +3,14 @@ variable "cleaner_pin" {
   sensitive = true
 }
 
-# Opens at any time, with a PIN of your own.
+# Opens always, with your own PIN.
 resource "deviceaccess_access_code" "cleaner" {
   device_id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
   name      = "Cleaner"
   code      = var.cleaner_pin
 }
 
-# Opens for a weekend, with a PIN that the server generates.
+# Opens for a weekend, with a PIN that the server chooses.
 resource "deviceaccess_access_code" "guest" {
   device_id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
   name      = "Guest"
@@ -22,7 +22,7 @@ resource "deviceaccess_access_code" "guest" {
   }
 }
 
-# Has backup codes on the lock, which you can pull if this code fails.
+# Has backup codes on the lock, one of which can replace it if it does not work.
 resource "deviceaccess_access_code" "handyman" {
   device_id                   = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
   name                        = "Handyman"
@@ -31,7 +31,7 @@ resource "deviceaccess_access_code" "handyman" {
   use_backup_access_code_pool = true
 }
 
-# Issued by the vendor, for a lock without a connection. It can't be changed or deleted before it ends.
+# Computed by the lock's vendor, for a lock without a connection. It can be neither changed nor deleted until it ends.
 resource "deviceaccess_access_code" "cabin" {
   device_id              = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d12"
   name                   = "Cabin"

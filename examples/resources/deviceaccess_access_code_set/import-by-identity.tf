@@ -1,4 +1,4 @@
-# Each element is <device_id>/<access_code_id>. Planning changes nothing.
+# Each as <device_id>/<access_code_id>. The plan changes nothing.
 import {
   to = deviceaccess_access_code_set.cleaner
   identity = {

@@ -8,8 +8,8 @@ resource "deviceaccess_access_code_set" "nanny" {
   name       = "Nanny"
 
   lifecycle {
-    # Fails the run until every lock has the code. Without this condition, a lock that fails at creation is a warning. With
-    # wait_for_set = false, the condition fails while a code is being set.
+    # Fails this run and later ones until every lock has the code. Without it, a lock that fails while the set is created is
+    # a warning, so that the other locks keep their codes. Do not use it with wait_for_set = false.
     postcondition {
       condition     = alltrue([for code in self.access_codes : code.as_declared && code.status != "setting"])
       error_message = "Not every lock has the code."

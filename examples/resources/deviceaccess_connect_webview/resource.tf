@@ -8,13 +8,13 @@ resource "deviceaccess_connect_webview" "owner" {
   }
 }
 
-# Only for the homeowner: terraform output -raw invitation
+# For the homeowner only: terraform output -raw invitation
 output "invitation" {
   value     = deviceaccess_connect_webview.owner.url
   sensitive = true
 }
 
-# Exists after the homeowner's login and the next refresh.
+# Available after the homeowner has logged in, and after a refresh.
 data "deviceaccess_devices" "of_the_owner" {
   count                = deviceaccess_connect_webview.owner.login_successful ? 1 : 0
   connected_account_id = deviceaccess_connect_webview.owner.connected_account_id

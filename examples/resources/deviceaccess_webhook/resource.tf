@@ -9,7 +9,7 @@ resource "deviceaccess_webhook" "doors" {
   ]
 }
 
-# The receiver verifies signatures with the secret.
+# The receiver needs the secret to verify signatures.
 output "webhook_secret" {
   value     = deviceaccess_webhook.doors.secret
   sensitive = true

@@ -1,4 +1,4 @@
-# Runs against the server that DEVICEACCESS_ENDPOINT and DEVICEACCESS_API_KEY name, with simulated locks.
+# Uses the server in DEVICEACCESS_ENDPOINT with the key in DEVICEACCESS_API_KEY, and simulated locks.
 
 variables {
   lock_name = "Front Door"

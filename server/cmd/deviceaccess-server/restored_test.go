@@ -49,7 +49,7 @@ var broughtBack = []back{
 // elsewhere are the lines that other tests try, and where.
 var elsewhere = map[string]string{
 	"The master key is that of the backup":             "restored_key_test.go",
-	"Terraform's state may contain resources that the": "../../../provider/forgotten_codes_test.go",
+	"Terraform's state may contain resources that the": "../../../provider/backup_restore_test.go",
 }
 
 // After a restore from a backup all is as the guide says, line by line: at locks and access systems, which have gone on, in the API, and

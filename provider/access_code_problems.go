@@ -1,0 +1,195 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
+)
+
+// A plan without changes looks good even while a PIN is not on its lock. So each refresh warns about codes with
+// errors. Terraform groups warnings with the same summary, so the summary names the error only, and an offline site
+// is one warning. Terraform does not group warnings about codes outside the configuration, so a run limits their
+// number.
+
+// namedCodes is the maximum number of warnings with the same error code in a run of the provider.
+const namedCodes = 20
+
+// askedNames is the maximum number of locks whose names a run of the provider requests.
+const askedNames = 10
+
+// warningCounter counts the warnings of a run by error code, and caches the names of locks.
+type troubles struct {
+	mu    sync.Mutex
+	codes map[string]int
+	known map[string]string
+}
+
+// problemTexts returns the error messages of a code, without its PIN.
+func problemTexts(problems []api.Problem, pins ...string) []string {
+	texts := []string{}
+	for _, problem := range problems {
+		texts = append(texts, api.Redact(strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")", pins...))
+	}
+	return texts
+}
+
+func textList(texts []string) types.List {
+	values := make([]attr.Value, len(texts))
+	for i, text := range texts {
+		values[i] = types.StringValue(text)
+	}
+	return types.ListValueMust(types.StringType, values)
+}
+
+// keptOff returns the errors that keep the desired code off its lock. A code that is being deleted has none. For a
+// code that is set, and for a future code, only errors about the code itself count: its lock has rejected the code or
+// a change.
+func keptOff(code *api.AccessCode) []api.Problem {
+	future := code.Status == api.Unset && code.StartsAt != nil && code.StartsAt.After(time.Now())
+	return slices.DeleteFunc(slices.Clone(code.Errors), func(p api.Problem) bool {
+		return code.Status == api.Removing || p.ErrorCode == "empty_backup_access_code_pool" ||
+			(future || code.Status == api.Set) && !p.IsAccessCodeError
+	})
+}
+
+// warnOfTrouble warns about the errors that keep a managed code off its lock.
+func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
+	problems := keptOff(code)
+	if len(problems) == 0 || !c.troubles.take(diags, problems[0].ErrorCode) {
+		return
+	}
+	name := ""
+	if code.Name != nil {
+		name = fmt.Sprintf(" %q", api.Redact(*code.Name, pins...))
+	}
+	summary, effect, retry := "Access code is not on its lock", "", ""
+	if code.Status == api.Set {
+		summary, effect = "Access code is not on its lock as configured", " "+stillOpens
+	}
+	if refused(code) {
+		retry = "The next apply sends it again. "
+	}
+	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf(
+		"%s The code %s%s has the "+
+			"status %s on %s.%s\n\n%s %sTo find all affected codes, check their "+
+			"`errors`.",
+		strings.Join(sentences(problemTexts(problems, pins...)), " "),
+		code.AccessCodeID,
+		name,
+		code.Status,
+		c.troubles.lock(ctx, c.api, code.DeviceID),
+		effect,
+		troubleAdvice(problems),
+		retry,
+	))
+}
+
+// warnOfTroubles is warnOfTrouble for the codes of a set, in the order of their locks.
+func (c *connection) warnOfTroubles(
+	ctx context.Context,
+	diags *diag.Diagnostics,
+	set *accessCodeSetModel,
+	found map[string]foundCode,
+) {
+	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
+		if code := found[deviceID].managed; code != nil {
+			c.warnOfTrouble(ctx, diags, code, pinsOf(code.Code, set.on("", ""))...)
+		}
+	}
+}
+
+func sentences(texts []string) []string {
+	for i := range texts {
+		texts[i] = sentence(texts[i])
+	}
+	return texts
+}
+
+// setsByItself says that the server sets the code automatically. A refresh does not know whether the resource is
+// tainted, and so whether the plan replaces it.
+const setsByItself = "then the server sets the code automatically. If the plan replaces the code because it is " +
+	"tainted, as after an apply that timed out, run `terraform untaint` on the resource to keep it."
+
+// troubleAdvice says what to do about the first known error.
+func troubleAdvice(problems []api.Problem) string {
+	for _, problem := range problems {
+		switch problem.ErrorCode {
+		case "device_removed":
+			return "If the lock is still in use, add it to its account at the vendor again; the server then sets " +
+				"the code. Otherwise remove the code from the configuration, or set `device_id` to the new lock."
+		case "account_disconnected":
+			return logInAgain + sentence(setsByItself)
+		case "device_offline", "hub_disconnected":
+			return "Bring the lock online: " + setsByItself + " Until then, the lock keeps its previous codes."
+		case "duplicate_code_on_device":
+			return "Choose another PIN, or delete the code on the lock that has this PIN. To adopt that code " +
+				"instead, import it: see the guide *Adopt existing codes*."
+		case "no_space_for_access_code_on_device":
+			return "Delete a code on the lock: the data sources deviceaccess_access_codes and " +
+				"deviceaccess_unmanaged_access_codes list them."
+		case "code_constraints_violated":
+			return "Choose a PIN and a name that the lock accepts: see `supported_code_lengths` and " +
+				"`code_constraints` of the data source deviceaccess_device."
+		}
+	}
+	return "Correct the problem in the message. The next refresh shows whether the code is on the lock."
+}
+
+// admit reports whether one more code may be named. For the first code above the limit, it adds a warning about the
+// rest.
+func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.codes == nil {
+		t.codes = map[string]int{}
+	}
+	t.codes[errorCode]++
+	if t.codes[errorCode] == namedCodes+1 {
+		diagnostics.Warning(
+			diags,
+			"More access codes are not on their locks ("+errorCode+")",
+			fmt.Sprintf(
+				"%d codes have their own warnings, and there are more. To find all affected codes, check their "+
+					"`errors`.",
+				namedCodes,
+			),
+		)
+	}
+	return t.codes[errorCode] <= namedCodes
+}
+
+// cachedLockName is lockName with a cache and a limit of requests.
+func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name, known := t.known[deviceID]
+	switch {
+	case known:
+		return name
+	case len(t.known) >= askedNames:
+		return "the lock " + deviceID
+	case t.known == nil:
+		t.known = map[string]string{}
+	}
+	t.known[deviceID] = lockName(ctx, client, deviceID)
+	return t.known[deviceID]
+}
+
+// lockName returns the name and identifier of a lock, for messages.
+func lockName(ctx context.Context, client *api.Client, deviceID string) string {
+	if device, err := deviceByID(ctx, client, deviceID); err == nil && device.DisplayName != "" {
+		return fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)
+	}
+	return "the lock " + deviceID
+}
