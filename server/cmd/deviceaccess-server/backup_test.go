@@ -127,7 +127,7 @@ func TestABackupIsRestored(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatalf("backup: %v: %s", err, said.String())
 	}
-	if !strings.Contains(said.String(), "whoever has the file can read every PIN") {
+	if !strings.Contains(said.String(), "gives access to every PIN") {
 		t.Errorf("it does not say that the key is in it: %s", said.String())
 	}
 	if st, err := os.Stat(at("running.tar.gz")); err != nil || st.Mode().Perm() != 0o600 {
@@ -269,7 +269,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	defer disk.Close()
 	var said bytes.Buffer
 	full.Stdout, full.Stderr = disk, &said
-	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full, and what has been written is no backup") {
+	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full and the output is incomplete") {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
 	out := p.ok("restore", "--data-dir", at("new"), made.with)

@@ -66,25 +66,25 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 	p := newEmpty(t)
 	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY="}
 	for want, args := range map[string][]string{
-		`--delivery-retention: "soon" is no time such as 90m, 12h or 30d; deviceaccess-server serve --help shows the flags`:        {"serve", "--delivery-retention", "soon"},
-		`--audit-retention: -24h0m0s is less than 0; deviceaccess-server serve --help shows the flags`:                             {"serve", "--audit-retention", "-1d"},
-		`--sandbox-locks: "many" is no whole number; deviceaccess-server serve --help shows the flags`:                             {"serve", "--sandbox-locks", "many"},
-		`--attempt-timeout: 0s is not more than 0; deviceaccess-server serve --help shows the flags`:                               {"serve", "--attempt-timeout", "0"},
-		`--offline-debounce: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--offline-debounce", "-1s"},
-		`--shutdown-timeout: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--shutdown-timeout", "-1s"},
-		`--sandbox-speed: NaN is not more than 0; deviceaccess-server sandbox serve --help shows the flags`:                        {"sandbox", "serve", "--sandbox-speed", "NaN"},
-		`--sandbox-speed: +Inf is too much; deviceaccess-server serve --help shows the flags`:                                      {"serve", "--sandbox-speed", "inf"},
-		`--listen: it is empty; deviceaccess-server serve --help shows the flags`:                                                  {"serve", "--listen", ""},
-		`--data-dir: it is empty; deviceaccess-server keys list --help shows the flags`:                                            {"keys", "list", "--data-dir="},
-		`--max-connections: 6 is less than 7; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "6"},
-		`--sandbox-speed: "quick" is no number; deviceaccess-server serve --help shows the flags`:                                  {"serve", "--sandbox-speed", "quick"},
-		`there is no flag --port; deviceaccess-server serve --help shows the flags`:                                                {"serve", "--port", "80"},
-		`there is no flag --nonsense; deviceaccess-server --help shows the flags`:                                                  {"--nonsense"},
-		`--log-format: "xml" is none of [text json]; deviceaccess-server keys list --help shows the flags`:                         {"keys", "list", "--log-format", "xml"},
-		`--lifetime: -5m0s is not a time to come; deviceaccess-server keys create --help shows the flags`:                          {"keys", "create", "--lifetime", "-5m"},
-		`missing: --url; deviceaccess-server accounts connect devicecloud --help shows the flags`:                                  {"accounts", "connect", "devicecloud"},
-		`--listen needs a value; deviceaccess-server serve --help shows the flags`:                                                 {"serve", "--listen"},
-		`--overlap: "1 day" is no time such as 90m, 12h or 30d; deviceaccess-server webhooks rotate-secret --help shows the flags`: {"webhooks", "rotate-secret", "--overlap", "1 day"},
+		`--delivery-retention: "soon" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server serve --help for the flags`:        {"serve", "--delivery-retention", "soon"},
+		`--audit-retention: -24h0m0s is less than 0; run deviceaccess-server serve --help for the flags`:                             {"serve", "--audit-retention", "-1d"},
+		`--sandbox-locks: "many" is not a whole number; run deviceaccess-server serve --help for the flags`:                             {"serve", "--sandbox-locks", "many"},
+		`--attempt-timeout: 0s is not greater than 0; run deviceaccess-server serve --help for the flags`:                               {"serve", "--attempt-timeout", "0"},
+		`--offline-debounce: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                 {"serve", "--offline-debounce", "-1s"},
+		`--shutdown-timeout: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                 {"serve", "--shutdown-timeout", "-1s"},
+		`--sandbox-speed: NaN is not greater than 0; run deviceaccess-server sandbox serve --help for the flags`:                        {"sandbox", "serve", "--sandbox-speed", "NaN"},
+		`--sandbox-speed: +Inf is too large; run deviceaccess-server serve --help for the flags`:                                      {"serve", "--sandbox-speed", "inf"},
+		`--listen: must not be empty; run deviceaccess-server serve --help for the flags`:                                                  {"serve", "--listen", ""},
+		`--data-dir: must not be empty; run deviceaccess-server keys list --help for the flags`:                                            {"keys", "list", "--data-dir="},
+		`--max-connections: 6 is less than 7; run deviceaccess-server serve --help for the flags`:                                    {"serve", "--max-connections", "6"},
+		`--sandbox-speed: "quick" is not a number; run deviceaccess-server serve --help for the flags`:                                  {"serve", "--sandbox-speed", "quick"},
+		`unknown flag --port; run deviceaccess-server serve --help for the flags`:                                                {"serve", "--port", "80"},
+		`unknown flag --nonsense; run deviceaccess-server --help for the flags`:                                                  {"--nonsense"},
+		`--log-format: "xml" is not one of text, json; run deviceaccess-server keys list --help for the flags`:                         {"keys", "list", "--log-format", "xml"},
+		`--lifetime: -5m0s is not greater than 0; run deviceaccess-server keys create --help for the flags`:                          {"keys", "create", "--lifetime", "-5m"},
+		`missing required flag: --url; run deviceaccess-server accounts connect devicecloud --help for the flags`:                                  {"accounts", "connect", "devicecloud"},
+		`--listen needs a value; run deviceaccess-server serve --help for the flags`:                                                 {"serve", "--listen"},
+		`--overlap: "1 day" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server webhooks rotate-secret --help for the flags`: {"webhooks", "rotate-secret", "--overlap", "1 day"},
 	} {
 		_, err := p.run(args...)
 		if err == nil {
@@ -96,10 +96,10 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"DEVICEACCESS_SHUTDOWN_DELAY=later": `DEVICEACCESS_SHUTDOWN_DELAY (--shutdown-delay): "later" is no time such as 90m, 12h or 30d`,
-		"DEVICEACCESS_SANDBOX_LOCKS=many":   `DEVICEACCESS_SANDBOX_LOCKS (--sandbox-locks): "many" is no whole number`,
-		"DEVICEACCESS_SANDBOX_SPEED=quick":  `DEVICEACCESS_SANDBOX_SPEED (--sandbox-speed): "quick" is no number`,
-		"DEVICEACCESS_LOG_FORMAT=xml":       `DEVICEACCESS_LOG_FORMAT (--log-format): "xml" is none of [text json]`,
+		"DEVICEACCESS_SHUTDOWN_DELAY=later": `DEVICEACCESS_SHUTDOWN_DELAY (--shutdown-delay): "later" is not a duration such as 90m, 12h, or 30d`,
+		"DEVICEACCESS_SANDBOX_LOCKS=many":   `DEVICEACCESS_SANDBOX_LOCKS (--sandbox-locks): "many" is not a whole number`,
+		"DEVICEACCESS_SANDBOX_SPEED=quick":  `DEVICEACCESS_SANDBOX_SPEED (--sandbox-speed): "quick" is not a number`,
+		"DEVICEACCESS_LOG_FORMAT=xml":       `DEVICEACCESS_LOG_FORMAT (--log-format): "xml" is not one of text, json`,
 	} {
 		p.env = []string{set}
 		if said := p.said("serve"); !strings.HasSuffix(strings.TrimSuffix(said, "\n"), "deviceaccess-server: "+want) {
@@ -145,7 +145,7 @@ func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
 			cmd = p.as(&syscall.Credential{Uid: 65534, Gid: 65534}, cmd)
 		}
 		said, err := cmd.CombinedOutput()
-		asked := strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir")
+		asked := strings.Contains(string(said), "there is no home directory for the data: set a directory with --data-dir")
 		if err == nil || asked != c.asked {
 			t.Errorf("%v: %v: %s", c.arguments[:2], err, said)
 		}
@@ -206,7 +206,7 @@ func TestARestoreThatFailsHasChangedNothing(t *testing.T) {
 			t.Errorf("%s: left behind: %v", want, left)
 		}
 	}
-	if said := p.said("backup", at("nowhere/b.tar.gz")); !strings.Contains(said, "there is no directory "+at("nowhere")+": make it first") {
+	if said := p.said("backup", at("nowhere/b.tar.gz")); !strings.Contains(said, "directory "+at("nowhere")+" does not exist: create it first") {
 		t.Errorf("to no directory: %s", said)
 	}
 }
@@ -237,7 +237,7 @@ func TestAuditShowsTheNewest(t *testing.T) {
 			t.Errorf("%s", f)
 		}
 	}
-	if said := p.said("accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"); !strings.Contains(said, "there are 2 workspaces for real devices: name one") {
+	if said := p.said("accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"); !strings.Contains(said, "there are 2 workspaces for real devices: choose one") {
 		t.Errorf("%s", said)
 	}
 	if said := p.said("keys", "revoke", "00000000-0000-7000-8000-000000000000"); !strings.Contains(said, "There is no such credential, or it is revoked already.") {

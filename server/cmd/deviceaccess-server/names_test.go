@@ -66,7 +66,7 @@ func TestAKeyThatWouldEndAtOnceIsNotMade(t *testing.T) {
 	p := newProgram(t)
 	p.ok("workspaces", "create", "Home")
 	for _, lifetime := range []string{"0", "0s", "0d", "-1ns"} {
-		if said := p.said("keys", "create", "--lifetime", lifetime); !strings.Contains(said, "is not a time to come") {
+		if said := p.said("keys", "create", "--lifetime", lifetime); !strings.Contains(said, "is not greater than 0") {
 			t.Errorf("%s: %s", lifetime, said)
 		}
 	}

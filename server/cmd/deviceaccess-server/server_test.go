@@ -348,12 +348,12 @@ func TestBadSettingsSayWhatToDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown command":  {[]string{"serv"}, `there is no command "serv"; deviceaccess-server --help shows them`},
-		"unknown below":    {[]string{"keys", "make"}, `there is no command "make"; deviceaccess-server keys --help shows them`},
+		"unknown command":  {[]string{"serv"}, `unknown command "serv"; run deviceaccess-server --help for the commands`},
+		"unknown below":    {[]string{"keys", "make"}, `unknown command "make"; run deviceaccess-server keys --help for the commands`},
 		"word too many":    {[]string{"serve", "sandbox"}, `"sandbox" is too much; deviceaccess-server serve --help`},
 		"second id":        {[]string{"keys", "revoke", "a", "b"}, `"b" is too much`},
-		"no lock":          {[]string{"sandbox", "memory"}, "name the lock by its device_id"},
-		"lifetime":         {[]string{"keys", "create", "--lifetime", "-5m"}, "-5m0s is not a time to come"},
+		"no lock":          {[]string{"sandbox", "memory"}, "missing argument: the device_id of the lock"},
+		"lifetime":         {[]string{"keys", "create", "--lifetime", "-5m"}, "-5m0s is not greater than 0"},
 		"unknown flag":     {[]string{"serve", "--port", "80"}, "port"},
 		"log format":       {[]string{"serve", "--log-format", "xml"}, "text json"},
 		"no database":      {[]string{"migrate", "--database-url", "postgres://127.0.0.1:1/none"}, "connect to the database"},

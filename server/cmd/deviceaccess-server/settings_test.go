@@ -23,15 +23,15 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 		args, env []string
 		want      string
 	}{
-		"a public URL without a scheme": {serve("--public-url", "foo"), nil, `--public-url: "foo" is no URL that begins with http:// or https://`},
-		"one of a variable":             {serve(), []string{"DEVICEACCESS_PUBLIC_URL=foo"}, `DEVICEACCESS_PUBLIC_URL (--public-url): "foo" is no URL`},
+		"a public URL without a scheme": {serve("--public-url", "foo"), nil, `--public-url: "foo" is not a URL that starts with http:// or https://`},
+		"one of a variable":             {serve(), []string{"DEVICEACCESS_PUBLIC_URL=foo"}, `DEVICEACCESS_PUBLIC_URL (--public-url): "foo" is not a URL`},
 		"a key that is short":           {serve(), []string{"DEVICEACCESS_MASTER_KEY=short"}, "openssl rand -base64 32"},
 		"to migrate":                    {[]string{"migrate", "--master-key", "short"}, nil, "openssl rand -base64 32"},
 		"to begin":                      {[]string{"workspaces", "create", "Home", "--master-key", "short"}, nil, "openssl rand -base64 32"},
 		"the cloud by itself":           {[]string{"sandbox", "serve", "--listen", "127.0.0.1:0", "--master-key", "short"}, nil, "openssl rand -base64 32"},
 		"metrics where others listen":   {serve("--metrics-listen", busy.Listener.Addr().String()), nil, "--metrics-listen"},
 		"metrics nowhere":               {serve("--metrics-listen", "nowhere"), nil, "--metrics-listen"},
-		"a ready file in no directory":  {serve("--ready-file", filepath.Join(p.dir, "none", "ready.json")), nil, "there is no directory " + filepath.Join(p.dir, "none")},
+		"a ready file in no directory":  {serve("--ready-file", filepath.Join(p.dir, "none", "ready.json")), nil, "directory " + filepath.Join(p.dir, "none") + " does not exist"},
 		"traces to no URL":              {serve("--traces-endpoint", "localhost:4318"), nil, "--traces-endpoint is no URL that begins with http:// or https://"},
 		"traces of a variable":          {serve(), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins"},
 	} {

@@ -124,7 +124,7 @@ func TestWebhookIsDisabledByCommand(t *testing.T) {
 	if n := len(h.received()); n != 0 {
 		t.Errorf("%d requests", n)
 	}
-	h.says(h.ok("webhooks", "enable", h.webhook), "Held meanwhile: 1")
+	h.says(h.ok("webhooks", "enable", h.webhook), "Held deliveries: 1")
 	h.event()
 	h.until("what comes then is received", func() bool { return len(h.received()) == 1 })
 	h.fails("webhooks", "disable", "x")
@@ -222,7 +222,7 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 	h.says(h.ok("webhooks", "list"), "disabled since")
 	h.answer.Store(http.StatusOK)
 	h.says(h.ok(allow...), "Status   200", "The webhook works.", "webhooks enable "+h.webhook)
-	h.says(h.ok("webhooks", "enable", h.webhook), "receives events from now on", "Held meanwhile: 1", "webhooks replay --state held "+h.webhook)
+	h.says(h.ok("webhooks", "enable", h.webhook), "receives new events", "Held deliveries: 1", "webhooks replay --state held "+h.webhook)
 	h.says(h.ok("webhooks", "enable", h.webhook), "enabled already")
 	before := len(h.received())
 	h.event()

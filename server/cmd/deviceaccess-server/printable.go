@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cell is a text that others have chosen, such as a name or what a vendor says, for a table or a sentence. It is one line, and
-// nothing in it is obeyed by a terminal: what cannot be printed has it quoted.
+// cell makes foreign text, such as a name or a vendor's message, safe for one line of a terminal: it quotes text that
+// contains unprintable characters.
 func cell(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, unprintable) {
 		return text
@@ -18,7 +18,7 @@ func cell(text string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// lines is a text of several lines, of which a terminal obeys the ends alone.
+// lines makes text of several lines safe for a terminal: it escapes unprintable characters except newlines.
 func lines(text string) string {
 	var out strings.Builder
 	for _, r := range text {

@@ -222,7 +222,7 @@ func (v *vault) rotate() *rotation {
 }
 
 const (
-	goingOn  = "Going on with a rotation that had not come to its end."
+	goingOn  = "Resuming an unfinished rotation."
 	waitsFor = "Waiting for "
 )
 
@@ -304,7 +304,7 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 	if !resumed || total[pins] < int(left) || total[pins] >= len(codes) || done[pins] < total[pins] || total["webhooks.secret_sealed"] > 0 {
 		t.Errorf("of %d PINs that were left the next one has said %s", left, &again.errs)
 	}
-	if ended := regexp.MustCompile(`^Done: \d+ secrets are sealed with a new key\.\n$`); !again.ProcessState.Success() || !ended.Match(again.out.Bytes()) {
+	if ended := regexp.MustCompile(`^Done: re-encrypted \d+ secrets with a new key\.\n$`); !again.ProcessState.Success() || !ended.Match(again.out.Bytes()) {
 		t.Errorf("it ends with %v: %s", again.ProcessState, &again.out)
 	}
 

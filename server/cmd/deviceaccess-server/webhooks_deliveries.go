@@ -17,19 +17,28 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// deliveryFlags say which deliveries are meant.
+// deliveryFlags returns the flags that select deliveries.
 func deliveryFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "event", Usage: "only of the event with this `ID`"},
-		&cli.StringSliceFlag{Name: "type", Usage: "only of events of this `TYPE`, such as device.connected; repeatable"},
-		&cli.StringSliceFlag{Name: "state", Usage: "only in this `STATE`: pending, delivered, failed (given up) or held (the webhook is disabled); repeatable"},
-		&cli.StringFlag{Name: "since", Usage: "only of events made at this `TIME` or later: 2026-01-02T15:04:05Z, or how long ago, such as 90m, 12h or 7d"},
-		&cli.StringFlag{Name: "until", Usage: "only of events made before this `TIME`, written the same way"},
+		&cli.StringFlag{Name: "event", Usage: "select deliveries of the event `ID`"},
+		&cli.StringSliceFlag{Name: "type", Usage: "select events of `TYPE`, such as device.connected; repeatable"},
+		&cli.StringSliceFlag{
+			Name: "state",
+			Usage: "select deliveries in `STATE`: pending, delivered, failed (all attempts failed), or held (the webhook is " +
+				"disabled); repeatable",
+		},
+		&cli.StringFlag{
+			Name:  "since",
+			Usage: "select events from `TIME` on: a time such as 2026-01-02T15:04:05Z, or an age such as 90m, 12h, or 7d",
+		},
+		&cli.StringFlag{Name: "until", Usage: "select events before `TIME`, in the format of --since"},
 	}
 }
 
-// onDeliveries opens the data, and reads which deliveries of which webhooks are meant.
-func onDeliveries(act func(context.Context, *cli.Command, *app.Admin, []access.Endpoint, access.DeliveryFilter) error) cli.ActionFunc {
+// onDeliveries opens the database and runs act on the selected webhooks and deliveries.
+func onDeliveries(
+	act func(context.Context, *cli.Command, *app.Admin, []access.Endpoint, access.DeliveryFilter) error,
+) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		f, err := deliveryFilter(c, time.Now())
 		if err != nil {
@@ -38,7 +47,7 @@ func onDeliveries(act func(context.Context, *cli.Command, *app.Admin, []access.E
 		var wanted uuid.UUID
 		if c.Args().Present() {
 			if wanted, err = uuid.Parse(c.Args().First()); err != nil {
-				return fmt.Errorf("%q is no webhook_id; `deviceaccess-server webhooks list` shows them", c.Args().First())
+				return fmt.Errorf("%q is not a webhook_id; `deviceaccess-server webhooks list` shows the ids", c.Args().First())
 			}
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
@@ -54,7 +63,7 @@ func onDeliveries(act func(context.Context, *cli.Command, *app.Admin, []access.E
 					return act(ctx, c, a, []access.Endpoint{e}, f)
 				}
 			}
-			return fmt.Errorf("there is no webhook %s; `deviceaccess-server webhooks list` shows them", wanted)
+			return fmt.Errorf("webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks", wanted)
 		})
 	}
 }
@@ -63,13 +72,13 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 	if text := c.String("event"); text != "" {
 		event, err := uuid.Parse(text)
 		if err != nil {
-			return f, fmt.Errorf("--event: %q is no event id", text)
+			return f, fmt.Errorf("--event: %q is not an event id", text)
 		}
 		f.EventID = &event
 	}
 	for _, t := range c.StringSlice("type") {
 		if err := access.CheckEventType(t); err != nil || t == "*" {
-			return f, fmt.Errorf("--type: there are no events of type %q", t)
+			return f, fmt.Errorf("--type: unknown event type %q", t)
 		}
 		f.EventTypes = append(f.EventTypes, t)
 	}
@@ -89,19 +98,28 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 	return f, nil
 }
 
-// moment reads a time, or how long ago it was.
+// moment parses a time in RFC 3339 or an age relative to now.
 func moment(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
 	ago, err := parseSpan(text)
 	if err != nil || ago < 0 {
-		return time.Time{}, fmt.Errorf("%q is neither a time like 2026-01-02T15:04:05Z nor how long ago, like 90m, 12h or 7d", text)
+		return time.Time{}, fmt.Errorf(
+			"%q is neither a time such as 2026-01-02T15:04:05Z nor an age such as 90m, 12h, or 7d",
+			text,
+		)
 	}
 	return now.Add(-ago), nil
 }
 
-func listDeliveries(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access.Endpoint, f access.DeliveryFilter) error {
+func listDeliveries(
+	ctx context.Context,
+	c *cli.Command,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WEBHOOK\tEVENT\tTYPE\tAT\tSTATE\tATTEMPTS\tNEXT")
 	found := 0
@@ -116,12 +134,25 @@ func listDeliveries(ctx context.Context, c *cli.Command, a *app.Admin, webhooks 
 			if d.Next != nil {
 				next = d.Next.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", e.ID, d.EventID, d.EventType, d.OccurredAt.Format(time.RFC3339), d.State, d.Attempts, next)
+			fmt.Fprintf(
+				t,
+				"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+				e.ID,
+				d.EventID,
+				d.EventType,
+				d.OccurredAt.Format(time.RFC3339),
+				d.State,
+				d.Attempts,
+				next,
+			)
 		}
 	}
 	if found == 0 {
-		fmt.Println("There are no such deliveries. A webhook is given the events of its workspace that its event_types name and that were made after it;\n" +
-			"they are kept as long as `serve --delivery-retention` says. `deviceaccess-server webhooks list` shows the webhooks.")
+		fmt.Println(
+			"No deliveries match. A webhook receives events of its workspace whose types are in its event_types,\n" +
+				"from its creation on. `serve --delivery-retention` limits how long deliveries are kept.\n" +
+				"`deviceaccess-server webhooks list` shows the webhooks.",
+		)
 		return nil
 	}
 	if err := t.Flush(); err != nil || f.EventID == nil {
@@ -149,7 +180,7 @@ func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uu
 	return t.Flush()
 }
 
-// place is how far a replay has come: the deliveries of a webhook up to that of an event.
+// place is the position of a replay: the last event of a webhook that is due again.
 type place struct{ webhook, event uuid.UUID }
 
 func (p place) String() string { return p.webhook.String() + "/" + p.event.String() }
@@ -160,19 +191,25 @@ func parsePlace(text string) (p place, err error) {
 		p.event, err = uuid.Parse(event)
 	}
 	if err != nil {
-		return p, fmt.Errorf("--after: %q is no place that a replay has named", text)
+		return p, fmt.Errorf("--after: %q is not a place that a stopped replay has printed", text)
 	}
 	return p, nil
 }
 
-// batch is what a replay has to do at one webhook.
+// batch is the part of a replay for one webhook.
 type batch struct {
 	access.Endpoint
 	after uuid.UUID
 	count int
 }
 
-func replay(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access.Endpoint, f access.DeliveryFilter) error {
+func replay(
+	ctx context.Context,
+	c *cli.Command,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) error {
 	if f.States == nil {
 		f.States = []access.DeliveryState{access.DeliveryFailed, access.DeliveryHeld}
 	}
@@ -181,7 +218,9 @@ func replay(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access
 		return err
 	}
 	if total == 0 {
-		fmt.Println("There is nothing to replay. `deviceaccess-server webhooks deliveries` shows what there is, in which state.")
+		fmt.Println(
+			"There is nothing to replay. `deviceaccess-server webhooks deliveries` shows the deliveries and their states.",
+		)
 		return nil
 	}
 	if c.Bool("dry-run") {
@@ -193,24 +232,35 @@ func replay(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access
 		}
 	}
 	done := 0
-	var left error
+	var skipped error
 	for _, b := range todo {
 		err := replayOne(ctx, a, b, f, &done, total)
 		if _, one := errors.AsType[leftOut](err); one {
-			left = errors.Join(left, err)
+			skipped = errors.Join(skipped, err)
 		} else if err != nil {
-			return fmt.Errorf("%w\n%d of %d are due again", errors.Join(left, err), done, total)
+			return fmt.Errorf("%w\nScheduled %d of %d deliveries", errors.Join(skipped, err), done, total)
 		}
 	}
-	fmt.Printf("%d deliveries are due again. A running server sends them now.\n", done)
-	return left
+	fmt.Printf("Scheduled %d deliveries. A running server sends them now.\n", done)
+	return skipped
 }
 
-// leftOut says why the replay of one webhook has ended early; that of the others goes on.
+// leftOut is an error that ends the replay of one webhook. The replay continues with the other webhooks.
 type leftOut struct{ error }
 
-// countReplay shows what would be sent again.
-func countReplay(ctx context.Context, after string, a *app.Admin, webhooks []access.Endpoint, f access.DeliveryFilter) (todo []batch, total int, err error) {
+// deliveryStates are all states, in the order in which countReplay prints them.
+var deliveryStates = []access.DeliveryState{
+	access.DeliveryFailed, access.DeliveryHeld, access.DeliveryDelivered, access.DeliveryPending,
+}
+
+// countReplay prints and returns what a replay would send.
+func countReplay(
+	ctx context.Context,
+	after string,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) (todo []batch, total int, err error) {
 	var from place
 	if after != "" {
 		if from, err = parsePlace(after); err != nil {
@@ -232,7 +282,7 @@ func countReplay(ctx context.Context, after string, a *app.Admin, webhooks []acc
 			return nil, 0, err
 		}
 		line := e.ID.String() + "\t" + withoutQuery(e.URL)
-		for _, state := range []access.DeliveryState{access.DeliveryFailed, access.DeliveryHeld, access.DeliveryDelivered, access.DeliveryPending} {
+		for _, state := range deliveryStates {
 			if n := counts[state]; n > 0 {
 				b.count += n
 				line += fmt.Sprintf("\t%d %s", n, state)
@@ -242,22 +292,22 @@ func countReplay(ctx context.Context, after string, a *app.Admin, webhooks []acc
 			continue
 		}
 		if e.Disabled {
-			line += "\tis disabled, and will be enabled"
+			line += "\tis disabled and will be enabled"
 		}
 		if e.Suspended {
-			line += "\tis sent them once its workspace is no longer suspended"
+			line += "\twaits until its workspace is unsuspended"
 		}
 		fmt.Fprintln(t, line)
 		todo, total = append(todo, b), total+b.count
 	}
 	if skip {
-		return nil, 0, fmt.Errorf("--after: the webhook %s is none of those to replay", from.webhook)
+		return nil, 0, fmt.Errorf("--after: webhook %s is not among those to replay", from.webhook)
 	}
 	return todo, total, t.Flush()
 }
 
 func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilter, done *int, total int) error {
-	deleted := leftOut{fmt.Errorf("%s has been deleted meanwhile", b.ID)}
+	deleted := leftOut{fmt.Errorf("webhook %s was deleted during the replay", b.ID)}
 	_, err := a.Access.EnableWebhook(ctx, in(b.Endpoint), b.ID)
 	if isNotFound(err) {
 		return deleted
@@ -269,17 +319,25 @@ func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilt
 	for more := true; more; {
 		r, err := a.Access.ReplayDeliveries(ctx, in(b.Endpoint), b.ID, f, at.event)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Type == "webhook_disabled" {
-			return leftOut{fmt.Errorf("%s is disabled again: %s Mend the endpoint (`deviceaccess-server webhooks test %s` tries it) and replay once more", b.ID, cell(e.Message), b.ID)}
+			return leftOut{
+				fmt.Errorf(
+					"webhook %s was disabled during the replay: %s Fix the endpoint, check it with `deviceaccess-server webhooks "+
+						"test %s`, and run the replay again",
+					b.ID,
+					cell(e.Message),
+					b.ID,
+				),
+			}
 		}
 		if isNotFound(err) {
 			return deleted
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nTo go on, add --after %s to the same command", err, at)
+			return fmt.Errorf("%w\nTo resume, run the same command with --after %s", err, at)
 		}
 		at.event, more = r.Last, r.More
 		if *done += r.Deliveries; more {
-			fmt.Fprintf(os.Stderr, "%d of %d are due again\n", *done, total)
+			fmt.Fprintf(os.Stderr, "Scheduled %d of %d deliveries\n", *done, total)
 		}
 	}
 	return nil
@@ -290,15 +348,15 @@ func isNotFound(err error) bool {
 	return ok && e.Kind == access.NotFound
 }
 
-// confirm asks, and fails unless the answer is yes.
+// confirm asks a question and returns an error unless the answer is yes.
 func confirm(ctx context.Context, question string) error {
 	fmt.Fprint(os.Stderr, question+" [y/N] ")
-	said, err := answer(ctx)
-	switch said = strings.ToLower(strings.TrimSpace(said)); {
-	case said == "y" || said == "yes":
+	reply, err := answer(ctx)
+	switch reply = strings.ToLower(strings.TrimSpace(reply)); {
+	case reply == "y" || reply == "yes":
 		return nil
-	case errors.Is(err, io.EOF) && said == "":
-		return fmt.Errorf("nothing was sent: nobody has answered; --yes answers beforehand")
+	case errors.Is(err, io.EOF) && reply == "":
+		return fmt.Errorf("nothing was sent: no answer on standard input; --yes skips the confirmation")
 	}
 	return fmt.Errorf("nothing was sent")
 }

@@ -12,19 +12,19 @@ import (
 
 const day = 24 * time.Hour
 
-// spanFlag is a flag for a length of time, which may be given in days.
+// spanFlag is a duration flag that accepts days, such as 7d.
 type spanFlag = cli.FlagBase[time.Duration, cli.NoConfig, span]
 
-// span is the value of such a flag.
+// span is the value of a spanFlag. It implements cli.ValueCreator.
 type span time.Duration
 
-// Create is what cli.FlagBase makes the value of a flag by.
+// Create returns a cli.Value that stores to *to.
 func (span) Create(value time.Duration, to *time.Duration, _ cli.NoConfig) cli.Value {
 	*to = value
 	return (*span)(to)
 }
 
-// ToString shows a default as it would be given.
+// ToString formats a default in the syntax of the flag, such as 30d or 10m.
 func (span) ToString(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
@@ -38,7 +38,7 @@ func (span) ToString(d time.Duration) string {
 	return text
 }
 
-// Set reads what is given.
+// Set parses the value of the flag.
 func (s *span) Set(text string) error {
 	d, err := parseSpan(text)
 	if err == nil {
@@ -47,12 +47,12 @@ func (s *span) Set(text string) error {
 	return err
 }
 
-// Get is the value.
+// Get returns the value as a time.Duration.
 func (s *span) Get() any { return time.Duration(*s) }
 
 func (s *span) String() string { return s.ToString(time.Duration(*s)) }
 
-// parseSpan reads a length of time as Go writes it, such as 1h30m, or in days, such as 7d.
+// parseSpan parses a Go duration, such as 1h30m, or a number of days, such as 7d.
 func parseSpan(text string) (time.Duration, error) {
 	days, found := strings.CutSuffix(text, "d")
 	if !found {
@@ -62,5 +62,5 @@ func parseSpan(text string) (time.Duration, error) {
 	} else if n, err := strconv.ParseFloat(days, 64); err == nil && math.Abs(n) < float64(math.MaxInt64/day) {
 		return time.Duration(n * float64(day)), nil
 	}
-	return 0, fmt.Errorf("%q is no time such as 90m, 12h or 30d", text)
+	return 0, fmt.Errorf("%q is not a duration such as 90m, 12h, or 30d", text)
 }
