@@ -60,7 +60,7 @@ func TestGatewayIsConnectedOnAPage(t *testing.T) {
 		})
 		return *now.ConnectWebview.ConnectedAccountID
 	}
-	if _, status, body := logIn("mistyped-secret"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "refuses this user and password") {
+	if _, status, body := logIn("mistyped-secret"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "rejects this user and password") {
 		t.Fatalf("a wrong password: %d %s", status, body)
 	}
 	page, status, body := logIn(password)

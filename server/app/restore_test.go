@@ -148,7 +148,7 @@ func TestARestoreSaysWhatIsInItsWay(t *testing.T) {
 	file, to := backedUp(t)
 	dir := filepath.Join(to.DataDir, postgresName)
 	must(t, os.MkdirAll(dir, 0o755))
-	if _, err := Restore(t.Context(), to, bytes.NewReader(file), discard); err == nil || !strings.Contains(err.Error(), dir+" has no database in it") || strings.Contains(err.Error(), "there is data in") {
+	if _, err := Restore(t.Context(), to, bytes.NewReader(file), discard); err == nil || !strings.Contains(err.Error(), dir+" has no database and") || strings.Contains(err.Error(), "there is data in") {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 		}
 		must(t, w.Close())
 		_, err = Restore(t.Context(), to, &out, discard)
-		if !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "("+name+" is not known)") {
+		if !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "(unknown file "+name+")") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := os.Lstat(to.DataDir); !errors.Is(err, os.ErrNotExist) {

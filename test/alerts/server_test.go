@@ -175,7 +175,7 @@ func (s *instance) device() (id string) {
 // scrape is read as Prometheus reads it.
 func (s *instance) scrape() scrape {
 	s.Helper()
-	where := regexp.MustCompile(`msg=metrics url=(\S+)`).FindStringSubmatch(s.told())
+	where := regexp.MustCompile(`msg="serving metrics" url=(\S+)`).FindStringSubmatch(s.told())
 	if where == nil {
 		s.Fatal("the log does not tell where metrics are")
 	}

@@ -372,9 +372,9 @@ func TestGatewaysThatPeopleEnterAreGuarded(t *testing.T) {
 		says  string
 		asked int
 	}{
-		"an address of the server's own":    {nil, "cannot be reached at this address", 0},
-		"one that the operator allows":      {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "refuses this user and password", 1},
-		"one in another network than those": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "cannot be reached at this address", 0},
+		"an address of the server's own":    {nil, "No gateway answers at this address", 0},
+		"one that the operator allows":      {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "rejects this user and password", 1},
+		"one in another network than those": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "No gateway answers at this address", 0},
 	} {
 		s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{Gateways: true, AllowPrefixes: c.allow}))
 		workspace, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)

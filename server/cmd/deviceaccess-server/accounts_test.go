@@ -73,7 +73,7 @@ func TestAccountsAreConnectedChangedAndDisconnected(t *testing.T) {
 	if _, err := p.run("accounts", "update", "--token-file", p.file("bad", "wrong"), account); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("a wrong token: %v", err)
 	}
-	if _, err := p.run("accounts", "update", "--broker", "mqtt://localhost", account); err == nil || !strings.Contains(err.Error(), "--broker is no setting") {
+	if _, err := p.run("accounts", "update", "--broker", "mqtt://localhost", account); err == nil || !strings.Contains(err.Error(), "--broker does not apply") {
 		t.Errorf("a setting of another kind: %v", err)
 	}
 	p.ok("accounts", "update", "--name", "Our cloud", account)

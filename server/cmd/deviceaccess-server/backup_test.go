@@ -133,7 +133,7 @@ func TestABackupIsRestored(t *testing.T) {
 	if st, err := os.Stat(at("running.tar.gz")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the backup: %v %v", st.Mode(), err)
 	}
-	if _, err := p.run("backup", at("running.tar.gz")); err == nil || !strings.Contains(err.Error(), "is not overwritten") {
+	if _, err := p.run("backup", at("running.tar.gz")); err == nil || !strings.Contains(err.Error(), "never overwritten") {
 		t.Errorf("over another backup: %v", err)
 	}
 	after := p.inventory(r, r.APIKey)
@@ -142,7 +142,7 @@ func TestABackupIsRestored(t *testing.T) {
 		t.Errorf("it does not say that the key is missing: %s", out)
 	}
 
-	if _, err := p.run("restore", "--data-dir", at("keyless"), at("stopped.tar.gz")); err == nil || !strings.Contains(err.Error(), "give it with --master-key") {
+	if _, err := p.run("restore", "--data-dir", at("keyless"), at("stopped.tar.gz")); err == nil || !strings.Contains(err.Error(), "set --master-key") {
 		t.Errorf("without the key: %v", err)
 	}
 	wrong := "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -256,7 +256,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 		if _, err := p.run(append(args, "--database-url", "postgres://somewhere/else")...); err == nil || !strings.Contains(err.Error(), "pg_") || strings.Contains(err.Error(), "somewhere") {
 			t.Errorf("%v of another database: %v", args, err)
 		}
-		if _, err := p.run(args[0]); err == nil || !strings.Contains(err.Error(), "name the FILE") {
+		if _, err := p.run(args[0]); err == nil || !strings.Contains(err.Error(), "the FILE") {
 			t.Errorf("%v of no file: %v", args, err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
 	out := p.ok("restore", "--data-dir", at("new"), made.with)
-	for _, want := range []string{"Restored to " + at("new"), "deleted", "revoked", "client sessions", "suspended", "disconnected", "webhooks rotate-secret", "--overlap 0"} {
+	for _, want := range []string{"Restored " + at("new"), "deleted", "revoked", "client sessions", "suspended", "disconnected", "webhooks rotate-secret", "--overlap 0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no word of %q in what a restore says: %s", want, out)
 		}

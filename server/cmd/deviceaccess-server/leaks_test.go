@@ -128,7 +128,7 @@ func (o *overheard) ends() {
 		}
 		return log
 	}
-	metrics := regexp.MustCompile(`"msg":"metrics","url":"([^"]+)"`).FindSubmatch(written())
+	metrics := regexp.MustCompile(`"msg":"serving metrics","url":"([^"]+)"`).FindSubmatch(written())
 	if metrics == nil {
 		o.Fatal("the log does not say where the metrics are")
 	}

@@ -61,8 +61,8 @@ func command() *cli.Command {
 		Name:    "deviceaccess-server",
 		Usage:   "manage door codes and webhooks through an HTTP API",
 		Version: version,
-		Description: "Without --database-url, the server runs a private PostgreSQL in its data directory. Flags can also\n" +
-			"be set with the environment variables shown next to them.",
+		Description: "Without --database-url, the server runs a private PostgreSQL in its data directory.\n" +
+			"Flags can also be set with the environment variables shown next to them.",
 		Commands: []*cli.Command{
 			serveCommand(),
 			accountsCommand(),

@@ -33,7 +33,7 @@ func TestCommandsMakeNoInstallation(t *testing.T) {
 	for _, args := range [][]string{{"webhooks", "list"}, {"webhooks", "deliveries"}, {"webhooks", "enable", id}, {"audit"}, {"keys", "list"}, {"keys", "create"}, {"keys", "revoke", id},
 		{"keys", "rotate-encryption"}, {"accounts", "list"}, {"accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"}, {"accounts", "disconnect", id}, {"workspaces", "list"},
 		{"sandbox", "memory", id}, {"sandbox", "connect-access-systems"}, {"backup", filepath.Join(p.dir, "b")}} {
-		if said := p.said(args...); !strings.Contains(said, "there is no database in "+p.dir+"/data: name the directory that serve uses with --data-dir") {
+		if said := p.said(args...); !strings.Contains(said, "there is no database in "+p.dir+"/data: set --data-dir to the directory of serve") {
 			t.Errorf("%v: %s", args, said)
 		}
 	}
@@ -67,23 +67,23 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY="}
 	for want, args := range map[string][]string{
 		`--delivery-retention: "soon" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server serve --help for the flags`:        {"serve", "--delivery-retention", "soon"},
-		`--audit-retention: -24h0m0s is less than 0; run deviceaccess-server serve --help for the flags`:                             {"serve", "--audit-retention", "-1d"},
-		`--sandbox-locks: "many" is not a whole number; run deviceaccess-server serve --help for the flags`:                             {"serve", "--sandbox-locks", "many"},
-		`--attempt-timeout: 0s is not greater than 0; run deviceaccess-server serve --help for the flags`:                               {"serve", "--attempt-timeout", "0"},
-		`--offline-debounce: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                 {"serve", "--offline-debounce", "-1s"},
-		`--shutdown-timeout: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                 {"serve", "--shutdown-timeout", "-1s"},
-		`--sandbox-speed: NaN is not greater than 0; run deviceaccess-server sandbox serve --help for the flags`:                        {"sandbox", "serve", "--sandbox-speed", "NaN"},
-		`--sandbox-speed: +Inf is too large; run deviceaccess-server serve --help for the flags`:                                      {"serve", "--sandbox-speed", "inf"},
-		`--listen: must not be empty; run deviceaccess-server serve --help for the flags`:                                                  {"serve", "--listen", ""},
-		`--data-dir: must not be empty; run deviceaccess-server keys list --help for the flags`:                                            {"keys", "list", "--data-dir="},
-		`--max-connections: 6 is less than 7; run deviceaccess-server serve --help for the flags`:                                    {"serve", "--max-connections", "6"},
-		`--sandbox-speed: "quick" is not a number; run deviceaccess-server serve --help for the flags`:                                  {"serve", "--sandbox-speed", "quick"},
-		`unknown flag --port; run deviceaccess-server serve --help for the flags`:                                                {"serve", "--port", "80"},
-		`unknown flag --nonsense; run deviceaccess-server --help for the flags`:                                                  {"--nonsense"},
-		`--log-format: "xml" is not one of text, json; run deviceaccess-server keys list --help for the flags`:                         {"keys", "list", "--log-format", "xml"},
-		`--lifetime: -5m0s is not greater than 0; run deviceaccess-server keys create --help for the flags`:                          {"keys", "create", "--lifetime", "-5m"},
-		`missing required flag: --url; run deviceaccess-server accounts connect devicecloud --help for the flags`:                                  {"accounts", "connect", "devicecloud"},
-		`--listen needs a value; run deviceaccess-server serve --help for the flags`:                                                 {"serve", "--listen"},
+		`--audit-retention: -24h0m0s is less than 0; run deviceaccess-server serve --help for the flags`:                                     {"serve", "--audit-retention", "-1d"},
+		`--sandbox-locks: "many" is not a whole number; run deviceaccess-server serve --help for the flags`:                                  {"serve", "--sandbox-locks", "many"},
+		`--attempt-timeout: 0s is not greater than 0; run deviceaccess-server serve --help for the flags`:                                    {"serve", "--attempt-timeout", "0"},
+		`--offline-debounce: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                         {"serve", "--offline-debounce", "-1s"},
+		`--shutdown-timeout: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                         {"serve", "--shutdown-timeout", "-1s"},
+		`--sandbox-speed: NaN is not greater than 0; run deviceaccess-server sandbox serve --help for the flags`:                             {"sandbox", "serve", "--sandbox-speed", "NaN"},
+		`--sandbox-speed: +Inf is too large; run deviceaccess-server serve --help for the flags`:                                             {"serve", "--sandbox-speed", "inf"},
+		`--listen: must not be empty; run deviceaccess-server serve --help for the flags`:                                                    {"serve", "--listen", ""},
+		`--data-dir: must not be empty; run deviceaccess-server keys list --help for the flags`:                                              {"keys", "list", "--data-dir="},
+		`--max-connections: 6 is less than 7; run deviceaccess-server serve --help for the flags`:                                            {"serve", "--max-connections", "6"},
+		`--sandbox-speed: "quick" is not a number; run deviceaccess-server serve --help for the flags`:                                       {"serve", "--sandbox-speed", "quick"},
+		`unknown flag --port; run deviceaccess-server serve --help for the flags`:                                                            {"serve", "--port", "80"},
+		`unknown flag --nonsense; run deviceaccess-server --help for the flags`:                                                              {"--nonsense"},
+		`--log-format: "xml" is not one of text, json; run deviceaccess-server keys list --help for the flags`:                               {"keys", "list", "--log-format", "xml"},
+		`--lifetime: -5m0s is not greater than 0; run deviceaccess-server keys create --help for the flags`:                                  {"keys", "create", "--lifetime", "-5m"},
+		`missing required flag: --url; run deviceaccess-server accounts connect devicecloud --help for the flags`:                            {"accounts", "connect", "devicecloud"},
+		`--listen needs a value; run deviceaccess-server serve --help for the flags`:                                                         {"serve", "--listen"},
 		`--overlap: "1 day" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server webhooks rotate-secret --help for the flags`: {"webhooks", "rotate-secret", "--overlap", "1 day"},
 	} {
 		_, err := p.run(args...)

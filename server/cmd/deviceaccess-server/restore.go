@@ -67,10 +67,11 @@ func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintf(out, "Restored %s from the backup of %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
 	fmt.Fprintln(
 		out,
-		"The data is in the state of the backup. Once the server runs, it undoes later changes, also on\n"+
-			"locks: deleted and changed codes, people suspended in access systems, revoked API keys, client\n"+
-			"sessions, disconnected accounts, and deleted webhooks. Before you start the server, list these\n"+
-			"changes from the replaced database, if it can still be read. BEFORE is its directory:",
+		"The data is in the state of the backup. Once the server runs, it undoes later changes, also on locks:\n"+
+			"deleted and changed codes, people suspended in access systems, revoked API keys, client sessions,\n"+
+			"disconnected accounts, and deleted webhooks.\n\n"+
+			"Before you start the server, list these changes from the replaced database, if it can still be read.\n"+
+			"BEFORE is its directory:",
 	)
 	fmt.Fprintf(
 		out,
@@ -79,11 +80,12 @@ func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	)
 	fmt.Fprintln(
 		out,
-		"For a backup of an older version, run migrate first. Then repeat what needs no running server: keys\n"+
-			"revoke and accounts disconnect. Webhooks sign with the secrets of the backup: receivers that only\n"+
-			"know a newer secret reject every event, and a leaked secret is valid again. Give these webhooks a\n"+
-			"new secret with webhooks rotate-secret; use --overlap 0 for a leaked secret. The guide \"Backup,\n"+
-			"restore and upgrade of the server\" lists what to do through the API right after the start.",
+		"For a backup of an older version, run migrate first. Then repeat what needs no running server:\n"+
+			"keys revoke and accounts disconnect.\n\n"+
+			"Webhooks sign with the secrets of the backup. Receivers that only know a newer secret reject every\n"+
+			"event, and a leaked secret is valid again. Give these webhooks a new secret with\n"+
+			"webhooks rotate-secret; use --overlap 0 for a leaked secret.\n\n"+
+			"The guide \"Backup, restore and upgrade of the server\" lists what to do through the API after the start.",
 	)
 	owner, err := pglocal.OwnerOf(dir)
 	switch {
@@ -94,8 +96,8 @@ func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	case os.Geteuid() == 0:
 		fmt.Fprintf(
 			out,
-			"The directory belongs to root, and the database to the user that root runs it as. To run the server\n"+
-				"as another user: chown -R USER: %s\n",
+			"The directory belongs to root, and the database to the user that root runs it as.\n"+
+				"To run the server as another user: chown -R USER: %s\n",
 			dir,
 		)
 	}

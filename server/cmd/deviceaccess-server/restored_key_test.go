@@ -55,7 +55,7 @@ func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
 		t.Error("the key in the backup does not come back")
 	}
 	put("newer", newer)
-	for file, want := range map[string]string{b.with: "another master key than the backup's", b.withoutKey: "If it was changed after the backup, the one of before is needed"} {
+	for file, want := range map[string]string{b.with: "another master key than the backup's", b.withoutKey: "If the key was changed after the backup, use the earlier key"} {
 		if _, err := p.run("restore", "--data-dir", at("newer"), file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was changed") {
 			t.Errorf("%s with the newer key: %v", file, err)
 		}

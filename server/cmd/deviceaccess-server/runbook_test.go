@@ -70,7 +70,7 @@ func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	where := regexp.MustCompile(`msg=metrics url=(\S+)`).FindSubmatch(log)
+	where := regexp.MustCompile(`msg="serving metrics" url=(\S+)`).FindSubmatch(log)
 	if where == nil {
 		t.Fatalf("the log does not tell where metrics are: %s", log)
 	}

@@ -285,7 +285,7 @@ func TestServeWaitsForACommand(t *testing.T) {
 	go func() {
 		for waits := false; !waits && t.Context().Err() == nil; <-time.After(10 * time.Millisecond) {
 			said, _ := os.ReadFile(filepath.Join(p.dir, "server.log"))
-			waits = bytes.Contains(said, []byte("a command uses the data directory"))
+			waits = bytes.Contains(said, []byte("waiting until a command"))
 		}
 		ended <- command.Close(context.WithoutCancel(t.Context()))
 	}()
@@ -350,12 +350,12 @@ func TestBadSettingsSayWhatToDo(t *testing.T) {
 	}{
 		"unknown command":  {[]string{"serv"}, `unknown command "serv"; run deviceaccess-server --help for the commands`},
 		"unknown below":    {[]string{"keys", "make"}, `unknown command "make"; run deviceaccess-server keys --help for the commands`},
-		"word too many":    {[]string{"serve", "sandbox"}, `"sandbox" is too much; deviceaccess-server serve --help`},
-		"second id":        {[]string{"keys", "revoke", "a", "b"}, `"b" is too much`},
+		"word too many":    {[]string{"serve", "sandbox"}, `unexpected argument "sandbox"; run deviceaccess-server serve --help`},
+		"second id":        {[]string{"keys", "revoke", "a", "b"}, `unexpected argument "b"`},
 		"no lock":          {[]string{"sandbox", "memory"}, "missing argument: the device_id of the lock"},
 		"lifetime":         {[]string{"keys", "create", "--lifetime", "-5m"}, "-5m0s is not greater than 0"},
 		"unknown flag":     {[]string{"serve", "--port", "80"}, "port"},
-		"log format":       {[]string{"serve", "--log-format", "xml"}, "text json"},
+		"log format":       {[]string{"serve", "--log-format", "xml"}, "text, json"},
 		"no database":      {[]string{"migrate", "--database-url", "postgres://127.0.0.1:1/none"}, "connect to the database"},
 		"no master key":    {[]string{"serve", "--listen", "127.0.0.1:0", "--master-key", "short"}, "openssl rand -base64 32"},
 		"no workspace":     {[]string{"keys", "create"}, "workspaces create"},

@@ -20,8 +20,8 @@ func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
 	url, token := cloud(t)
 	account := p.ok("accounts", "connect", "devicecloud", "--url", url, "--token-file", p.file("token", token))
 	for waits, args := range map[string][]string{
-		"Type yes to go on": {"accounts", "disconnect", account},
-		"database started":  {"accounts", "update", account, "--token-file", "-"},
+		"Type yes to continue": {"accounts", "disconnect", account},
+		"database started":     {"accounts", "update", account, "--token-file", "-"},
 	} {
 		cmd := p.command(args...)
 		var out said

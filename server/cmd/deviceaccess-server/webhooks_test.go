@@ -114,9 +114,9 @@ func TestWebhookIsDisabledByCommand(t *testing.T) {
 	h := newHooked(t)
 	h.answer.Store(http.StatusOK)
 	none := h.ok("webhooks", "deliveries", "--event", "00000000-0000-7000-8000-000000000000", h.webhook)
-	h.says(none, "no such deliveries", "event_types", "--delivery-retention")
-	h.says(h.ok("webhooks", "disable", h.webhook), "sent no more", "webhooks enable "+h.webhook)
-	h.says(h.ok("webhooks", "disable", h.webhook), "disabled already")
+	h.says(none, "No deliveries match", "event_types", "--delivery-retention")
+	h.says(h.ok("webhooks", "disable", h.webhook), "is disabled", "webhooks enable "+h.webhook)
+	h.says(h.ok("webhooks", "disable", h.webhook), "already disabled")
 	h.says(h.ok("webhooks", "list"), h.webhook, "disabled since 20", "operator")
 	h.event()
 	h.holds(1)
@@ -146,7 +146,7 @@ func TestHeldDeliveriesAreReplayedByCommand(t *testing.T) {
 		t.Errorf("%d requests before the replay", n)
 	}
 	h.answer.Store(http.StatusOK)
-	h.says(h.ok("webhooks", "replay", "--yes", "--since", "1h", h.webhook), "1 deliveries are due again")
+	h.says(h.ok("webhooks", "replay", "--yes", "--since", "1h", h.webhook), "Scheduled 1 deliveries")
 	h.until("it is received", func() bool { return len(h.received()) == 2 })
 	h.untilYes("exists (select from deliveries where state = 'delivered')")
 	h.says(h.ok("webhooks", "deliveries", "--state", "delivered"), "delivered")
@@ -203,7 +203,7 @@ func TestReplayGoesOnWhenOneOfTheWebhooksIsDeletedMeanwhile(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it is a success")
 	}
-	h.says(string(told), h.webhook+" has been deleted")
+	h.says(string(told), h.webhook+" was deleted")
 	h.untilYes("exists (select from deliveries where state = 'delivered' and webhook_id = $1)", second.Webhook.ID)
 }
 
@@ -223,7 +223,7 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 	h.answer.Store(http.StatusOK)
 	h.says(h.ok(allow...), "Status   200", "The webhook works.", "webhooks enable "+h.webhook)
 	h.says(h.ok("webhooks", "enable", h.webhook), "receives new events", "Held deliveries: 1", "webhooks replay --state held "+h.webhook)
-	h.says(h.ok("webhooks", "enable", h.webhook), "enabled already")
+	h.says(h.ok("webhooks", "enable", h.webhook), "already enabled")
 	before := len(h.received())
 	h.event()
 	h.until("what comes now is received", func() bool { return len(h.received()) > before })
@@ -245,7 +245,7 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 	}
 	h.ok("webhooks", "rotate-secret", "--overlap", "0", h.webhook)
 	h.ok("webhooks", "rotate-secret", "--overlap", "1d", h.webhook)
-	h.says(h.ok("webhooks", "replay", "--yes"), "due again") // for the next start
+	h.says(h.ok("webhooks", "replay", "--yes"), "Scheduled") // for the next start
 	h.says(h.ok("audit", "--operation", "webhooks"), "webhooks enable", "webhooks rotate-secret", "webhooks replay")
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
-// place puts what is staged in its place, the database last: with that one rename the data is there. It says whether it
-// has begun to: before that it looks once more whether somebody else has, who looked for a restore before there was one.
+// place moves the staged files to their place, the database last, so that the data appears with one rename. It reports
+// whether it has started to move files. It first checks again that no other process has created data there.
 func (r *restore) place() (begun bool, err error) {
 	for _, name := range []string{postgresName, sandboxName} {
 		if r.has(name) {
@@ -32,7 +32,7 @@ func (r *restore) place() (begun bool, err error) {
 	if err := r.placeKey(); err != nil {
 		return false, err
 	}
-	if r.has(keyName) { // somebody may have put it there for a backup without it
+	if r.has(keyName) { // also a key that the operator put there
 		if err := r.owner.Give(r.DataDir, keyName); err != nil {
 			return true, err
 		}
@@ -44,20 +44,21 @@ func (r *restore) place() (begun bool, err error) {
 			err = nil
 		}
 		if err = errors.Join(err, durable.SyncDir(r.DataDir)); err != nil {
-			return true, fmt.Errorf("put %s in its place (was a server started there meanwhile?): %w", to, err)
+			return true, fmt.Errorf("move the restored files to %s (is a server running there?): %w", to, err)
 		}
 	}
 	return true, os.RemoveAll(r.staging)
 }
 
-// syncStaged has the names of all that is staged be on the disk. Those in the database's own directory are by now: it has been started.
+// syncStaged syncs the staged directories to disk, except those of the database, which PostgreSQL has synced.
 func (r *restore) syncStaged() error {
 	err := filepath.WalkDir(r.staging, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
 		below, err := filepath.Rel(filepath.Join(r.staging, postgresName), path)
-		if err == nil && filepath.IsLocal(below) && strings.Count(below, string(filepath.Separator)) == 1 { // its version, data
+		if err == nil && filepath.IsLocal(below) &&
+			strings.Count(below, string(filepath.Separator)) == 1 { // its version, data
 			return fs.SkipDir
 		}
 		return errors.Join(err, durable.SyncDir(path))
@@ -65,8 +66,8 @@ func (r *restore) syncStaged() error {
 	return errors.Join(err, durable.SyncDir(r.DataDir), durable.SyncDir(filepath.Dir(r.DataDir)))
 }
 
-// placeKey puts the key of the backup in its place, unless it is there. It replaces none: who has sealed with that could
-// read nothing any more.
+// placeKey moves the key of the backup to its place, unless the data directory has the key. It never replaces another
+// key, since secrets encrypted with that key would be lost.
 func (r *restore) placeKey() error {
 	err := durable.Link(filepath.Join(r.staging, keyName), filepath.Join(r.DataDir, keyName))
 	switch {
@@ -75,12 +76,12 @@ func (r *restore) placeKey() error {
 	case errors.Is(err, fs.ErrExist):
 		return r.sameKey()
 	case err != nil:
-		return fmt.Errorf("put the master key in its place: %w", err)
+		return fmt.Errorf("move the master key to the data directory: %w", err)
 	}
 	return nil
 }
 
-// sameKey refuses to replace another key than the backup's.
+// sameKey returns an error if the data directory has another key than the backup.
 func (r *restore) sameKey() error {
 	path := filepath.Join(r.DataDir, keyName)
 	here, err := os.ReadFile(path)
@@ -95,7 +96,7 @@ func (r *restore) sameKey() error {
 		return fmt.Errorf("read the master key: %w", err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(here), bytes.TrimSpace(restored)) {
-		return fmt.Errorf("%s is another master key than the backup's, and is never overwritten: move it away", path)
+		return fmt.Errorf("%s is another master key than the backup's and is never overwritten: move it away", path)
 	}
 	return nil
 }

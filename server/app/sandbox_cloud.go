@@ -13,34 +13,40 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// CloudConfig says how a simulated cloud runs by itself, for several servers on one database.
+// CloudConfig configures a simulated cloud in its own process, for several servers on one database.
 type CloudConfig struct {
+	// Database says where the data is. It has the accounts of the cloud.
 	Database
-	Listen     string // host:port; port 0 takes a free one
+	// Listen is the host:port of the cloud. Port 0 selects a free port.
+	Listen string
+	// Sandboxing configures the simulated devices.
 	Sandboxing Sandboxing
-	// Connections is how many there may be at once; 0: crowd.Connections.
+	// Connections is the maximum number of connections. The default is admission.Connections.
 	Connections int
-	Wrap        func(http.Handler) http.Handler // around everything; nil: nothing
-	Log         *slog.Logger
+	// Wrap, if not nil, wraps the handler of all requests.
+	Wrap func(http.Handler) http.Handler
+	// Log receives log messages. If nil, they are discarded.
+	Log *slog.Logger
 }
 
-// Cloud is a simulated cloud by itself. What is on its locks is its own; the database tells which accounts there are.
+// Cloud is a running simulated cloud. It keeps the state of its locks; the database has its accounts.
 type Cloud struct {
-	URL string // where it listens: what the servers are told
+	// URL is where the cloud listens: the sandbox URL of the servers.
+	URL string
 
 	sandbox *Sandbox
 	http    *http.Server
 	served  chan error
 }
 
-// StartCloud runs a simulated cloud until Stop. When it returns, requests are answered.
+// StartCloud starts a simulated cloud, which runs until Stop. Once it returns, the cloud answers requests.
 func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --listen", c.Listen, err)
 	}
 	cloud := &Cloud{URL: "http://" + reachable(listener.Addr()), served: make(chan error, 1)}
 	defer func() {
@@ -54,7 +60,7 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	}
 	a, _ := db.services(access.Options{Log: c.Log})
 	cloud.sandbox, err = newSandbox(ctx, a, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log)
-	if err = errors.Join(err, db.close(ctx)); err != nil { // from here on it is told
+	if err = errors.Join(err, db.close(ctx)); err != nil { // servers announce later accounts to the cloud
 		return nil, err
 	}
 	mux := http.NewServeMux()
@@ -70,10 +76,10 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	return cloud, nil
 }
 
-// Failed carries why the cloud cannot go on.
+// Failed returns a channel that receives the error that prevents the cloud from continuing.
 func (c *Cloud) Failed() <-chan error { return c.served }
 
-// Stop ends the cloud. What is on its way to locks never arrives.
+// Stop stops the cloud. Pending writes to its locks are lost.
 func (c *Cloud) Stop(ctx context.Context) (err error) {
 	if c.http != nil {
 		err = c.http.Shutdown(ctx)

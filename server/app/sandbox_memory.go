@@ -12,14 +12,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// CodeOnLock is a code in a simulated lock's own memory.
+// CodeOnLock is a code in the memory of a simulated lock.
 type CodeOnLock struct {
-	PIN  string `json:"code"`
+	// PIN is the digits of the code.
+	PIN string `json:"code"`
+	// Name is the name of the code on the lock.
 	Name string `json:"name"`
 }
 
-// LockMemory asks the simulated cloud of the server at endpoint what is really on a lock.
-// It fails for a device that is not a simulated one, and when the server does not answer.
+// LockMemory returns the codes in the memory of a simulated lock. It asks the simulated cloud of the server at
+// endpoint. It returns an error if the device is not simulated or the server does not answer.
 func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]CodeOnLock, error) {
 	d, account, err := a.simulatedDevice(ctx, deviceID)
 	if err != nil {
@@ -45,13 +47,18 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the simulated cloud: %s answers %s, as another server would, with other data: give the URL of the one that runs on this data with --endpoint (it logs it when it is ready)", endpoint, res.Status)
+		return nil, fmt.Errorf(
+			"ask the simulated cloud: %s answers %s, which suggests another server with other data: set --endpoint to the "+
+				"URL that the server on this data logs when it is ready",
+			endpoint,
+			res.Status,
+		)
 	}
 	var out struct {
 		Codes []CodeOnLock `json:"access_codes"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		return nil, fmt.Errorf("read the answer of the simulated cloud: %w", err)
+		return nil, fmt.Errorf("read the response of the simulated cloud: %w", err)
 	}
 	return out.Codes, nil
 }
