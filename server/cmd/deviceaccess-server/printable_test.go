@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What others have chosen, any workspace's key among them, is printed so that a terminal obeys none of it, and on one line.
-func TestWhatOthersChooseIsPrintedPlainly(t *testing.T) {
+// Text that others choose, such as the names of a workspace, is printed on one line and without control characters.
+func TestOutput_HostileNames(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	url, token := cloud(t)
@@ -17,14 +17,29 @@ func TestWhatOthersChooseIsPrintedPlainly(t *testing.T) {
 	r, _ := p.serve("--sandbox-speed", "20")
 	workspace := p.ok("workspaces", "create", "--company", hostile, hostile)
 	key := p.ok("keys", "create", "--workspace", workspace, "--name", hostile)
-	account := p.ok("accounts", "connect", "devicecloud", "--url", url, "--token-file", p.file("token", token), "--workspace", workspace)
+	account := p.ok(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--url",
+		url,
+		"--token-file",
+		p.file("token", token),
+		"--workspace",
+		workspace,
+	)
 	post := func(key, path, body string, out any) {
 		t.Helper()
 		if status := p.post(r, key, path, body, out); status != http.StatusOK {
 			t.Fatalf("%s: %d", path, status)
 		}
 	}
-	post(key, "/connected_accounts/update", fmt.Sprintf(`{"connected_account_id":%q,"display_name":"%s"}`, account, inJSON), nil)
+	post(
+		key,
+		"/connected_accounts/update",
+		fmt.Sprintf(`{"connected_account_id":%q,"display_name":"%s"}`, account, inJSON),
+		nil,
+	)
 	var locks struct {
 		Devices []struct {
 			ID string `json:"device_id"`
@@ -34,7 +49,12 @@ func TestWhatOthersChooseIsPrintedPlainly(t *testing.T) {
 		post(r.APIKey, "/devices/list", `{"device_type":"august_lock"}`, &locks)
 		return len(locks.Devices) == 1
 	})
-	post(r.APIKey, "/access_codes/create", fmt.Sprintf(`{"device_id":%q,"code":"2580","name":"%s","sync":true}`, locks.Devices[0].ID, inJSON), nil)
+	post(
+		r.APIKey,
+		"/access_codes/create",
+		fmt.Sprintf(`{"device_id":%q,"code":"2580","name":"%s","sync":true}`, locks.Devices[0].ID, inJSON),
+		nil,
+	)
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error_code":"INVALID_REQUEST","message":"%s"}`, inJSON)
@@ -50,13 +70,35 @@ func TestWhatOthersChooseIsPrintedPlainly(t *testing.T) {
 		return out
 	}
 	for rows, args := range map[int][][]string{
-		4: {{"accounts", "list"}, {"workspaces", "list"}, {"keys", "list"}, {"audit", "--actor", hostile}, {"sandbox", "memory", "--endpoint", r.URL, locks.Devices[0].ID}},
-		9: {{"accounts", "connect", "devicecloud", "--url", vendor.URL, "--token-file", p.file("any", "x"), "--workspace", workspace}, {"accounts", "disconnect", account},
-			{"keys", "create", "--workspace", hostile}, {"workspaces", "create", "Home", hostile}, {hostile}},
+		4: {
+			{"accounts", "list"},
+			{"workspaces", "list"},
+			{"keys", "list"},
+			{"audit", "--actor", hostile},
+			{"sandbox", "memory", "--endpoint", r.URL, locks.Devices[0].ID},
+		},
+		9: {
+			{
+				"accounts",
+				"connect",
+				"devicecloud",
+				"--url",
+				vendor.URL,
+				"--token-file",
+				p.file("any", "x"),
+				"--workspace",
+				workspace,
+			},
+			{"accounts", "disconnect", account},
+			{"keys", "create", "--workspace", hostile},
+			{"workspaces", "create", "Home", hostile},
+			{hostile},
+		},
 	} {
 		for _, args := range args {
 			out := shows(args...)
-			if strings.ContainsAny(out, "\x1b\a\t\u202e\u009b") || strings.Contains(out, "\nFAKE-ROW") || strings.Count(out, "\n") > rows {
+			if strings.ContainsAny(out, "\x1b\a\t\u202e\u009b") || strings.Contains(out, "\nFAKE-ROW") ||
+				strings.Count(out, "\n") > rows {
 				t.Errorf("%q shows %q", args, out)
 			}
 			if !strings.Contains(out, `FAKE-ROW`) {
@@ -66,7 +108,7 @@ func TestWhatOthersChooseIsPrintedPlainly(t *testing.T) {
 	}
 }
 
-func TestCellsAreOnOneLineAndObeyedByNoTerminal(t *testing.T) {
+func TestCell(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                     "",

@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// kept is a PIN or a webhook's secret, which the server tells as it was whatever it is sealed with.
+// kept is a PIN or a webhook's secret and the request that reads it.
 type kept struct{ path, question, secret string }
 
 func keptPIN(code, pin string) kept {
@@ -32,7 +32,7 @@ func keptSecret(hook, secret string) kept {
 	return kept{"/webhooks/get", fmt.Sprintf(`{"webhook_id":%q}`, hook), secret}
 }
 
-// vault is a server with secrets, and a way to its database.
+// vault is a server with secrets, and a connection to its database.
 type vault struct {
 	*program
 	server ready
@@ -42,7 +42,7 @@ type vault struct {
 	asked  int
 }
 
-// newVault starts a server whose secrets a data key has sealed.
+// newVault starts a server with encrypted secrets.
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{program: newProgram(t)}
@@ -64,8 +64,13 @@ func newVault(t *testing.T) *vault {
 	return v
 }
 
-// copied puts copies of a row beside it, each with a secret of its own, few to a block: so they are many batches.
-func (v *vault) copied(table, place, of string, n int, secret func(int) string, mac func(string) []byte) (ids []string) {
+// copied inserts n copies of a row, each with its own secret and few per block, so that a rotation needs many batches.
+func (v *vault) copied(
+	table, place, of string,
+	n int,
+	secret func(int) string,
+	mac func(string) []byte,
+) (ids []string) {
 	v.Helper()
 	var sealed, macs [][]byte
 	for i := range n {
@@ -73,7 +78,10 @@ func (v *vault) copied(table, place, of string, n int, secret func(int) string, 
 		sealed = append(sealed, v.keys.Seal(place+ids[i], []byte(secret(i))))
 		macs = append(macs, mac(secret(i)))
 	}
-	id, column, _ := strings.Cut(map[string]string{"access_codes": "access_code_id pin_sealed", "webhooks": "webhook_id secret_sealed"}[table], " ")
+	id, column, _ := strings.Cut(
+		map[string]string{"access_codes": "access_code_id pin_sealed", "webhooks": "webhook_id secret_sealed"}[table],
+		" ",
+	)
 	_, err := v.db.Pool.Exec(v.Context(), fmt.Sprintf("alter table %s set (fillfactor = 10)", table))
 	if err == nil {
 		_, err = v.db.Pool.Exec(v.Context(), fmt.Sprintf(`insert into %[1]s
@@ -86,7 +94,7 @@ func (v *vault) copied(table, place, of string, n int, secret func(int) string, 
 	return ids
 }
 
-// fill makes codes that are on no lock before their time, and webhooks that nothing is told to.
+// fill creates codes that are not due yet, and webhooks without deliveries.
 func (v *vault) fill(codes, hooks int) (ids []string) {
 	v.Helper()
 	device := v.furnish(v.server, "471290")
@@ -115,7 +123,14 @@ func (v *vault) fill(codes, hooks int) (ids []string) {
 
 	pin := func(i int) string { return fmt.Sprint(600000 + 7*i) }
 	scope := "access_codes.pin/device/" + device
-	ids = v.copied("access_codes", "access_codes.pin/", out.Code.ID, codes, pin, func(pin string) []byte { return v.keys.MAC(scope, []byte(pin)) })
+	ids = v.copied(
+		"access_codes",
+		"access_codes.pin/",
+		out.Code.ID,
+		codes,
+		pin,
+		func(pin string) []byte { return v.keys.MAC(scope, []byte(pin)) },
+	)
 	for i, id := range ids {
 		v.all = append(v.all, keptPIN(id, pin(i)))
 	}
@@ -126,7 +141,7 @@ func (v *vault) fill(codes, hooks int) (ids []string) {
 	return ids
 }
 
-// ask asks the server for the next secret.
+// ask reads the next secret from the server.
 func (v *vault) ask() {
 	v.Helper()
 	k := v.all[v.asked%len(v.all)]
@@ -137,8 +152,15 @@ func (v *vault) ask() {
 		} `json:"access_code"`
 		Hook struct{ Secret string } `json:"webhook"`
 	}
-	if status := v.post(v.server, v.server.APIKey, k.path, k.question, &out); status != http.StatusOK || cmp.Or(out.Code.PIN, out.Hook.Secret) != k.secret {
-		v.Fatalf("%s %s is answered %d, or tells another than it was given", k.path, k.question, status)
+	if status := v.post(
+		v.server,
+		v.server.APIKey,
+		k.path,
+		k.question,
+		&out,
+	); status != http.StatusOK ||
+		cmp.Or(out.Code.PIN, out.Hook.Secret) != k.secret {
+		v.Fatalf("%s %s is answered %d or with another secret", k.path, k.question, status)
 	}
 }
 
@@ -149,7 +171,7 @@ func (v *vault) askAll() {
 	}
 }
 
-// meanwhile asks the server until a question to the database is answered with true.
+// meanwhile reads secrets until an SQL condition is true.
 func (v *vault) meanwhile(sql string) {
 	v.Helper()
 	v.until(sql, func() (yes bool) {
@@ -161,12 +183,16 @@ func (v *vault) meanwhile(sql string) {
 	})
 }
 
-// waiting is how many rotations wait for a code that somebody holds.
+// waiting is the SQL condition that n rotations wait for a locked code.
 func waiting(n int) string {
-	return fmt.Sprintf("(select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update access_codes t set pin_sealed%%') = %d", n)
+	return fmt.Sprintf(
+		"(select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and "+
+			"query like 'update access_codes t set pin_sealed%%') = %d",
+		n,
+	)
 }
 
-// left counts the PINs that another key has sealed than the current one, and everything.
+// left returns how many PINs and secrets are encrypted with another key than the current one.
 func (v *vault) left() (pins, all int64, keys []store.DataKey) {
 	v.Helper()
 	keys, err := v.db.ListDataKeys(v.Context())
@@ -185,10 +211,10 @@ func (v *vault) left() (pins, all int64, keys []store.DataKey) {
 	return pins, all, keys
 }
 
-// hold locks a row, until it is let go.
+// hold locks a row until letGo is called.
 func (v *vault) hold(code string) (letGo func()) {
 	v.Helper()
-	conn, err := pgx.Connect(v.Context(), v.database) // not of the pool: that ends transactions that stand still
+	conn, err := pgx.Connect(v.Context(), v.database) // not from the pool, which ends idle transactions
 	if err == nil {
 		_, err = conn.Exec(v.Context(), "begin")
 	}
@@ -203,7 +229,7 @@ func (v *vault) hold(code string) (letGo func()) {
 	return letGo
 }
 
-// rotation is the command as it runs.
+// rotation is a running rotate-encryption command.
 type rotation struct {
 	*exec.Cmd
 	out, errs bytes.Buffer
@@ -228,8 +254,8 @@ const (
 
 var progressLine = regexp.MustCompile(`^(\w+\.\w+) +(\d+) of (\d+)$`)
 
-// progress reads what a rotation that has ended has said: how much of each column there was when it first went through it, and
-// how much was done.
+// progress parses the output of a finished rotation: by column, the total of its first pass and how much of it was
+// done.
 func (v *vault) progress(r *rotation) (resumed bool, done, total map[string]int) {
 	v.Helper()
 	done, total = map[string]int{}, map[string]int{}
@@ -254,22 +280,22 @@ func (v *vault) progress(r *rotation) (resumed bool, done, total map[string]int)
 	}
 	for _, k := range v.all {
 		if strings.Contains(r.out.String()+r.errs.String(), k.secret) {
-			v.Errorf("it tells the answer to %s %s", k.path, k.question)
+			v.Errorf("the output contains the answer to %s %s", k.path, k.question)
 		}
 	}
 	return resumed, done, total
 }
 
-// A rotation that is killed is gone on with by the next one, also while the database still works on what the killed one
-// has sent last, and the server knows every PIN and every secret all the time.
-func TestAKilledRotationIsGoneOnWith(t *testing.T) {
+// A killed rotation is resumed by the next one, even while the database still runs the last statement of the killed
+// one. The server can read every secret at any time.
+func TestRotateEncryption_KilledAndResumed(t *testing.T) {
 	t.Parallel()
 	const pins = "access_codes.pin_sealed"
 	v := newVault(t)
 	codes := v.fill(500, 50)
 	v.askAll()
 
-	letGo := v.hold(codes[len(codes)-1]) // of the last batch
+	letGo := v.hold(codes[len(codes)-1]) // in the last batch
 	killed := v.rotate()
 	v.meanwhile(waiting(1))
 	if err := killed.Process.Kill(); err != nil {
@@ -278,18 +304,22 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 	<-killed.ended
 	left, _, keys := v.left()
 	if left == 0 || left >= int64(len(codes)) || len(keys) != 2 || keys[1].ResealedAt != nil {
-		t.Fatalf("killed in the middle, it has left %d of %d PINs, and the keys are %+v", left, len(codes), states(keys))
+		t.Fatalf("killed in the middle, but %d of %d PINs are left, and the keys are %+v", left, len(codes), states(keys))
 	}
 	t.Logf("killed with %d of %d PINs left", left, len(codes))
 	resumed, done, total := v.progress(killed)
-	if resumed || killed.out.Len() > 0 || total[pins] < len(codes) || done[pins] == 0 || done[pins] == total[pins] || done["webhooks.secret_sealed"] != total["webhooks.secret_sealed"] {
+	if resumed || killed.out.Len() > 0 || total[pins] < len(codes) || done[pins] == 0 || done[pins] == total[pins] ||
+		done["webhooks.secret_sealed"] != total["webhooks.secret_sealed"] {
 		t.Errorf("the killed one has said %s%s", &killed.out, &killed.errs)
 	}
 
-	// The database finds out that its client is gone. Until then nobody else may rotate.
-	v.meanwhile("not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and (classid::bigint << 32 | objid::bigint) = hashtextextended('data_keys', 0))")
+	// The database notices that the client is gone. Until then, no other rotation can start.
+	v.meanwhile(
+		"not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where " +
+			"datname = current_database()) and (classid::bigint << 32 | objid::bigint) = hashtextextended('data_keys', 0))",
+	)
 	again := v.rotate()
-	v.meanwhile(waiting(2)) // for the row, and for the killed one's last batch
+	v.meanwhile(waiting(2)) // for the row, and for the last batch of the killed rotation
 	letGo()
 	v.until("the rotation ends", func() bool {
 		v.ask()
@@ -300,11 +330,15 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 			return false
 		}
 	})
-	resumed, done, total = v.progress(again) // the server may have sealed some more with the key before
-	if !resumed || total[pins] < int(left) || total[pins] >= len(codes) || done[pins] < total[pins] || total["webhooks.secret_sealed"] > 0 {
-		t.Errorf("of %d PINs that were left the next one has said %s", left, &again.errs)
+	resumed, done, total = v.progress(again) // the server may have re-encrypted more in the meantime
+	if !resumed || total[pins] < int(left) || total[pins] >= len(codes) || done[pins] < total[pins] ||
+		total["webhooks.secret_sealed"] > 0 {
+		t.Errorf("with %d PINs left, the next rotation printed %s", left, &again.errs)
 	}
-	if ended := regexp.MustCompile(`^Done: re-encrypted \d+ secrets with a new key\.\n$`); !again.ProcessState.Success() || !ended.Match(again.out.Bytes()) {
+	if ended := regexp.MustCompile(
+		`^Done: re-encrypted \d+ secrets with a new key\.\n$`,
+	); !again.ProcessState.Success() ||
+		!ended.Match(again.out.Bytes()) {
 		t.Errorf("it ends with %v: %s", again.ProcessState, &again.out)
 	}
 
@@ -312,13 +346,15 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 	if all != 0 {
 		t.Errorf("%d are sealed with another key", all)
 	}
-	if len(after) != 2 || after[0].IsCurrent || after[0].RetiredAt == nil || !after[1].IsCurrent || after[1].ResealedAt == nil || after[1].KeyID != keys[1].KeyID {
+	if len(after) != 2 || after[0].IsCurrent || after[0].RetiredAt == nil || !after[1].IsCurrent ||
+		after[1].ResealedAt == nil ||
+		after[1].KeyID != keys[1].KeyID {
 		t.Errorf("the keys are %+v, were %+v", states(after), states(keys))
 	}
 	v.askAll()
 }
 
-// states are data keys without what they are.
+// states returns data keys without their key material.
 func states(keys []store.DataKey) []store.DataKey {
 	for i := range keys {
 		keys[i].Wrapped = nil

@@ -12,23 +12,24 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
+	_ "github.com/jackc/pgx/v5/stdlib" // for goose
 	"github.com/pressly/goose/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 const (
-	// beforePartitionIndexes is the schema after which an index is made on each partition, before the migration that joins them.
+	// beforePartitionIndexes is the last schema version before the migration that indexes each partition and joins the
+	// indexes.
 	beforePartitionIndexes = 42
 	week                   = 7 * store.Day
-	// theirs is the workspace of the events that were there before.
+	// theirs is the workspace of the initial events.
 	theirs = "10000000-0000-0000-0000-000000000000"
-	// writersWait is how long somebody who writes waits for a lock before that is a failure.
+	// writersWait is the lock timeout of writers, after which the test fails.
 	writersWait = "1min"
 )
 
-// crowded is a database of that schema with many events in several partitions, to which others add more all the time.
+// crowded is a database of that schema with many events in several partitions and with concurrent writers.
 type crowded struct {
 	*program
 	db      *pgx.Conn
@@ -37,15 +38,16 @@ type crowded struct {
 	writing sync.WaitGroup
 }
 
-// writer writes events one after another, and hands them to webhooks.
+// writer inserts events and marks them as fanned out.
 type writer struct{ written atomic.Int64 }
 
-// newEvent is an event of a time between the first partition and a long time from now, for which there is no partition.
+// newEvent inserts an event at an offset of $1 days from now, between the first partition and a time without one.
 const newEvent = `insert into events (event_id, workspace_id, event_type, payload, created_at)
 	select ` + anID + `, gen_random_uuid(), 'x', '{}', at from (select now() + $1 * interval '1 d' as at) m returning event_id`
 
-// anID is one as it is made at a time.
-const anID = "(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 3) || '8' || substr(md5(random()::text), 1, 15))::uuid"
+// anID is the SQL of a UUIDv7 at a time.
+const anID = "(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || " +
+	"substr(md5(random()::text), 1, 3) || '8' || substr(md5(random()::text), 1, 15))::uuid"
 
 func newCrowded(t *testing.T, events int) *crowded {
 	t.Helper()
@@ -68,7 +70,7 @@ func newCrowded(t *testing.T, events int) *crowded {
 		_, err := db.MakePartitions(t.Context(), at, week)
 		c.must(err)
 	}
-	// One in ten has been given to no webhook, which is what the index is of.
+	// One in ten events is not fanned out. The index covers these.
 	c.exec(`insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at)
 		select `+anID+`, '`+theirs+`', 'x', '{}', at, case when i % 10 > 0 then at end
 		from generate_series(1, $1::int) i, lateral (select now() - i * (interval '21 d' / $1) as at) m`, events)
@@ -98,7 +100,7 @@ func (c *crowded) exec(sql string, args ...any) {
 	}
 }
 
-// one is what a query finds, which is one row.
+// one returns the value of a query with one row and one column.
 func one[T any](c *crowded, sql string, args ...any) (found T) {
 	c.Helper()
 	if err := c.db.QueryRow(c.Context(), sql, args...).Scan(&found); err != nil {
@@ -107,7 +109,7 @@ func one[T any](c *crowded, sql string, args ...any) (found T) {
 	return found
 }
 
-// all is what a query finds in its only column.
+// all returns the only column of a query.
 func (c *crowded) all(sql string, args ...any) []string {
 	c.Helper()
 	rows, err := c.db.Query(c.Context(), sql, args...)
@@ -117,7 +119,7 @@ func (c *crowded) all(sql string, args ...any) []string {
 	return found
 }
 
-// write has n others write until they are told to stop.
+// write starts n concurrent writers, which run until stop.
 func (c *crowded) write(n int) {
 	c.Helper()
 	ctx, stop := context.WithCancel(c.Context())
@@ -127,7 +129,7 @@ func (c *crowded) write(n int) {
 		c.writers = append(c.writers, w)
 		c.writing.Go(func() {
 			if err := w.write(ctx, conn); err != nil {
-				c.Errorf("somebody cannot write while the database is migrated: %v", err)
+				c.Errorf("a writer failed during the migration: %v", err)
 			}
 		})
 	}
@@ -138,7 +140,7 @@ func (w *writer) write(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "set lock_timeout = '"+writersWait+"'"); err != nil {
 		return err
 	}
-	pace := time.NewTicker(5 * time.Millisecond) // more than that only takes the processor from those who are waited for
+	pace := time.NewTicker(5 * time.Millisecond) // a higher rate only takes processor time from the migration
 	defer pace.Stop()
 	for ctx.Err() == nil {
 		<-pace.C
@@ -148,18 +150,22 @@ func (w *writer) write(ctx context.Context, conn *pgx.Conn) error {
 		}
 		w.written.Add(1)
 		if rand.IntN(2) == 0 {
-			continue // nobody has taken it yet
+			continue // not fanned out
 		}
-		if tag, err := conn.Exec(context.WithoutCancel(ctx), "update events set fanned_out_at = now() where event_id = $1", id); err != nil {
+		if tag, err := conn.Exec(
+			context.WithoutCancel(ctx),
+			"update events set fanned_out_at = now() where event_id = $1",
+			id,
+		); err != nil {
 			return err
 		} else if tag.RowsAffected() != 1 {
-			return errors.New("an event is gone that was just written")
+			return errors.New("an inserted event has disappeared")
 		}
 	}
 	return nil
 }
 
-// reach is until, but ends where somebody cannot write.
+// reach is until, but ends the test if a writer has failed.
 func (c *crowded) reach(what string, ok func() bool) {
 	c.Helper()
 	c.until(what, func() bool { return ok() || c.Failed() })
@@ -168,16 +174,16 @@ func (c *crowded) reach(what string, ok func() bool) {
 	}
 }
 
-// goOn waits until each of those who write has written some more.
+// goOn waits until each writer has made progress.
 func (c *crowded) goOn() {
 	c.Helper()
 	for _, w := range c.writers {
 		enough := w.written.Load() + 20
-		c.reach("others write while an index is made", func() bool { return w.written.Load() >= enough })
+		c.reach("writers make progress while an index is built", func() bool { return w.written.Load() >= enough })
 	}
 }
 
-// end stops those who write, and returns how many events they have written.
+// end stops the writers and returns the number of events that they have written.
 func (c *crowded) end() (written int64) {
 	c.Helper()
 	c.stop()
@@ -188,22 +194,26 @@ func (c *crowded) end() (written int64) {
 	return written
 }
 
-// held is a transaction that has written to a partition, for whose end an index of it has to wait.
+// held returns an open transaction that has written to a partition, so that an index build must wait for it.
 func (c *crowded) held(partition string) pgx.Tx {
 	c.Helper()
 	tx, err := c.connect().Begin(c.Context())
 	c.must(err)
-	_, err = tx.Exec(c.Context(), "delete from "+pgx.Identifier{partition}.Sanitize()+" where workspace_id = gen_random_uuid()")
+	_, err = tx.Exec(
+		c.Context(),
+		"delete from "+pgx.Identifier{partition}.Sanitize()+" where workspace_id = gen_random_uuid()",
+	)
 	c.must(err)
 	return tx
 }
 
-// isMaking waits until an index of a partition is being made, which waits for whoever has written there, and returns the connection that
-// makes it.
+// isMaking waits until the build of a partition's index waits for writers, and returns the PID of its connection.
 func (c *crowded) isMaking(partition string) (pid int) {
 	c.Helper()
 	c.reach("the index of "+partition+" is begun", func() bool {
-		err := c.db.QueryRow(c.Context(), "select pid from pg_stat_progress_create_index where relid = $1::regclass and phase = 'waiting for writers before build'", partition).Scan(&pid)
+		err := c.db.QueryRow(c.Context(), "select pid from pg_stat_progress_create_index where relid = $1::regclass and "+
+			"phase = 'waiting for writers before build'", partition).
+			Scan(&pid)
 		return err == nil
 	})
 	return pid

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Simulated access systems, and those of a vendor elsewhere, are connected while the server runs, and disconnected.
+// Accounts of simulated and of a vendor's access systems can be connected and disconnected while the server runs.
 func TestAccessSystemsAreConnected(t *testing.T) {
 	t.Parallel()
 	box := sandbox.New(sandbox.Options{Seed: 12, Speed: 50})
@@ -43,14 +43,28 @@ func TestAccessSystemsAreConnected(t *testing.T) {
 	}
 	simulated := p.ok("sandbox", "connect-access-systems", "--systems", "2")
 	p.until("the simulated access systems", func() bool { return systems(r.APIKey, simulated) == 2 })
-	if _, err := p.run("sandbox", "connect-access-systems", "--systems", "0"); err == nil || !strings.Contains(err.Error(), "1 to 100") {
+	if _, err := p.run(
+		"sandbox",
+		"connect-access-systems",
+		"--systems",
+		"0",
+	); err == nil ||
+		!strings.Contains(err.Error(), "1 to 100") {
 		t.Errorf("no systems: %v", err)
 	}
 
 	workspace := p.ok("workspaces", "create", "Home")
 	key := p.ok("keys", "create", "--workspace", workspace)
 	token := p.file("token", made.Token+"\n")
-	if _, err := p.run("accounts", "connect", "accesscloud", "--url", vendor.URL, "--token-file", p.file("wrong", "wrong")); err == nil {
+	if _, err := p.run(
+		"accounts",
+		"connect",
+		"accesscloud",
+		"--url",
+		vendor.URL,
+		"--token-file",
+		p.file("wrong", "wrong"),
+	); err == nil {
 		t.Error("a wrong token is taken")
 	}
 	account := p.ok("accounts", "connect", "accesscloud", "--url", vendor.URL, "--token-file", token)

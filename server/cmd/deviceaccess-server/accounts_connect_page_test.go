@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// times is how often somebody was let in.
+// times returns the number of successful logins.
 func (d *door) times() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.entered
 }
 
-// connectOnPage connects a zwave-js-server as a person does who has a connect webview's link, and gives back the account.
+// connectOnPage connects a zwave-js-server on a connect page and returns the account.
 func (p *program) connectOnPage(r ready, key, address string, d *door) string {
 	p.Helper()
 	var page struct {
@@ -30,7 +30,10 @@ func (p *program) connectOnPage(r ready, key, address string, d *door) string {
 		p.Fatalf("create a webview: %d", status)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.PostForm(page.Webview.URL+"/zwave_js", url.Values{"url": {address}, "username": {d.user}, "password": {d.password}})
+	res, err := client.PostForm(
+		page.Webview.URL+"/zwave_js",
+		url.Values{"url": {address}, "username": {d.user}, "password": {d.password}},
+	)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -42,9 +45,9 @@ func (p *program) connectOnPage(r ready, key, address string, d *door) string {
 	return page.Webview.Account
 }
 
-// What somebody has entered on a page is held to the operator's bounds until the operator gives an address: another name, or another
-// credential, is no word on where it may lead.
-func TestAChangeOfAnEnteredAccountKeepsItsBounds(t *testing.T) {
+// Changing the name or credential of an account from a connect page does not lift the limits on its address. Only
+// setting an address does.
+func TestAccountsUpdate_KeepsLimitsOfConnectPages(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	d := &door{user: "jane", password: "entered-secret"}
@@ -60,9 +63,13 @@ func TestAChangeOfAnEnteredAccountKeepsItsBounds(t *testing.T) {
 	if list := p.ok("accounts", "list"); !strings.Contains(list, "Jane's house") {
 		t.Errorf("it is not renamed:\n%s", list)
 	}
-	for _, flags := range [][]string{{"--time-zone", "Europe/Berlin"}, {"--password-file", p.file("password", d.password)}} {
+	for _, flags := range [][]string{
+		{"--time-zone", "Europe/Berlin"},
+		{"--password-file", p.file("password", d.password)},
+	} {
 		said := p.said(append([]string{"accounts", "update", account}, flags...)...)
-		if !strings.Contains(said, "--allow-gateway-prefix") || !strings.Contains(said, "--url") || strings.Contains(said, d.password) {
+		if !strings.Contains(said, "--allow-gateway-prefix") || !strings.Contains(said, "--url") ||
+			strings.Contains(said, d.password) {
 			t.Errorf("%v: %s", flags, strings.ReplaceAll(said, d.password, "<password>"))
 		}
 	}
@@ -87,5 +94,5 @@ func TestAChangeOfAnEnteredAccountKeepsItsBounds(t *testing.T) {
 	p.ok("accounts", "update", "--url", address, account)
 	before = d.times()
 	p.serve("--connect-gateways")
-	p.until("the address that the operator has given is dialled", func() bool { return d.times() > before })
+	p.until("the address of the operator is dialed", func() bool { return d.times() > before })
 }

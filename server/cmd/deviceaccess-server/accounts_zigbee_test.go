@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// A Zigbee2MQTT is connected by command; its lock, the codes on it and its own absence show in the API.
-func TestAZigbee2MQTTIsConnected(t *testing.T) {
+// A Zigbee2MQTT can be connected. Its lock, the codes on the lock, and outages show in the API.
+func TestZigbee2MQTT_Lifecycle(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Start(t, zigbee.Plain)
 	lock := g.Lease(t, zigbee.Plain)
@@ -18,8 +18,21 @@ func TestAZigbee2MQTTIsConnected(t *testing.T) {
 	p := newProgram(t)
 	r, _ := p.serve()
 	key := p.ok("keys", "create", "--workspace", p.ok("workspaces", "create", "Home"))
-	connect := []string{"accounts", "connect", "zigbee2mqtt", "--broker", g.Broker, "--topic", zigbee.Topic, "--username", user, "--password-file"}
-	if _, err := p.run(append(connect, p.file("wrong", "no password"))...); err == nil || !strings.Contains(err.Error(), "the user name or the password") {
+	connect := []string{
+		"accounts",
+		"connect",
+		"zigbee2mqtt",
+		"--broker",
+		g.Broker,
+		"--topic",
+		zigbee.Topic,
+		"--username",
+		user,
+		"--password-file",
+	}
+	if _, err := p.run(
+		append(connect, p.file("wrong", "no password"))...); err == nil ||
+		!strings.Contains(err.Error(), "the user name or the password") {
 		t.Errorf("a wrong password: %v", err)
 	}
 	account := p.ok(append(connect, p.file("password", password+"\n"))...)
@@ -58,7 +71,13 @@ func TestAZigbee2MQTTIsConnected(t *testing.T) {
 			ID string `json:"access_code_id"`
 		} `json:"access_code"`
 	}
-	if status := p.post(r, key, "/access_codes/create", fmt.Sprintf(`{"device_id":%q,"code":"60216021","sync":true}`, device), &code); status != http.StatusOK {
+	if status := p.post(
+		r,
+		key,
+		"/access_codes/create",
+		fmt.Sprintf(`{"device_id":%q,"code":"60216021","sync":true}`, device),
+		&code,
+	); status != http.StatusOK {
 		t.Fatalf("create a code: %d", status)
 	}
 	slot := func() int {
@@ -71,7 +90,7 @@ func TestAZigbee2MQTTIsConnected(t *testing.T) {
 	}
 	p.until("it is on the lock", func() bool { return slot() != 0 })
 	lock.Program(t, slot(), "")
-	p.until("deleted at the keypad, it comes back", func() bool { return slot() != 0 })
+	p.until("a code deleted at the keypad is set again", func() bool { return slot() != 0 })
 	lock.Program(t, lock.FreeSlot(t), "70317031")
 	p.until("a code put on at the keypad is shown", func() bool { return unmanaged() == len(lock.State(t).Codes)-1 })
 
@@ -90,23 +109,25 @@ func TestAZigbee2MQTTIsConnected(t *testing.T) {
 		return n
 	}
 	g.Kill()
-	p.until("its absence is told", func() bool { return told("connected_account.disconnected") == 1 })
+	p.until("its outage is an event", func() bool { return told("connected_account.disconnected") == 1 })
 	if list := p.ok("accounts", "list"); !strings.Contains(list, "not running") {
-		t.Errorf("the list does not say what is wrong:\n%s", list)
+		t.Errorf("the list does not show the problem:\n%s", list)
 	}
 	g.Restart(t)
-	p.until("its return is told", func() bool { return told("connected_account.connected") == 2 })
+	p.until("its return is an event", func() bool { return told("connected_account.connected") == 2 })
 	p.until("the list says so", func() bool { return strings.Contains(p.ok("accounts", "list"), "good") })
 
 	another, itsPassword := g.User(t)
 	g.Forbid(t, user)
-	p.until("that the user is refused is told", func() bool { return told("connected_account.disconnected") == 2 })
+	p.until("the rejected user is an event", func() bool { return told("connected_account.disconnected") == 2 })
 	change := []string{"accounts", "update", "--username", another, "--password-file"}
-	if _, err := p.run(append(change, p.file("wrong again", "no password"), account)...); err == nil || !strings.Contains(err.Error(), "the user name or the password") {
+	if _, err := p.run(
+		append(change, p.file("wrong again", "no password"), account)...); err == nil ||
+		!strings.Contains(err.Error(), "the user name or the password") {
 		t.Errorf("updated with a wrong password: %v", err)
 	}
 	p.ok(append(change, p.file("another", itsPassword+"\n"), account)...)
-	p.until("that another one is let in is told", func() bool { return told("connected_account.connected") == 3 })
+	p.until("the login of another user is an event", func() bool { return told("connected_account.connected") == 3 })
 	lock.Program(t, slot(), "")
 	p.until("the lock is looked after again", func() bool { return slot() != 0 })
 

@@ -9,12 +9,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// What becomes of people at access systems, and of all with which somebody is let into the API.
+// Stories about people in access systems, and about credentials of the API.
 
 // offices is an access system.
 type offices struct {
 	token, ref, id string
-	groups         map[string]string // by name: as the API has them
+	groups         map[string]string // API id by name
 }
 
 func (s *scene) offices() (o offices) {
@@ -24,7 +24,15 @@ func (s *scene) offices() (o offices) {
 		s.Fatal(err)
 	}
 	s.take(made.Token, made.Token)
-	s.ok("accounts", "connect", "accesscloud", "--url", s.cloud+"/of/offices", "--token-file", s.file("offices", made.Token))
+	s.ok(
+		"accounts",
+		"connect",
+		"accesscloud",
+		"--url",
+		s.cloud+"/of/offices",
+		"--token-file",
+		s.file("offices", made.Token),
+	)
 	o = offices{token: made.Token, ref: made.Systems[0].ID, groups: map[string]string{}}
 	s.until("the access system is read", func() bool {
 		for _, y := range s.ask("/acs/systems/list", told{}).all("acs_systems") {
@@ -38,11 +46,20 @@ func (s *scene) offices() (o offices) {
 	return o
 }
 
-// person makes a user, and returns once the system has it.
+// person creates a user and returns once the system has it.
 func (s *scene) person(o offices, name string, schedule any) (id string) {
 	s.Helper()
-	id = s.ask("/acs/users/create", told{"acs_system_id": o.id, "full_name": name, "acs_access_group_ids": []string{o.groups["Everyone"]}, "access_schedule": schedule}).text("acs_user", "acs_user_id")
-	s.until(name+" is on the system", func() bool { return s.there(o, name) != nil && len(s.user(id).all("pending_mutations")) == 0 })
+	id = s.ask("/acs/users/create", told{
+		"acs_system_id":        o.id,
+		"full_name":            name,
+		"acs_access_group_ids": []string{o.groups["Everyone"]},
+		"access_schedule":      schedule,
+	}).
+		text("acs_user", "acs_user_id")
+	s.until(
+		name+" is on the system",
+		func() bool { return s.there(o, name) != nil && len(s.user(id).all("pending_mutations")) == 0 },
+	)
 	return id
 }
 
@@ -51,7 +68,7 @@ func (s *scene) user(id string) told {
 	return told(s.ask("/acs/users/get", told{"acs_user_id": id}).at("acs_user").(map[string]any))
 }
 
-// there is a person as the system has them; nil where it has none.
+// there returns a person in the memory of the system, or nil.
 func (s *scene) there(o offices, name string) told {
 	s.Helper()
 	for _, u := range s.by(o.token, http.MethodGet, "/systems/"+o.ref+"/memory", nil).all("users") {
@@ -62,12 +79,15 @@ func (s *scene) there(o offices, name string) told {
 	return nil
 }
 
-// letIn says whether somebody gets in at some entrance.
+// letIn reports whether a person can enter at some entrance.
 func (s *scene) letIn(o offices, name string) bool {
 	s.Helper()
 	u := s.there(o, name)
 	for _, e := range s.by(o.token, http.MethodGet, "/systems/"+o.ref+"/memory", nil).all("entrances") {
-		if u != nil && s.by(o.token, http.MethodPost, "/systems/"+o.ref+"/entrances/"+e.text("entrance_id")+"/enter", told{"user_id": u.text("user_id")}).at("opened") == true {
+		if u != nil &&
+			s.by(o.token, http.MethodPost, "/systems/"+o.ref+"/entrances/"+e.text("entrance_id")+"/enter", told{"user_id": u.text("user_id")}).
+				at("opened") ==
+				true {
 			return true
 		}
 	}
@@ -84,29 +104,50 @@ func people(s *scene) (since, then func(*scene)) {
 	out := func(s *scene, name string) bool { return !s.letIn(o, name) }
 	return func(s *scene) {
 			s.change("/acs/users/suspend", "acs_user_id", ids["Suspended"])
-			s.change("/acs/users/remove_from_access_group", "acs_user_id", ids["Left the group"], told{"acs_access_group_id": o.groups["Everyone"]})
-			s.change("/acs/users/update", "acs_user_id", ids["Short"], told{"access_schedule": map[string]any{"ends_at": time.Now().Add(time.Hour)}})
+			s.change(
+				"/acs/users/remove_from_access_group",
+				"acs_user_id",
+				ids["Left the group"],
+				told{"acs_access_group_id": o.groups["Everyone"]},
+			)
+			s.change(
+				"/acs/users/update",
+				"acs_user_id",
+				ids["Short"],
+				told{"access_schedule": map[string]any{"ends_at": time.Now().Add(time.Hour)}},
+			)
 			s.change("/acs/users/delete", "acs_user_id", ids["Deleted"])
 			s.person(o, "Made since", nil)
-			s.until("nobody gets in any more", func() bool {
-				return out(s, "Suspended") && out(s, "Left the group") && out(s, "Deleted") && len(s.user(ids["Short"]).all("pending_mutations")) == 0
+			s.until("access has ended", func() bool {
+				return out(s, "Suspended") && out(s, "Left the group") && out(s, "Deleted") &&
+					len(s.user(ids["Short"]).all("pending_mutations")) == 0
 			})
 		}, func(s *scene) {
 			s.until("all are as they were", func() bool {
 				until, err := time.Parse(time.RFC3339, s.there(o, "Short").text("ends_at"))
 				return s.letIn(o, "Suspended") && s.letIn(o, "Left the group") && err == nil && until.Equal(end)
 			})
-			s.until("somebody who was deleted is told to be", func() bool { return warned(s.user(ids["Deleted"]), "errors", "deleted_externally") })
-			s.until("somebody who was made since is listed", func() bool {
-				return slices.ContainsFunc(s.ask("/acs/users/unmanaged/list", told{"acs_system_id": o.id}).all("acs_users"), func(u told) bool { return u.text("full_name") == "Made since" })
+			s.until(
+				"the deleted person has an error",
+				func() bool { return warned(s.user(ids["Deleted"]), "errors", "deleted_externally") },
+			)
+			s.until("the person created later is listed", func() bool {
+				return slices.ContainsFunc(
+					s.ask("/acs/users/unmanaged/list", told{"acs_system_id": o.id}).all("acs_users"),
+					func(u told) bool { return u.text("full_name") == "Made since" },
+				)
 			})
 			if !s.letIn(o, "Made since") || s.letIn(o, "Deleted") {
-				s.Errorf("made since: %v, deleted: %v are let in", s.letIn(o, "Made since"), s.letIn(o, "Deleted"))
+				s.Errorf(
+					"the person created later enters: %v, the deleted one: %v",
+					s.letIn(o, "Made since"),
+					s.letIn(o, "Deleted"),
+				)
 			}
 		}
 }
 
-// What was erased since, as whoever it is about may ask for, has to be erased again.
+// An identity that was erased after the backup, for example on the person's request, must be erased again.
 func identity(s *scene) (since, then func(*scene)) {
 	id := s.ask("/user_identities/create", told{"full_name": "Erased"}).text("user_identity", "user_identity_id")
 	return func(s *scene) { s.change("/user_identities/delete", "user_identity_id", id) },
@@ -125,7 +166,7 @@ func (s *scene) newKey(name string) (token, id string) {
 	return token, id
 }
 
-// answered fails unless whoever has these tokens is answered so.
+// answered checks the status of a request with each token.
 func (s *scene) answered(tokens map[string]int, path string) {
 	s.Helper()
 	for token, want := range tokens {
@@ -151,9 +192,15 @@ func keys(s *scene) (since, then func(*scene)) {
 				*s.changed = append(*s.changed, id)
 			}
 			late, _ = s.newKey("made-since")
-			s.answered(map[string]int{revoked: http.StatusUnauthorized, twice: http.StatusUnauthorized, late: http.StatusOK}, "/workspaces/get")
+			s.answered(
+				map[string]int{revoked: http.StatusUnauthorized, twice: http.StatusUnauthorized, late: http.StatusOK},
+				"/workspaces/get",
+			)
 		}, func(s *scene) {
-			s.answered(map[string]int{revoked: http.StatusOK, twice: http.StatusUnauthorized, late: http.StatusUnauthorized}, "/workspaces/get")
+			s.answered(
+				map[string]int{revoked: http.StatusOK, twice: http.StatusUnauthorized, late: http.StatusUnauthorized},
+				"/workspaces/get",
+			)
 		}
 }
 
@@ -169,16 +216,28 @@ func sessions(s *scene) (since, then func(*scene)) {
 			s.change("/client_sessions/revoke", "client_session_id", revokedID)
 			s.change("/client_sessions/delete", "client_session_id", deletedID)
 			late, _ = begin(s, told{"user_identifier_key": "late"})
-			s.answered(map[string]int{revoked: http.StatusUnauthorized, deleted: http.StatusUnauthorized, late: http.StatusOK}, "/client_sessions/get")
+			s.answered(
+				map[string]int{revoked: http.StatusUnauthorized, deleted: http.StatusUnauthorized, late: http.StatusOK},
+				"/client_sessions/get",
+			)
 		}, func(s *scene) {
-			s.answered(map[string]int{revoked: http.StatusOK, deleted: http.StatusOK, late: http.StatusUnauthorized}, "/client_sessions/get")
+			s.answered(
+				map[string]int{revoked: http.StatusOK, deleted: http.StatusOK, late: http.StatusUnauthorized},
+				"/client_sessions/get",
+			)
 		}
 }
 
 func pages(s *scene) (since, then func(*scene)) {
 	open := func(s *scene) (path, id string) {
 		made := s.ask("/connect_webviews/create", told{"accepted_capabilities": []string{"lock"}})
-		return strings.TrimPrefix(made.text("connect_webview", "url"), s.server.URL), made.text("connect_webview", "connect_webview_id")
+		return strings.TrimPrefix(
+				made.text("connect_webview", "url"),
+				s.server.URL,
+			), made.text(
+				"connect_webview",
+				"connect_webview_id",
+			)
 	}
 	status := func(s *scene, path string) int {
 		req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.server.URL+path, nil)
@@ -202,7 +261,7 @@ func pages(s *scene) (since, then func(*scene)) {
 			}
 		}, func(s *scene) {
 			if got, gone := status(s, deleted), status(s, late); got != http.StatusOK || gone != http.StatusNotFound {
-				s.Errorf("the page that was deleted is answered %d, the one that was made since %d", got, gone)
+				s.Errorf("the deleted page is answered %d, the later one %d", got, gone)
 			}
 		}
 }
@@ -226,15 +285,15 @@ func disconnected(s *scene) (since, then func(*scene)) {
 		}, func(s *scene) {
 			s.ask("/access_codes/update", told{"access_code_id": id, "code": "410042", "sync": true})
 			s.opens(d, "410042")
-			for _, gone := range []latch{unwanted, late} { // of an account that was disconnected again, and of one that was connected since
+			for _, gone := range []latch{unwanted, late} { // of an account disconnected again, and of one connected later
 				if status, _ := s.try(s.key, "/devices/get", told{"device_id": gone.id}); status != http.StatusNotFound {
-					s.Errorf("a lock that is not to be known is answered %d", status)
+					s.Errorf("a lock that must be unknown is answered %d", status)
 				}
 			}
 			s.opens(late, "410041")
 			_, doors := s.account("late", "august") // connected again
 			if again := doors["august"]; again.id == late.id {
-				s.Error("the lock has the identifier of then")
+				s.Error("the lock has its earlier id")
 			} else {
 				s.stranger(again, "410041")
 			}
@@ -245,7 +304,9 @@ func credential(s *scene) (since, then func(*scene)) {
 	account, doors := s.account("credential", "august")
 	d := doors["august"]
 	errors := func(s *scene) []told {
-		return told(s.ask("/connected_accounts/get", told{"connected_account_id": account}).at("connected_account").(map[string]any)).all("errors")
+		return told(
+			s.ask("/connected_accounts/get", told{"connected_account_id": account}).at("connected_account").(map[string]any),
+		).all("errors")
 	}
 	const next = "another-token-of-the-same-account"
 	return func(s *scene) {

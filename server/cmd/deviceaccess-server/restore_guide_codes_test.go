@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What becomes of codes. Each story sets something up before the backup, and returns what is done after it, and what has to hold once
-// that is restored.
+// Stories about codes. Each prepares something before the backup. It returns what happens after the backup, and what
+// must hold after the restore.
 
 func newCode(s *scene) (since, then func(*scene)) {
 	d := s.devices["august"]
@@ -17,14 +17,15 @@ func newCode(s *scene) (since, then func(*scene)) {
 			was = s.code(d, told{"name": "Since", "code": "410001"})
 		}, func(s *scene) {
 			id := s.stranger(d, "410001")
-			s.until("whoever has a webhook is told", func() bool { return s.has("/all", "access_code.unmanaged.created", id) })
+			s.until("the webhook receives the event", func() bool { return s.has("/all", "access_code.unmanaged.created", id) })
 			s.opens(d, "410001")
 			if status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": was}); status != http.StatusNotFound {
-				s.Errorf("under its identifier of then it is answered %d", status)
+				s.Errorf("its earlier id is answered %d", status)
 			}
 			status, refusal := s.try(s.key, "/access_codes/create", told{"device_id": d.id, "name": "Since", "code": "410001"})
-			if status != http.StatusConflict || refusal.text("error", "type") != "duplicate_access_code" || !strings.Contains(refusal.text("error", "message"), id) {
-				s.Errorf("made again it is answered %d, %s", status, refusal.text("error", "type"))
+			if status != http.StatusConflict || refusal.text("error", "type") != "duplicate_access_code" ||
+				!strings.Contains(refusal.text("error", "message"), id) {
+				s.Errorf("creating it again is answered %d, %s", status, refusal.text("error", "type"))
 			}
 			s.ask("/access_codes/unmanaged/delete", told{"access_code_id": id, "sync": true})
 			if len(s.onLock(d, "410001")) > 0 {
@@ -35,19 +36,25 @@ func newCode(s *scene) (since, then func(*scene)) {
 
 func deletedCode(s *scene) (since, then func(*scene)) {
 	d, hidden := s.devices["august"], s.devices["smartthings"]
-	one, other := s.code(d, told{"name": "Deleted", "code": "410002"}), s.code(hidden, told{"name": "Deleted", "code": "410003"})
+	one, other := s.code(
+		d,
+		told{"name": "Deleted", "code": "410002"},
+	), s.code(
+		hidden,
+		told{"name": "Deleted", "code": "410003"},
+	)
 	return func(s *scene) {
 			s.change("/access_codes/delete", "access_code_id", one, told{"sync": true})
 			s.change("/access_codes/delete", "access_code_id", other, told{"sync": true})
 			if len(s.onLock(d, "410002"))+len(s.onLock(hidden, "410003")) > 0 {
-				s.Error("what was deleted is on its lock")
+				s.Error("a deleted code is on its lock")
 			}
 		}, func(s *scene) {
 			s.opens(d, "410002")
 			s.opens(hidden, "410003")
 			s.settles(one, "set")
 			s.settles(other, "set")
-			s.until("whoever was told that it is gone is told that it is back", func() bool {
+			s.until("the webhook learns that the code was deleted and set again", func() bool {
 				return s.has("/all", "access_code.deleted_external_to_seam", one) && s.has("/all", "access_code.set_on_device", one)
 			})
 			s.ask("/access_codes/delete", told{"access_code_id": one, "sync": true})
@@ -78,11 +85,11 @@ func changedPIN(s *scene) (since, then func(*scene)) {
 	return func(s *scene) {
 			s.change("/access_codes/update", "access_code_id", id, told{"code": "410006", "sync": true})
 			if len(s.onLock(d, "410005")) > 0 {
-				s.Error("the lock opens for the PIN of before")
+				s.Error("the lock opens with the previous PIN")
 			}
 		}, func(s *scene) {
 			s.opens(d, "410005")
-			s.until("the newer PIN has gone", func() bool { return len(s.onLock(d, "410006")) == 0 })
+			s.until("the newer PIN is removed", func() bool { return len(s.onLock(d, "410006")) == 0 })
 			if c := s.settles(id, "set"); c.text("code") != "410005" {
 				s.Error("the server shows the newer PIN")
 			}
@@ -111,7 +118,12 @@ func changedAllowed(s *scene) (since, then func(*scene)) {
 	return func(s *scene) {
 			s.change("/access_codes/update", "access_code_id", id, told{"code": "410009", "sync": true})
 			on := s.opens(chosen, first)
-			s.by(chosen.token, http.MethodPatch, "/locks/"+chosen.ref+"/keypad/codes/"+on.text("access_code_id"), told{"code": "410010"})
+			s.by(
+				chosen.token,
+				http.MethodPatch,
+				"/locks/"+chosen.ref+"/keypad/codes/"+on.text("access_code_id"),
+				told{"code": "410010"},
+			)
 		}, func(s *scene) {
 			for of, code := range map[latch]string{d: id, chosen: theirs} {
 				pin := map[latch]string{d: "410009", chosen: "410010"}[of]
@@ -124,7 +136,7 @@ func changedAllowed(s *scene) (since, then func(*scene)) {
 		}
 }
 
-// Where the vendor is kept from being reached until a code is deleted again, nobody gets in.
+// A code that is deleted again while its vendor is unreachable never opens the lock.
 func deletedBehindAWall(s *scene) (since, then func(*scene)) {
 	_, doors := s.account("walled", "august")
 	d := doors["august"]
@@ -134,7 +146,7 @@ func deletedBehindAWall(s *scene) (since, then func(*scene)) {
 		func(s *scene) {
 			s.ask("/access_codes/delete", told{"access_code_id": id})
 			s.reach("walled", true)
-			s.until("it has gone", func() bool {
+			s.until("the code is deleted", func() bool {
 				status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": id})
 				return status == http.StatusNotFound
 			})
@@ -144,7 +156,7 @@ func deletedBehindAWall(s *scene) (since, then func(*scene)) {
 		}
 }
 
-// The vendor chooses the PIN: what is set again has another one.
+// The vendor chooses the PIN: the code that is set again has another one.
 func deletedOfVendors(s *scene) (since, then func(*scene)) {
 	d := s.devices["salto_ks"]
 	id := s.code(d, told{"name": "Gone"})
@@ -154,10 +166,11 @@ func deletedOfVendors(s *scene) (since, then func(*scene)) {
 			var c told
 			s.until("it is set again", func() bool {
 				c = s.get(id)
-				return c.text("status") == "set" && s.has("/all", "access_code.set_on_device", id) && len(s.onLock(d, c.text("code"))) == 1
+				return c.text("status") == "set" && s.has("/all", "access_code.set_on_device", id) &&
+					len(s.onLock(d, c.text("code"))) == 1
 			})
 			if c.text("code") == pin {
-				s.Error("it has the PIN of then")
+				s.Error("it has the earlier PIN")
 			}
 		}
 }
@@ -179,10 +192,16 @@ func changedHidden(s *scene) (since, then func(*scene)) {
 		}
 }
 
-// Somebody else has the PIN by now: it cannot be there twice.
+// Another code has the PIN now, so the lock cannot have both.
 func takenPIN(s *scene) (since, then func(*scene)) {
 	d := s.devices["august"]
-	deleted, changed := s.code(d, told{"name": "First", "code": "410014"}), s.code(d, told{"name": "First", "code": "410015"})
+	deleted, changed := s.code(
+		d,
+		told{"name": "First", "code": "410014"},
+	), s.code(
+		d,
+		told{"name": "First", "code": "410015"},
+	)
 	return func(s *scene) {
 			s.change("/access_codes/delete", "access_code_id", deleted, told{"sync": true})
 			s.change("/access_codes/update", "access_code_id", changed, told{"code": "410016", "sync": true})
@@ -191,7 +210,10 @@ func takenPIN(s *scene) (since, then func(*scene)) {
 		}, func(s *scene) {
 			for id, pin := range map[string]string{deleted: "410014", changed: "410015"} {
 				other := s.stranger(d, pin)
-				s.until("the code waits for its PIN", func() bool { return warned(s.get(id), "errors", "duplicate_code_on_device") })
+				s.until(
+					"the code waits for its PIN",
+					func() bool { return warned(s.get(id), "errors", "duplicate_code_on_device") },
+				)
 				if on := s.opens(d, pin); on.text("name") != "Second" {
 					s.Errorf("the lock calls it %q", on.text("name"))
 				}
@@ -205,35 +227,48 @@ func takenPIN(s *scene) (since, then func(*scene)) {
 				}
 			}
 			if len(s.onLock(d, "410016")) > 0 {
-				s.Error("the newer PIN opens still")
+				s.Error("the newer PIN still opens")
 			}
 		}
 }
 
-// A lock that is told of no code shows none.
+// A lock does not list offline codes.
 func offlineCode(s *scene) (since, then func(*scene)) {
 	d := s.devices["igloohome"]
 	var pin string
 	return func(s *scene) {
 			id := s.ask("/access_codes/create", told{"device_id": d.id, "name": "Cabin", "is_offline_access_code": true,
 				"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)}).text("access_code", "access_code_id")
-			s.until("the vendor has made it", func() bool { pin = s.get(id).text("code"); return pin != "" })
+			s.until("the vendor has created it", func() bool { pin = s.get(id).text("code"); return pin != "" })
 		}, func(s *scene) {
 			for _, c := range s.unmanaged(d.id) {
 				if c.text("code") == pin {
 					s.Error("it is listed")
 				}
 			}
-			if entered := s.by(d.token, http.MethodPost, "/locks/"+d.ref+"/keypad/enter", told{"code": pin}); entered.at("unlocked") != true {
+			if entered := s.by(
+				d.token,
+				http.MethodPost,
+				"/locks/"+d.ref+"/keypad/enter",
+				told{"code": pin},
+			); entered.at(
+				"unlocked",
+			) != true {
 				s.Error("it does not open")
 			}
 		}
 }
 
-// A spare that was pulled is a spare again, though somebody has its PIN.
+// A pulled backup code returns to the pool, although it was handed out.
 func pulledSpare(s *scene) (since, then func(*scene)) {
 	d := s.devices["yale"]
-	in := told{"name": "Guest", "code": "410020", "use_backup_access_code_pool": true, "starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)}
+	in := told{
+		"name":                        "Guest",
+		"code":                        "410020",
+		"use_backup_access_code_pool": true,
+		"starts_at":                   time.Now(),
+		"ends_at":                     time.Now().Add(5 * time.Hour),
+	}
 	id := s.code(d, in)
 	s.until("there is a spare", func() bool { return s.get(id).at("is_backup_access_code_available") == true })
 	var pin string
@@ -248,13 +283,14 @@ func pulledSpare(s *scene) (since, then func(*scene)) {
 					s.Errorf("it is listed, managed: %v", c.at("is_managed"))
 				}
 			}
-			if again := s.ask("/access_codes/pull_backup_access_code", told{"access_code_id": id}).text("access_code", "code"); again != pin {
-				s.Error("another spare is given next, so nothing is known of one that is given twice")
+			if again := s.ask("/access_codes/pull_backup_access_code", told{"access_code_id": id}).
+				text("access_code", "code"); again != pin {
+				s.Error("another backup code comes next, so the test proves nothing about reuse")
 			}
 		}
 }
 
-// Nobody keeps a code that was unmanaged.
+// Unmanaged codes are not restored on the lock.
 func strangers(s *scene) (since, then func(*scene)) {
 	d := s.devices["yale"]
 	var deleted, adopted told
@@ -263,8 +299,18 @@ func strangers(s *scene) (since, then func(*scene)) {
 	}
 	return func(s *scene) {
 			s.change("/access_codes/unmanaged/delete", "access_code_id", deleted.text("access_code_id"), told{"sync": true})
-			s.change("/access_codes/unmanaged/convert_to_managed", "access_code_id", adopted.text("access_code_id"), told{"sync": true})
-			s.change("/access_codes/update", "access_code_id", adopted.text("access_code_id"), told{"code": "410080", "sync": true})
+			s.change(
+				"/access_codes/unmanaged/convert_to_managed",
+				"access_code_id",
+				adopted.text("access_code_id"),
+				told{"sync": true},
+			)
+			s.change(
+				"/access_codes/update",
+				"access_code_id",
+				adopted.text("access_code_id"),
+				told{"code": "410080", "sync": true},
+			)
 		}, func(s *scene) {
 			if id := s.stranger(d, "410080"); id != adopted.text("access_code_id") {
 				s.Errorf("it is %s, and was %s", id, adopted.text("access_code_id"))
@@ -273,19 +319,25 @@ func strangers(s *scene) (since, then func(*scene)) {
 				return !slices.ContainsFunc(s.unmanaged(d.id), func(c told) bool { return c.text("code") == deleted.text("code") })
 			})
 			if len(s.onLock(d, deleted.text("code"))) > 0 {
-				s.Error("what nobody has managed is set again")
+				s.Error("a code that was never managed is set again")
 			}
 		}
 }
 
-// A code whose time has come to its end since is not set again, on a lock that keeps time frames or not.
+// A code that has expired since is not set again, whether the lock keeps time frames or not.
 func ended(s *scene) (since, then func(*scene)) {
 	pins, ids := map[string]string{"august": "410081", "smartthings": "410082"}, map[string]string{}
 	for lock, pin := range pins {
-		ids[lock] = s.code(s.devices[lock], told{"name": "Ended", "code": pin, "starts_at": time.Now(), "ends_at": time.Now().Add(2 * time.Hour)})
+		ids[lock] = s.code(
+			s.devices[lock],
+			told{"name": "Ended", "code": pin, "starts_at": time.Now(), "ends_at": time.Now().Add(2 * time.Hour)},
+		)
 	}
 	*s.early = append(*s.early, func(s *scene) {
-		s.exec("update access_codes set starts_at = starts_at - interval '1 day', ends_at = ends_at - interval '1 day' where name = 'Ended'")
+		s.exec(
+			"update access_codes set starts_at = starts_at - interval '1 day', ends_at = ends_at - interval '1 day' where " +
+				"name = 'Ended'",
+		)
 	})
 	return func(s *scene) {
 			for _, id := range ids {
@@ -293,7 +345,7 @@ func ended(s *scene) (since, then func(*scene)) {
 			}
 		}, func(s *scene) {
 			for lock, pin := range pins {
-				s.until("it has gone", func() bool {
+				s.until("the code is deleted", func() bool {
 					status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": ids[lock]})
 					return status == http.StatusNotFound
 				})

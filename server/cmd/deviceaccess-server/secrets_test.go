@@ -24,15 +24,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
-// overheard is a running server with real locks, all of which is kept that it and its commands say, at their most
-// talkative. It learns what is secret from the requests, and is told the secrets that commands are given.
+// overheard is a running server with real locks at the most verbose log level. It keeps all output of the server and of
+// commands. It learns the secrets in requests; the test adds the secrets of commands.
 type overheard struct {
 	*program
-	secretscan.Ledger                   // what must be nowhere
-	addressed         secretscan.Ledger // what must be nowhere but in the database, as a part of a webhook's URL
+	secretscan.Ledger                   // must not appear in any output
+	addressed         secretscan.Ledger // may only appear in the database, in the URL of a webhook
 	ready
 	collector *tracestest.Receiver
-	said      map[string][]byte // by what has said it
+	said      map[string][]byte // by source
 	finish    func()            // stops the server
 	key       string
 }
@@ -40,8 +40,16 @@ type overheard struct {
 func overhear(t *testing.T) *overheard {
 	t.Helper()
 	o := &overheard{program: newPrivate(t), collector: tracestest.New(t), said: map[string][]byte{}}
-	o.env = []string{"DEVICEACCESS_LOG_LEVEL=debug", "DEVICEACCESS_LOG_FORMAT=json",
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + strings.TrimSuffix(o.collector.URL, "/v1/traces"), "OTEL_BSP_SCHEDULE_DELAY=500", "OTEL_BSP_MAX_QUEUE_SIZE=65536"}
+	o.env = []string{
+		"DEVICEACCESS_LOG_LEVEL=debug",
+		"DEVICEACCESS_LOG_FORMAT=json",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + strings.TrimSuffix(
+			o.collector.URL,
+			"/v1/traces",
+		),
+		"OTEL_BSP_SCHEDULE_DELAY=500",
+		"OTEL_BSP_MAX_QUEUE_SIZE=65536",
+	}
 	log, err := os.Create(filepath.Join(o.dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +76,7 @@ func overhear(t *testing.T) *overheard {
 	return o
 }
 
-// says runs a command, keeps what it writes, and returns what is on its standard output.
+// says runs a command, keeps its output, and returns its standard output.
 func (o *overheard) says(succeeds bool, args ...string) string {
 	o.Helper()
 	cmd := o.command(args...)
@@ -81,7 +89,8 @@ func (o *overheard) says(succeeds bool, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// gives runs a command whose purpose is to print a secret: that is on its standard output, alone, and nothing of it else.
+// gives runs a command that prints a secret. The secret must be the only text on standard output, and must not be on
+// standard error.
 func (o *overheard) gives(kind string, args ...string) (secret string) {
 	o.Helper()
 	cmd := o.command(args...)
@@ -96,7 +105,7 @@ func (o *overheard) gives(kind string, args ...string) (secret string) {
 	return secret
 }
 
-// keep keeps what a command has written, by its words.
+// keep records the output of a command under its name.
 func (o *overheard) keep(args []string, written []byte) {
 	words := args[:1]
 	if len(args) > 1 && !strings.HasPrefix(args[1], "-") {
@@ -106,7 +115,7 @@ func (o *overheard) keep(args []string, written []byte) {
 	o.said[place] = append(o.said[place], written...)
 }
 
-// password is a file with a password that must be nowhere else.
+// password creates a file with a password that must not appear in any output.
 func (o *overheard) password(user, password string) (file string) {
 	o.Helper()
 	o.Learn("password", password)
@@ -114,7 +123,7 @@ func (o *overheard) password(user, password string) (file string) {
 	return o.file("password-"+password[:8], password+"\n")
 }
 
-// ends stops the server, and looks for the secrets in all that is left of the run.
+// ends stops the server and searches all output for the secrets.
 func (o *overheard) ends() {
 	o.Helper()
 	file := filepath.Join(o.dir, "backup.tar.gz")
@@ -148,8 +157,8 @@ func (o *overheard) ends() {
 	o.Search(o, places)
 }
 
-// unpacked is all that is in a backup: also what PostgreSQL has deleted, and its log of writes; but not what is on simulated locks,
-// which know their PINs as real ones do, and not the zeros of which most of the files consist.
+// unpacked returns the content of a backup, including deleted rows and the WAL of PostgreSQL. It leaves out simulated
+// locks, which know their PINs, and blocks of zeros.
 func (p *program) unpacked(file string) []byte {
 	p.Helper()
 	f, err := os.Open(file)
@@ -176,7 +185,7 @@ func (p *program) unpacked(file string) []byte {
 	}
 }
 
-// withoutZeros copies but for blocks of zeros, in which no secret is.
+// withoutZeros copies a stream except blocks of zeros.
 func withoutZeros(to *bytes.Buffer, from io.Reader) error {
 	block, zeros := make([]byte, 256), make([]byte, 256)
 	for reader := bufio.NewReaderSize(from, 1<<16); ; {
@@ -193,21 +202,38 @@ func withoutZeros(to *bytes.Buffer, from io.Reader) error {
 	}
 }
 
-// What is said to gateways to be let in is told by no command, whether it is right or wrong, and by nothing that the
-// server leaves behind.
-func TestLoginsAtGatewaysAreNotTold(t *testing.T) {
+// No command and no output of the server reveals the credentials of gateways, correct or not.
+func TestSecrets_GatewayCredentials(t *testing.T) {
 	t.Parallel()
 	o := overhear(t)
 	o.says(true, "workspaces", "create", "Home")
 	const user, next = "user-of-the-gateway", "another-of-its-users"
 	o.Learn("user", user)
 	o.Learn("user", next)
-	wrong, right, last := o.password(user, "nearly-right-9-word"), o.password(user, "entirely-right-4-word"), o.password(next, "afterwards-7-right-word")
+	wrong, right, last := o.password(
+		user,
+		"nearly-right-9-word",
+	), o.password(
+		user,
+		"entirely-right-4-word",
+	), o.password(
+		next,
+		"afterwards-7-right-word",
+	)
 	const token, typo = "token-in-the-query-of-a-gateway", "token-with-an-error-in-typing"
 	o.Learn("token", token)
 	o.Learn("token", typo)
 	o.Learn("password", "typed-into-the-URL")
-	zwave, broker, vault := &door{user: user, password: "entirely-right-4-word"}, &door{user: user, password: "entirely-right-4-word"}, &door{user: user, password: "entirely-right-4-word"}
+	zwave, broker, vault := &door{
+		user:     user,
+		password: "entirely-right-4-word",
+	}, &door{
+		user:     user,
+		password: "entirely-right-4-word",
+	}, &door{
+		user:     user,
+		password: "entirely-right-4-word",
+	}
 	cert, key := clientCertificate(t)
 	other, otherKey := clientCertificate(t)
 	for _, k := range []string{key, otherKey} {
@@ -218,26 +244,52 @@ func TestLoginsAtGatewaysAreNotTold(t *testing.T) {
 		}
 	}
 	secure, ca := onlyFor(t, cert)
-	atZWave, atBroker, atVault := fakeZWave(t, zwave, token), "mqtt://"+fakeBroker(t, broker, nil), "mqtts://"+fakeBroker(t, vault, secure)
+	atZWave, atBroker, atVault := fakeZWave(
+		t,
+		zwave,
+		token,
+	), "mqtt://"+fakeBroker(
+		t,
+		broker,
+		nil,
+	), "mqtts://"+fakeBroker(
+		t,
+		vault,
+		secure,
+	)
 
 	connect := func(succeeds bool, kind string, args ...string) string {
 		t.Helper()
 		return o.says(succeeds, append([]string{"accounts", "connect", kind}, args...)...)
 	}
 	as := func(password string) []string { return []string{"--username", user, "--password-file", password} }
-	for _, address := range []string{"ws://127.0.0.1:1/?token=" + token, atZWave + "/?token=" + typo, "ws://me:typed-into-the-URL@127.0.0.1:1", "ws://me:typed-into-the-URL@127.0.0.1:x", "ws://127.0.0.1:x/?token=" + token, "typed-into-the-URL"} {
+	for _, address := range []string{
+		"ws://127.0.0.1:1/?token=" + token,
+		atZWave + "/?token=" + typo,
+		"ws://me:typed-into-the-URL@127.0.0.1:1",
+		"ws://me:typed-into-the-URL@127.0.0.1:x",
+		"ws://127.0.0.1:x/?token=" + token,
+		"typed-into-the-URL",
+	} {
 		connect(false, "zwavejs", append([]string{"--url", address}, as(right)...)...)
 	}
 	connect(false, "zwavejs", append([]string{"--url", atZWave + "/?token=" + token}, as(wrong)...)...)
 	connect(true, "zwavejs", append([]string{"--url", atZWave + "/?token=" + token}, as(right)...)...)
-	connect(false, "zwavejs", append([]string{"--url", atZWave + "/?token=" + token}, as(right)...)...) // once more
-	for _, address := range []string{"mqtt://127.0.0.1:1", "mqtt://me:typed-into-the-URL@127.0.0.1:1", "mqtt://me:typed-into-the-URL@127.0.0.1:x", "typed-into-the-URL"} {
+	connect(false, "zwavejs", append([]string{"--url", atZWave + "/?token=" + token}, as(right)...)...) // again
+	for _, address := range []string{
+		"mqtt://127.0.0.1:1",
+		"mqtt://me:typed-into-the-URL@127.0.0.1:1",
+		"mqtt://me:typed-into-the-URL@127.0.0.1:x",
+		"typed-into-the-URL",
+	} {
 		connect(false, "zigbee2mqtt", append([]string{"--broker", address}, as(right)...)...)
 	}
 	connect(false, "zigbee2mqtt", append([]string{"--broker", atBroker}, as(wrong)...)...)
 	account := connect(true, "zigbee2mqtt", append([]string{"--broker", atBroker}, as(right)...)...)
 	with := func(cert, key string) []string {
-		return append([]string{"--broker", atVault, "--ca", o.file("ca", ca), "--cert", o.file("cert", cert), "--key", o.file("key", key)}, as(right)...)
+		return append(
+			[]string{"--broker", atVault, "--ca", o.file("ca", ca), "--cert", o.file("cert", cert), "--key", o.file("key", key)},
+			as(right)...)
 	}
 	connect(false, "zigbee2mqtt", with(other, otherKey)...)
 	connect(false, "zigbee2mqtt", with(cert, otherKey)...)
@@ -246,7 +298,14 @@ func TestLoginsAtGatewaysAreNotTold(t *testing.T) {
 	vendor, right2 := cloud(t)
 	o.Learn("token", right2)
 	connect(false, "devicecloud", "--url", vendor, "--token-file", o.file("typo", typo))
-	connect(false, "devicecloud", "--url", strings.Replace(vendor, "://", "://me:typed-into-the-URL@", 1), "--token-file", o.file("token", right2))
+	connect(
+		false,
+		"devicecloud",
+		"--url",
+		strings.Replace(vendor, "://", "://me:typed-into-the-URL@", 1),
+		"--token-file",
+		o.file("token", right2),
+	)
 	connect(true, "devicecloud", "--url", vendor, "--token-file", o.file("token", right2))
 
 	o.until("the server is in everywhere", func() bool { return zwave.open() && broker.open() && vault.open() })
@@ -255,7 +314,7 @@ func TestLoginsAtGatewaysAreNotTold(t *testing.T) {
 	o.untilYes("(select count(*) from connected_accounts where error_code is not null) = 2")
 	for _, want := range []string{"another user or password", "the user name or the password"} {
 		if list := o.says(true, "accounts", "list"); !strings.Contains(list, want) {
-			t.Errorf("the list does not say who does not let it in any more: no word of %q in\n%s", want, list)
+			t.Errorf("the list does not explain the rejected login: %q is missing in\n%s", want, list)
 		}
 	}
 	change := func(password string) []string {
@@ -271,8 +330,8 @@ func TestLoginsAtGatewaysAreNotTold(t *testing.T) {
 
 var pinSent = regexp.MustCompile(`"code":"\d+"`)
 
-// No command says a secret, but those that are there to: not even to a webhook's endpoint that sends back what it is sent.
-func TestCommandsTellNoSecrets(t *testing.T) {
+// Only commands that create a secret print one, even if a webhook's endpoint returns what it receives.
+func TestSecrets_CommandOutput(t *testing.T) {
 	t.Parallel()
 	o := overhear(t)
 	workspace := o.says(true, "workspaces", "create", "Home")
@@ -298,7 +357,13 @@ func TestCommandsTellNoSecrets(t *testing.T) {
 		} `json:"devices"`
 	}
 	o.addressed.Learn("token of a webhook's URL", "hush-hush-hush")
-	if status := o.post(o.ready, o.key, "/webhooks/create", `{"url":"`+endpoint.URL+`/in?token=hush-hush-hush","event_types":["access_code.set_on_device"]}`, &made); status != http.StatusOK {
+	if status := o.post(
+		o.ready,
+		o.key,
+		"/webhooks/create",
+		`{"url":"`+endpoint.URL+`/in?token=hush-hush-hush","event_types":["access_code.set_on_device"]}`,
+		&made,
+	); status != http.StatusOK {
 		t.Fatalf("create a webhook: %d", status)
 	}
 	o.until("the lock appears", func() bool {
@@ -320,7 +385,7 @@ func TestCommandsTellNoSecrets(t *testing.T) {
 	o.says(true, "webhooks", "list")
 	o.says(false, try...)
 	o.says(false, "webhooks", "test", hook)
-	o.says(false, "webhooks", "replay", hook) // nobody answers
+	o.says(false, "webhooks", "replay", hook) // no answer on standard input
 	o.says(true, "webhooks", "replay", "--dry-run")
 	answer.Store(http.StatusOK)
 	o.gives("secret", "webhooks", "rotate-secret", hook)
@@ -334,7 +399,7 @@ func TestCommandsTellNoSecrets(t *testing.T) {
 	}
 	event := strings.Fields(strings.Split(o.says(true, "webhooks", "deliveries", hook), "\n")[1])[1]
 	if attempts := o.says(true, "webhooks", "deliveries", "--event", event); strings.Count(attempts, "***") != 2 {
-		t.Errorf("nothing of what the endpoint sends back is shown:\n%s", attempts)
+		t.Errorf("the response of the endpoint is not shown:\n%s", attempts)
 	}
 	o.gives("secret", "webhooks", "rotate-secret", "--overlap", "0", hook)
 	keys := o.says(true, "keys", "list")

@@ -13,39 +13,52 @@ import (
 
 const ofAccounts = "events_outbox_of_accounts"
 
-// partitions are those of the events, in the order in which the indexes are made.
+// partitions returns the partitions of the events in the order of their index builds.
 func (c *crowded) partitions() []string {
 	c.Helper()
 	return c.all("select inhrelid::regclass::text from pg_inherits where inhparent = 'events'::regclass")
 }
 
-// whole are the indexes of partitions that are there and can be used, and what each is.
+// whole returns the OIDs of the valid indexes by partition.
 func (c *crowded) whole() map[string]int {
 	c.Helper()
 	found := map[string]int{}
 	for _, partition := range c.partitions() {
 		index := ofAccounts + "_" + partition
-		if oid := one[int](c, "select coalesce((select indexrelid::int from pg_index where indexrelid = to_regclass($1) and indisvalid and indisready and indislive), 0)", index); oid != 0 {
+		if oid := one[int](
+			c,
+			"select coalesce((select indexrelid::int from pg_index where indexrelid = to_regclass($1) and indisvalid and "+
+				"indisready and indislive), 0)",
+			index,
+		); oid != 0 {
 			found[partition] = oid
 		}
 	}
 	return found
 }
 
-// seeds are the events that were there before, as one figure.
+// seeds returns a checksum of the initial events.
 func (c *crowded) seeds() string {
 	c.Helper()
-	return one[string](c, "select count(*) || ' ' || sum(hashtextextended(e::text, 0)) from events e where workspace_id = $1", theirs)
+	return one[string](
+		c,
+		"select count(*) || ' ' || sum(hashtextextended(e::text, 0)) from events e where workspace_id = $1",
+		theirs,
+	)
 }
 
-// shape is what there is in the database, where it is, and what is known to have been done to it.
+// shape returns the relations of the database and its applied migrations.
 func (c *crowded) shape() []string {
 	c.Helper()
-	return append(c.all("select format('%s %s %s', oid, relname, relfilenode) from pg_class where relnamespace = 'public'::regnamespace order by oid"),
+	return append(
+		c.all(
+			"select format('%s %s %s', oid, relname, relfilenode) from pg_class where relnamespace = 'public'::regnamespace "+
+				"order by oid",
+		),
 		c.all("select g::text from goose_db_version g union all select r::text from river_migration r order by 1")...)
 }
 
-// upgraded says what is wrong with a database after the upgrade, to which others have written that many events.
+// upgraded checks the database after the upgrade. written is the number of events that the writers have written.
 func (c *crowded) upgraded(seeds string, written int64) {
 	c.Helper()
 	if now := c.seeds(); now != seeds {
@@ -54,11 +67,19 @@ func (c *crowded) upgraded(seeds string, written int64) {
 	if n := one[int64](c, "select count(*) from events where workspace_id <> $1", theirs); n != written {
 		c.Errorf("%d events were written meanwhile, and %d are there", written, n)
 	}
-	if odd := c.all("select indexrelid::regclass::text from pg_index where not (indisvalid and indisready and indislive)"); len(odd) > 0 {
+	if odd := c.all(
+		"select indexrelid::regclass::text from pg_index where not (indisvalid and indisready and indislive)",
+	); len(
+		odd,
+	) > 0 {
 		c.Errorf("these indexes are not whole: %v", odd)
 	}
 	partitions := c.partitions()
-	joined := c.all("select x.indrelid::regclass::text from pg_inherits i join pg_index x on x.indexrelid = i.inhrelid where i.inhparent = $1::regclass", ofAccounts)
+	joined := c.all(
+		"select x.indrelid::regclass::text from pg_inherits i join pg_index x on x.indexrelid = i.inhrelid where "+
+			"i.inhparent = $1::regclass",
+		ofAccounts,
+	)
 	slices.Sort(partitions)
 	slices.Sort(joined)
 	if !slices.Equal(joined, partitions) || len(c.whole()) != len(partitions) {
@@ -72,10 +93,11 @@ func (c *crowded) upgraded(seeds string, written int64) {
 	}
 }
 
-// serves has what waits be found with the index alone, and is wrong where that is another number than without it.
+// serves checks that a query that uses only the index finds the same number of waiting events as a sequential scan.
 func (c *crowded) serves() {
 	c.Helper()
-	const waits = "select workspace_id, created_at from events where fanned_out_at is null order by workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at"
+	const waits = "select workspace_id, created_at from events where fanned_out_at is null order by workspace_id, " +
+		"coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at"
 	c.exec("set enable_indexscan = off; set enable_bitmapscan = off; set enable_indexonlyscan = off")
 	want := one[int](c, "select count(*) from ("+waits+" offset 0) w")
 	c.exec("reset enable_indexscan; set enable_seqscan = off; set enable_sort = off; set enable_incremental_sort = off")
@@ -91,9 +113,9 @@ func (c *crowded) serves() {
 	}
 }
 
-// A database with many events is brought up to this version while others write to all partitions: none of them waits for long, nothing is
-// lost, and the index that is made for each partition is whole, also where it had to wait for somebody.
-func TestManyEventsAreIndexedWhileOthersAreWritten(t *testing.T) {
+// Migrating a database with many events does not block writers for long and loses no event. Every partition gets a
+// valid index, even if the build had to wait for a transaction.
+func TestMigrate_WhileEventsAreWritten(t *testing.T) {
 	t.Parallel()
 	c := newCrowded(t, 5_000)
 	seeds, partitions := c.seeds(), c.partitions()
@@ -111,11 +133,14 @@ func TestManyEventsAreIndexedWhileOthersAreWritten(t *testing.T) {
 	c.upgraded(seeds, c.end())
 }
 
-// An upgrade that is killed while it makes an index is completed by the next one, which makes anew what is half made, and nothing else;
-// also while the database has not noticed that whom it makes an index for is gone.
-func TestAnUpgradeThatIsKilledIsCompleted(t *testing.T) {
+// A killed migration is completed by the next one, which rebuilds only the unfinished index. This also works while the
+// database has not noticed that the killed client is gone.
+func TestMigrate_KilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	for name, noticed := range map[string]bool{"the database notices": true, "the database goes on with the index": false} {
+	for name, noticed := range map[string]bool{
+		"the database notices":                true,
+		"the database goes on with the index": false,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCrowded(t, 5_000)
@@ -131,9 +156,13 @@ func TestAnUpgradeThatIsKilledIsCompleted(t *testing.T) {
 			}
 			made := c.whole()
 			if len(made) != len(partitions)-1 {
-				t.Fatalf("the index of %s is the last one, and made are %v", last, made)
+				t.Fatalf("the index of %s is the last one, but the valid ones are %v", last, made)
 			}
-			half := one[int](c, "select indexrelid::int from pg_index where indexrelid = $1::regclass and not indisvalid", ofAccounts+"_"+last)
+			half := one[int](
+				c,
+				"select indexrelid::int from pg_index where indexrelid = $1::regclass and not indisvalid",
+				ofAccounts+"_"+last,
+			)
 			if noticed {
 				c.exec("select pg_terminate_backend($1, 60000)", pid)
 			}
@@ -142,7 +171,7 @@ func TestAnUpgradeThatIsKilledIsCompleted(t *testing.T) {
 				_, err := c.run("migrate")
 				ended <- err
 			}()
-			c.reach("the second run waits for who holds the partition, or for the first run", func() bool {
+			c.reach("the second run waits for the transaction on the partition, or for the first run", func() bool {
 				return one[bool](c, `select exists (select from pg_stat_activity where datname = current_database()
 					and (wait_event_type = 'Lock' and query like 'drop index concurrently%' or state = 'idle' and query like '%pg_try_advisory_lock%'))`)
 			})
@@ -151,18 +180,18 @@ func TestAnUpgradeThatIsKilledIsCompleted(t *testing.T) {
 			c.must(<-ended)
 			now := c.whole()
 			if (now[last] != half) != noticed {
-				t.Errorf("the index that was half made has been made anew: %t", now[last] != half)
+				t.Errorf("the unfinished index was rebuilt: %t", now[last] != half)
 			}
 			delete(now, last)
 			if diff := cmp.Diff(made, now); diff != "" {
-				t.Errorf("what was whole has been made anew: %s", diff)
+				t.Errorf("valid indexes were rebuilt: %s", diff)
 			}
 			c.upgraded(seeds, c.end())
 		})
 	}
 }
 
-// exitOf is how a process ended that did not end well.
+// exitOf describes the exit of a process.
 func exitOf(err error) string {
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		return exit.String()

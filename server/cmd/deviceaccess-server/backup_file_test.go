@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// begun is a backup to a file that is under way: it waits for the database, which is held.
+// begun starts a backup to a file and waits for its temporary file. The backup then waits for the locked database.
 func (p *program) begun(path string, wrap ...string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	p.Helper()
 	cmd, said = p.command("backup", path), &bytes.Buffer{}
@@ -48,8 +48,9 @@ func (p *program) incomplete(path string) []string {
 	return found
 }
 
-// Whoever hangs up while a backup is written leaves no part of it, which may hold the master key; whoever has said nohup gets all of it.
-func TestABackupThatIsHungUpOnLeavesNothing(t *testing.T) {
+// A backup that SIGHUP stops leaves no partial file, which might contain the master key. With nohup, the backup
+// completes.
+func TestBackup_HangupLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPrivate(t)
 	path := filepath.Join(p.dir, "b.tar.gz")
@@ -80,8 +81,8 @@ func TestABackupThatIsHungUpOnLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a backup that was killed has left is removed by the next one of that name, and what is being written is not.
-func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
+// A backup removes the temporary files of killed backups of the same name, but not those of running ones.
+func TestBackup_RemovesFilesOfKilledBackup(t *testing.T) {
 	t.Parallel()
 	p := newPrivate(t)
 	path := filepath.Join(p.dir, "b.tar.gz")
@@ -96,7 +97,7 @@ func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 	_ = killed.Wait()
 	left := p.incomplete(path)
 	if len(left) != 1 {
-		t.Fatalf("it has left %v", left)
+		t.Fatalf("the killed backup has left %v", left)
 	}
 	other := p.file(".b.tar.gz.old.incomplete-1", "of another name")
 	two := [2]*exec.Cmd{}
@@ -110,7 +111,7 @@ func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one, other := two[0].Wait(), two[1].Wait(); (one == nil) == (other == nil) {
-		t.Errorf("of two at once, not one is made: %v, %v", one, other)
+		t.Errorf("not exactly one of two concurrent backups succeeded: %v, %v", one, other)
 	}
 	if now := p.incomplete(path); len(now) > 0 {
 		t.Errorf("left behind: %v", now)
@@ -120,8 +121,8 @@ func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 	}
 }
 
-// What a command has said is there is on the disk, and its name as well: a backup, and the only copy of a master key.
-func TestNamesAreOnTheDisk(t *testing.T) {
+// A file that a command reports as written is on disk, including its directory entry: a backup, and a master key.
+func TestFileNamesAreSynced(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -132,10 +133,23 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 		*program
 		file string
 		args []string
-	}{{keyless, filepath.Join(keyless.dir, "data", "master.key"), []string{"migrate"}}, {p, filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}}} {
+	}{
+		{keyless, filepath.Join(keyless.dir, "data", "master.key"), []string{"migrate"}},
+		{p, filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}},
+	} {
 		trace := filepath.Join(c.dir, "trace")
 		cmd := c.command(c.args...)
-		cmd.Args = append([]string{strace, "--follow-forks", "--seccomp-bpf", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append(
+			[]string{
+				strace,
+				"--follow-forks",
+				"--seccomp-bpf",
+				"--trace=link,linkat,fsync",
+				"--decode-fds=path",
+				"--output=" + trace,
+				cmd.Path,
+			},
+			cmd.Args[1:]...)
 		cmd.Path = strace
 		if out, err := cmd.CombinedOutput(); err != nil {
 			storetest.Missing(t, "a strace that can trace here: %v: %s", err, out)
@@ -145,8 +159,15 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, named, there := strings.Cut(string(b), `"`+c.file+`"`)
-		if synced := regexp.MustCompile(`fsync\(\d+<` + regexp.QuoteMeta(filepath.Dir(c.file)) + `>`); !there || !synced.MatchString(named) {
-			t.Errorf("%v: the name of the file may be lost with the power: after it has one, there is only\n%.300s", c.args, named)
+		if synced := regexp.MustCompile(
+			`fsync\(\d+<` + regexp.QuoteMeta(filepath.Dir(c.file)) + `>`,
+		); !there ||
+			!synced.MatchString(named) {
+			t.Errorf(
+				"%v: the name of the file may be lost with the power: after it has one, there is only\n%.300s",
+				c.args,
+				named,
+			)
 		}
 	}
 }

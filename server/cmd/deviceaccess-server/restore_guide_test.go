@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// back is a line of what the guide says a restore brings back, as far as its beginning, and the story that tries it.
+// back is the beginning of a line in the guide about what a restore brings back, and the story that tests it.
 type back struct {
 	guide, name string
 	begin       func(*scene) (since, then func(*scene))
@@ -43,20 +43,26 @@ var broughtBack = []back{
 	{"Requests that are sent again", "repeated", repeated},
 	{"Deliveries that were due", "due", due},
 	{"What was under way", "codes", underWay},
-	{"What was under way", "doors", bolts}, // the last before the backup: a command waits for half a minute only
+	{"What was under way", "doors", bolts}, // last before the backup, since a command waits for half a minute only
 }
 
-// elsewhere are the lines that other tests try, and where.
+// elsewhere maps lines of the guide to the files that test them.
 var elsewhere = map[string]string{
-	"The master key is that of the backup":             "restored_key_test.go",
+	"The master key is that of the backup":             "restore_test.go",
 	"Terraform's state may contain resources that the": "../../../provider/forgotten_codes_test.go",
 }
 
-// After a restore from a backup all is as the guide says, line by line: at locks and access systems, which have gone on, in the API, and
-// for those who are told of events. Every line of the guide has a story here.
-func TestWhatARestoreBringsBack(t *testing.T) {
+// A restore has the effects that the guide lists, at locks and access systems, in the API, and for webhooks. Each line
+// of the guide has a story here.
+func TestRestore_BringsBack(t *testing.T) {
 	t.Parallel()
-	s := &scene{program: newPrivate(t), outside: newOutside(t), server: &ready{}, changed: &[]string{}, early: &[]func(*scene){}}
+	s := &scene{
+		program: newPrivate(t),
+		outside: newOutside(t),
+		server:  &ready{},
+		changed: &[]string{},
+		early:   &[]func(*scene){},
+	}
 	stop := s.begin()
 	s.workspace = s.ok("workspaces", "create", "Home")
 	s.key = s.ok("keys", "create", "--workspace", s.workspace)
@@ -106,8 +112,8 @@ func TestWhatARestoreBringsBack(t *testing.T) {
 	s.tellsNothingElse()
 }
 
-// The guide says nothing of what a restore brings back that is not tried, and all that is tried is in it.
-func TestEveryLineOfWhatARestoreBringsBackIsTried(t *testing.T) {
+// Every line of the guide about what a restore brings back is tested, and every story is in the guide.
+func TestRestore_GuideIsComplete(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../server/docs/backup-and-upgrade.md")
 	if err != nil {

@@ -17,32 +17,32 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// scene is an installation whose server is backed up, goes on, and is restored, in the view of one story of it.
+// scene is an installation that is backed up, changed, and restored, as seen by one story.
 type scene struct {
 	*program
 	*outside
 	server    *ready
 	workspace string
 	key       string           // of the workspace
-	devices   map[string]latch // by the vendor's name
-	busy      map[string]latch // more of them, with which something is under way when the backup is made
-	earlier   []arrival        // at whoever is told of all, until the restore
-	changed   *[]string        // what the audit log has to name: it was changed after the backup
-	restored  *pgx.Conn        // to the database, before a server is started on it
-	early     *[]func(*scene)  // what is done once the backup is restored, before the server is started
+	devices   map[string]latch // by profile
+	busy      map[string]latch // more locks, with operations in flight during the backup
+	earlier   []arrival        // deliveries to /all before the restore
+	changed   *[]string        // ids that the audit log must name: changed after the backup
+	restored  *pgx.Conn        // the restored database before its server starts
+	early     *[]func(*scene)  // run between the restore and the start of the server
 }
 
-// latch is a lock: what the API and what its vendor calls it, and the token of its account.
+// latch is a lock: its device_id, its id at the vendor, and the token of its account.
 type latch struct{ id, ref, token string }
 
-// on is the scene with another test to fail.
+// on returns the scene for a subtest.
 func (s *scene) on(t *testing.T) *scene {
 	p, c := *s.program, *s
 	p.T, c.program = t, &p
 	return &c
 }
 
-// account connects locks of a vendor to the workspace, with a token of its own, and returns once they have been read.
+// account connects an account with locks and returns once they have been read.
 func (s *scene) account(key string, profiles ...string) (id string, doors map[string]latch) {
 	s.Helper()
 	made, err := s.box.EnsureAccount(sandbox.AccountSpec{Key: key, Profiles: profiles})
@@ -65,14 +65,14 @@ func (s *scene) account(key string, profiles ...string) (id string, doors map[st
 	return id, doors
 }
 
-// take has the vendors take a token.
+// take makes the vendors accept a token.
 func (o *outside) take(token, as string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.taken[token] = as
 }
 
-// ask asks the API for what it must not refuse.
+// ask sends a request that must succeed.
 func (s *scene) ask(path string, in told) told {
 	s.Helper()
 	status, out := s.try(s.key, path, in)
@@ -82,7 +82,7 @@ func (s *scene) ask(path string, in told) told {
 	return out
 }
 
-// try asks the API as whoever has a token.
+// try sends a request with a token.
 func (s *scene) try(token, path string, in told) (status int, out told) {
 	s.Helper()
 	body, err := json.Marshal(in)
@@ -92,7 +92,7 @@ func (s *scene) try(token, path string, in told) (status int, out told) {
 	return s.post(*s.server, token, path, string(body), &out), out
 }
 
-// change asks for what the audit log has to tell of an identifier.
+// change sends a request about id that the audit log must name.
 func (s *scene) change(path, name, id string, more ...told) told {
 	s.Helper()
 	in := told{name: id}
@@ -105,7 +105,7 @@ func (s *scene) change(path, name, id string, more ...told) told {
 	return s.ask(path, in)
 }
 
-// code makes a code, and returns once it is on its lock.
+// code creates a code and returns once it is on its lock.
 func (s *scene) code(d latch, in told) (id string) {
 	s.Helper()
 	in["device_id"], in["sync"] = d.id, true
@@ -117,13 +117,13 @@ func (s *scene) get(code string) told {
 	return told(s.ask("/access_codes/get", told{"access_code_id": code}).at("access_code").(map[string]any))
 }
 
-// unmanaged are the unmanaged codes of a device.
+// unmanaged returns the unmanaged codes of a device.
 func (s *scene) unmanaged(device string) []told {
 	s.Helper()
 	return s.ask("/access_codes/unmanaged/list", told{"device_id": device}).all("access_codes")
 }
 
-// stranger is the identifier of the unmanaged code with that PIN, once there is one.
+// stranger waits for an unmanaged code with a PIN and returns its id.
 func (s *scene) stranger(d latch, pin string) (id string) {
 	s.Helper()
 	s.until("an unmanaged code is listed", func() bool {
@@ -137,7 +137,7 @@ func (s *scene) stranger(d latch, pin string) (id string) {
 	return id
 }
 
-// by turns a knob of a lock or an access system, or looks at it, as who stands before it.
+// by operates or reads a lock or an access system directly at the simulated cloud.
 func (s *scene) by(token, method, path string, body any) (out told) {
 	s.Helper()
 	raw, err := json.Marshal(body)
@@ -160,7 +160,7 @@ func (s *scene) by(token, method, path string, body any) (out told) {
 	return out
 }
 
-// onLock are the codes with that PIN that are really on a lock.
+// onLock returns the codes with a PIN in the memory of a lock.
 func (s *scene) onLock(d latch, pin string) (out []told) {
 	s.Helper()
 	for _, c := range s.by(d.token, http.MethodGet, "/locks/"+d.ref+"/memory", nil).all("access_codes") {
@@ -171,7 +171,7 @@ func (s *scene) onLock(d latch, pin string) (out []told) {
 	return out
 }
 
-// opens waits until a lock has a PIN, once.
+// opens waits until a lock has a PIN exactly once.
 func (s *scene) opens(d latch, pin string) told {
 	s.Helper()
 	var on []told
@@ -182,35 +182,45 @@ func (s *scene) opens(d latch, pin string) told {
 	return on[0]
 }
 
-// settles waits until a code is as its status says.
+// settles waits until a code has a status.
 func (s *scene) settles(code, status string) (c told) {
 	s.Helper()
 	s.until("the code is "+status, func() bool { c = s.get(code); return c.text("status") == status })
 	return c
 }
 
-// warned says whether a code or a person has a problem of that kind.
+// warned reports whether a code or a person has an error or warning.
 func warned(of told, list, kind string) bool {
-	return slices.ContainsFunc(of.all(list), func(p told) bool { return p.text(strings.TrimSuffix(list, "s")+"_code") == kind })
+	return slices.ContainsFunc(
+		of.all(list),
+		func(p told) bool { return p.text(strings.TrimSuffix(list, "s")+"_code") == kind },
+	)
 }
 
-// begin starts a server, without simulated locks of its own.
+// begin starts a server without simulated locks.
 func (s *scene) begin(args ...string) (stop func()) {
 	s.Helper()
-	r, cmd := s.serve(append([]string{"--sandbox=false", "--connect-gateways", "--allow-webhook-prefix", "127.0.0.0/8"}, args...)...)
+	r, cmd := s.serve(
+		append([]string{"--sandbox=false", "--connect-gateways", "--allow-webhook-prefix", "127.0.0.0/8"}, args...)...)
 	*s.server = r
 	return func() { s.stop(cmd) }
 }
 
-// restoredTo is where the backup is restored to, which all commands use from then on.
+// restoredTo is the directory of the restored data. All later commands use it.
 func (s *scene) restoredTo() string { return filepath.Join(s.dir, "restored") }
 
-// passes has time pass in the restored database: a backup is older than what devices and vendors are looked at and waited for.
+// passes moves the restored database back in time, since backups are usually older than due times.
 func (s *scene) passes(hours int) {
 	s.Helper()
 	for table, columns := range map[string][]string{
-		"action_attempts": {"created_at", "started_at", "deadline_at"}, "connected_accounts": {"due_at"}, "devices": {"due_at"}, "acs_systems": {"due_at"},
-		"access_codes": {"write_at", "applied_at", "next_attempt_at"}, "webhooks": {"due_at"}, "deliveries": {"next_attempt_at"}, "leases": {"held_until"},
+		"action_attempts":    {"created_at", "started_at", "deadline_at"},
+		"connected_accounts": {"due_at"},
+		"devices":            {"due_at"},
+		"acs_systems":        {"due_at"},
+		"access_codes":       {"write_at", "applied_at", "next_attempt_at"},
+		"webhooks":           {"due_at"},
+		"deliveries":         {"next_attempt_at"},
+		"leases":             {"held_until"},
 	} {
 		for _, column := range columns {
 			s.exec(fmt.Sprintf("update %s set %s = %[2]s - interval '%d hours'", table, column, hours))
@@ -218,7 +228,7 @@ func (s *scene) passes(hours int) {
 	}
 }
 
-// exec changes the database that is restored, before its server is started.
+// exec changes the restored database before its server starts.
 func (s *scene) exec(sql string) {
 	s.Helper()
 	if _, err := s.restored.Exec(s.Context(), sql); err != nil {
@@ -226,7 +236,7 @@ func (s *scene) exec(sql string) {
 	}
 }
 
-// open opens the database that is restored, for exec.
+// open opens the restored database for exec.
 func (s *scene) open() (closed func()) {
 	s.Helper()
 	database, err := pglocal.Open(s.Context(), pglocal.Options{Dir: filepath.Join(s.restoredTo(), "postgres")})
@@ -243,7 +253,8 @@ func (s *scene) open() (closed func()) {
 	}
 }
 
-// mark types a code in at every lock, and marked waits until all are listed: then all locks have been read.
+// mark types a code at the keypad of every lock. marked waits until all these codes are listed, and so all locks have
+// been read.
 func (s *scene) mark() {
 	s.Helper()
 	for _, of := range []map[string]latch{s.devices, s.busy} {

@@ -16,7 +16,7 @@ import (
 // told is a JSON object.
 type told map[string]any
 
-// at is what is found by following names; text is that, where it is one.
+// at follows a path of names; text is at for strings.
 func (o told) at(path ...string) (v any) {
 	v = map[string]any(o)
 	for _, name := range path {
@@ -31,7 +31,7 @@ func (o told) text(path ...string) string {
 	return s
 }
 
-// all are the objects of a list.
+// all returns the objects of a list.
 func (o told) all(name string) (out []told) {
 	list, _ := o.at(name).([]any)
 	for _, v := range list {
@@ -42,22 +42,23 @@ func (o told) all(name string) (out []told) {
 	return out
 }
 
-// outside is what no backup of a server holds: its vendors' clouds with all their locks and access systems, and who is told of events.
+// outside is what a backup does not contain: the vendors' clouds with their locks and access systems, and the receiver
+// of webhooks.
 type outside struct {
 	box      *sandbox.Sandbox
 	cloud    string // URL of the vendors
-	receiver string // URL of those who are told
+	receiver string // URL of the receiver
 
 	mu      sync.Mutex
-	taken   map[string]string        // by a token that the vendors take: the one that the simulated cloud knows it by
-	held    map[string]chan struct{} // requests that are kept from the vendors, by method and path
-	reached map[string]int           // how many there were
+	taken   map[string]string        // accepted tokens, with those of the simulated cloud
+	held    map[string]chan struct{} // held requests to vendors, by method and path
+	reached map[string]int           // number of requests
 	arrived []arrival
-	shut    map[string]chan struct{} // paths of the receiver that answer nobody yet
-	wall    map[string]bool          // accounts whose vendors cannot be reached
+	shut    map[string]chan struct{} // paths of the receiver that do not answer yet
+	wall    map[string]bool          // accounts whose vendor is unreachable
 }
 
-// arrival is what has come to a path of the receiver.
+// arrival is a delivery to the receiver.
 type arrival struct {
 	path string
 	signedBy
@@ -66,12 +67,19 @@ type arrival struct {
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
-	o := &outside{box: sandbox.New(sandbox.Options{Seed: 29, Speed: 50}), taken: map[string]string{}, held: map[string]chan struct{}{}, reached: map[string]int{}, shut: map[string]chan struct{}{}, wall: map[string]bool{}}
+	o := &outside{
+		box:     sandbox.New(sandbox.Options{Seed: 29, Speed: 50}),
+		taken:   map[string]string{},
+		held:    map[string]chan struct{}{},
+		reached: map[string]int{},
+		shut:    map[string]chan struct{}{},
+		wall:    map[string]bool{},
+	}
 	t.Cleanup(o.box.Close)
 	cloud, receiver := httptest.NewServer(http.HandlerFunc(o.vendor)), httptest.NewServer(http.HandlerFunc(o.receive))
 	t.Cleanup(cloud.Close)
 	t.Cleanup(receiver.Close)
-	t.Cleanup(func() { // or those would wait for ever
+	t.Cleanup(func() { // release what still waits
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		for _, waiting := range []map[string]chan struct{}{o.held, o.shut} {
@@ -86,7 +94,7 @@ func newOutside(t *testing.T) *outside {
 }
 
 func (o *outside) vendor(w http.ResponseWriter, r *http.Request) {
-	if below, of := strings.CutPrefix(r.URL.Path, "/of/"); of { // each account has an address of its own
+	if below, of := strings.CutPrefix(r.URL.Path, "/of/"); of { // each account has its own address
 		account, path, _ := strings.Cut(below, "/")
 		r.URL.Path = "/" + path
 		if o.walled(account) {
@@ -116,7 +124,7 @@ func (o *outside) walled(account string) bool {
 	return o.wall[account]
 }
 
-// reach has the vendor of an account be reached, or not.
+// reach makes the vendor of an account reachable or not.
 func (o *outside) reach(account string, can bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +134,7 @@ func (o *outside) reach(account string, can bool) {
 func (o *outside) receive(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var event told
-	_ = json.Unmarshal(body, &event) // what is none is no event
+	_ = json.Unmarshal(body, &event) // a body that is not JSON is no event
 	content := r.Header.Get("Webhook-Id") + "." + r.Header.Get("Webhook-Timestamp") + "." + string(body)
 	o.mu.Lock()
 	o.arrived = append(o.arrived, arrival{r.URL.Path, signedBy{content, r.Header.Get("Webhook-Signature")}, event})
@@ -140,7 +148,7 @@ func (o *outside) receive(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keep keeps requests waiting until release is called.
+// keep holds requests until release is called.
 func (o *outside) keep(of map[string]chan struct{}, what string) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,14 +161,14 @@ func (o *outside) keep(of map[string]chan struct{}, what string) (release func()
 	}
 }
 
-// asked is how often the vendors were asked for something, be it kept waiting.
+// asked returns how often a request has reached the vendors, including held ones.
 func (o *outside) asked(what string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.reached[what]
 }
 
-// got are the events that have come to a path, of a type or all.
+// got returns the events that a path has received, of one type or all.
 func (o *outside) got(path, kind string) (out []arrival) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -172,12 +180,12 @@ func (o *outside) got(path, kind string) (out []arrival) {
 	return out
 }
 
-// has says whether an event of a type has come to a path that names something.
+// has reports whether a path has received an event of a type that contains an id.
 func (o *outside) has(path, kind, id string) bool {
 	return slices.ContainsFunc(o.got(path, kind), func(a arrival) bool { return strings.Contains(a.content, id) })
 }
 
-// forget forgets what has come so far.
+// forget drops the deliveries received so far.
 func (o *outside) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
-// shop is a server at work: a client makes codes and webhooks, and deliveries wait at an endpoint until it is opened.
+// shop is a busy server: a client creates codes and webhooks, and deliveries wait at an endpoint until it is opened.
 type shop struct {
 	*program
 	ready
@@ -34,13 +34,13 @@ type shop struct {
 	device  string
 
 	mu      sync.Mutex
-	made    inventory                   // what the client was told of
-	waiting int                         // deliveries
-	arrived map[string][]signedBy       // by event
-	hook    struct{ id, secret string } // that is told of everything
+	made    inventory                   // created according to the responses
+	waiting int                         // number of deliveries
+	arrived map[string][]signedBy       // by event id
+	hook    struct{ id, secret string } // receives all events
 }
 
-// signedBy is what was signed, and how.
+// signedBy is the signed content of a delivery and its signature.
 type signedBy struct{ content, signature string }
 
 func (s *shop) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (s *shop) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	var event struct {
 		ID string `json:"event_id"`
 	}
-	_ = json.Unmarshal(body, &event) // what is none has no identifier
+	_ = json.Unmarshal(body, &event) // a body that is not JSON has no id
 	s.mu.Lock()
 	s.waiting++
 	s.mu.Unlock()
@@ -58,10 +58,16 @@ func (s *shop) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.arrived[event.ID] = append(s.arrived[event.ID], signedBy{fmt.Sprintf("%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body), r.Header.Get("Webhook-Signature")})
+	s.arrived[event.ID] = append(
+		s.arrived[event.ID],
+		signedBy{
+			fmt.Sprintf("%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body),
+			r.Header.Get("Webhook-Signature"),
+		},
+	)
 }
 
-// has says whether an event has arrived, signed with the secret of the webhook.
+// has reports whether an event has arrived with a signature of the webhook's secret.
 func (s *shop) has(event string) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s.hook.secret, "whsec_"))
 	if err != nil {
@@ -76,16 +82,16 @@ func (s *shop) has(event string) bool {
 	})
 }
 
-// told is what the client was told of so far.
+// told returns a copy of what the client has created so far.
 func (s *shop) told() inventory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return inventory{maps.Clone(s.made.Codes), maps.Clone(s.made.Hooks), nil}
 }
 
-// works makes a code, and now and then a webhook.
+// works creates a code, and sometimes a webhook.
 func (s *shop) works(n int) {
-	pin := fmt.Sprintf("0593%02d", n) // as no number is
+	pin := fmt.Sprintf("0593%02d", n) // digits that no id contains
 	var made struct {
 		Code struct {
 			ID string `json:"access_code_id"`
@@ -95,12 +101,24 @@ func (s *shop) works(n int) {
 			Secret string `json:"secret"`
 		} `json:"webhook"`
 	}
-	if status := s.post(s.ready, s.APIKey, "/access_codes/create", fmt.Sprintf(`{"device_id":%q,"code":%q}`, s.device, pin), &made); status != http.StatusOK {
-		s.Errorf("code %d is answered %d", n, status)
+	if status := s.post(
+		s.ready,
+		s.APIKey,
+		"/access_codes/create",
+		fmt.Sprintf(`{"device_id":%q,"code":%q}`, s.device, pin),
+		&made,
+	); status != http.StatusOK {
+		s.Errorf("create code %d: %d", n, status)
 	}
 	if n%10 == 0 {
-		if status := s.post(s.ready, s.APIKey, "/webhooks/create", `{"url":"https://hooks.example/x","event_types":["device.deleted"]}`, &made); status != http.StatusOK {
-			s.Errorf("webhook %d is answered %d", n, status)
+		if status := s.post(
+			s.ready,
+			s.APIKey,
+			"/webhooks/create",
+			`{"url":"https://hooks.example/x","event_types":["device.deleted"]}`,
+			&made,
+		); status != http.StatusOK {
+			s.Errorf("create webhook %d: %d", n, status)
 		}
 	}
 	s.mu.Lock()
@@ -111,11 +129,16 @@ func (s *shop) works(n int) {
 	}
 }
 
-// A backup that is made while a client writes and deliveries are in the air holds all that the client was told of before, and tells
-// no secret to whoever has no key; and what was to be delivered is, by the server that starts on it elsewhere.
-func TestABackupOfABusyServerIsRestored(t *testing.T) {
+// A backup during writes and deliveries contains everything that was acknowledged before it started. Without the key it
+// reveals no secret. The server that starts on the restored data sends the pending deliveries.
+func TestBackup_OfBusyServer(t *testing.T) {
 	t.Parallel()
-	s := &shop{program: newPrivate(t), opened: make(chan struct{}), arrived: map[string][]signedBy{}, made: inventory{Codes: map[string]string{}, Hooks: map[string]string{}}}
+	s := &shop{
+		program: newPrivate(t),
+		opened:  make(chan struct{}),
+		arrived: map[string][]signedBy{},
+		made:    inventory{Codes: map[string]string{}, Hooks: map[string]string{}},
+	}
 	endpoint := httptest.NewServer(s)
 	t.Cleanup(endpoint.Close)
 	open := sync.OnceFunc(func() { close(s.opened) })
@@ -156,7 +179,7 @@ func TestABackupOfABusyServerIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(s.told().Codes) == len(before.Codes) {
-		t.Error("nothing was made meanwhile, so nothing is known of what becomes of that")
+		t.Error("nothing was created during the backup, so the test proves nothing")
 	}
 	open()
 	s.stop(cmd)
@@ -173,20 +196,35 @@ func TestABackupOfABusyServerIsRestored(t *testing.T) {
 	s.mu.Lock()
 	clear(s.arrived)
 	s.mu.Unlock()
-	s.ready, cmd = s.serve("--data-dir", to, "--master-key", key, "--allow-webhook-prefix", "127.0.0.0/8", "--sandbox-speed", "100")
+	s.ready, cmd = s.serve(
+		"--data-dir",
+		to,
+		"--master-key",
+		key,
+		"--allow-webhook-prefix",
+		"127.0.0.0/8",
+		"--sandbox-speed",
+		"100",
+	)
 	s.APIKey = r.APIKey
 	if err := s.inventory(s.ready, s.APIKey).holds(before); err != nil {
 		t.Error(err)
 	}
-	s.until("what was due has arrived", func() bool { return !slices.ContainsFunc(due, func(event string) bool { return !s.has(event) }) })
+	s.until(
+		"the pending deliveries have arrived",
+		func() bool { return !slices.ContainsFunc(due, func(event string) bool { return !s.has(event) }) },
+	)
 	s.until("every code is on its lock once", func() bool {
 		memory := s.ok("sandbox", "memory", "--data-dir", to, "--master-key", key, "--endpoint", s.URL, s.device)
-		return !slices.ContainsFunc(slices.Collect(maps.Values(before.Codes)), func(pin string) bool { return strings.Count(memory, pin) != 1 })
+		return !slices.ContainsFunc(
+			slices.Collect(maps.Values(before.Codes)),
+			func(pin string) bool { return strings.Count(memory, pin) != 1 },
+		)
 	})
 	s.stop(cmd)
 }
 
-// due are the events of a restored database that the endpoint has not taken yet, as far as it knows.
+// due returns the events of a restored database whose delivery to the endpoint is pending.
 func (s *shop) due(dir string) (events []string) {
 	s.Helper()
 	database, err := pglocal.Open(s.Context(), pglocal.Options{Dir: filepath.Join(dir, "postgres")})
@@ -205,7 +243,7 @@ func (s *shop) due(dir string) (events []string) {
 		events, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	if err != nil || len(events) == 0 {
-		s.Fatalf("%d events were due when the backup was made (%v), so nothing is known of what becomes of them", len(events), err)
+		s.Fatalf("%d events were pending at the backup (%v), so the test proves nothing", len(events), err)
 	}
 	return events
 }

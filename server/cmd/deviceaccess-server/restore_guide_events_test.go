@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// What becomes of webhooks, of what was under way when the backup was made, and of requests that are sent again.
+// Stories about webhooks, about operations in flight during the backup, and about repeated requests.
 
-// hook makes a webhook of a path.
+// hook creates a webhook to a path of the receiver.
 func (s *scene) hook(path string) (id, secret string) {
 	s.Helper()
 	made := s.ask("/webhooks/create", told{"url": s.receiver + path})
 	return made.text("webhook", "webhook_id"), made.text("webhook", "secret")
 }
 
-// signs says whether something was signed with a secret.
+// signs reports whether the content was signed with a secret.
 func (a arrival) signs(secret string) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -39,11 +39,19 @@ func deletedHook(s *scene) (since, then func(*scene)) {
 			s.change("/webhooks/delete", "webhook_id", id)
 			late, _ = s.hook("/late")
 		}, func(s *scene) {
-			s.until("it is told, with PINs", func() bool {
-				return slices.ContainsFunc(s.got("/deleted", "access_code.set_on_device"), func(a arrival) bool { return a.event.text("code") != "" })
+			s.until("it receives events with PINs", func() bool {
+				return slices.ContainsFunc(
+					s.got("/deleted", "access_code.set_on_device"),
+					func(a arrival) bool { return a.event.text("code") != "" },
+				)
 			})
-			if status, _ := s.try(s.key, "/webhooks/get", told{"webhook_id": late}); status != http.StatusNotFound || len(s.got("/late", "")) > 0 {
-				s.Errorf("one that was made since is answered %d, and told of %d events", status, len(s.got("/late", "")))
+			if status, _ := s.try(
+				s.key,
+				"/webhooks/get",
+				told{"webhook_id": late},
+			); status != http.StatusNotFound ||
+				len(s.got("/late", "")) > 0 {
+				s.Errorf("a webhook created later is answered %d and has received %d events", status, len(s.got("/late", "")))
 			}
 		}
 }
@@ -67,17 +75,17 @@ func rotated(s *scene) (since, then func(*scene)) {
 				signs string
 				not   []string
 			}{"/rotated": {secrets["/rotated"][0], secrets["/rotated"][1:]}, "/again": {after, secrets["/again"]}} {
-				s.until("it is told", func() bool { return len(s.got(path, "")) > 0 })
+				s.until("it receives an event", func() bool { return len(s.got(path, "")) > 0 })
 				for _, a := range s.got(path, "") {
 					if !a.signs(c.signs) || slices.ContainsFunc(c.not, a.signs) {
-						s.Errorf("%s is told with another signature", path)
+						s.Errorf("%s has another signature", path)
 					}
 				}
 			}
 		}
 }
 
-// What was due is sent again, and nothing else that was sent before.
+// Pending deliveries are sent again, and only those.
 func due(s *scene) (since, then func(*scene)) {
 	open := s.keep(s.shut, "/due")
 	s.hook("/due")
@@ -86,25 +94,30 @@ func due(s *scene) (since, then func(*scene)) {
 	waits := s.got("/due", "")[0].event.text("event_id")
 	return func(*scene) { open() },
 		func(s *scene) {
-			s.until("it is told again", func() bool { return s.has("/due", "", waits) })
+			s.until("it receives the event again", func() bool { return s.has("/due", "", waits) })
 			for _, a := range s.got("/due", "") {
 				if event := a.event.text("event_id"); !strings.HasPrefix(a.content, event+".") {
-					s.Errorf("%s is told under another identifier", a.event.text("event_type"))
+					s.Errorf("%s has another id", a.event.text("event_type"))
 				}
 			}
 		}
 }
 
-// What is put on a lock when the backup is made is there once, and what is taken off is off, whoever has its PIN by now.
+// A code that is being set during the backup is on the lock once. A code that is being deleted is removed, even if
+// another code has its PIN now.
 func underWay(s *scene) (since, then func(*scene)) {
 	coming, going := s.busy["august"], s.busy["yale"]
 	arrive := s.keep(s.held, "POST /locks/"+coming.ref+"/access_codes")
-	made := s.ask("/access_codes/create", told{"device_id": coming.id, "name": "Coming", "code": "410060"}).text("access_code", "access_code_id")
+	made := s.ask("/access_codes/create", told{"device_id": coming.id, "name": "Coming", "code": "410060"}).
+		text("access_code", "access_code_id")
 	leaving := s.code(going, told{"name": "Going", "code": "410061"})
 	taken := "DELETE /access_codes/" + s.opens(going, "410061").text("access_code_id")
 	leave := s.keep(s.held, taken)
 	s.ask("/access_codes/delete", told{"access_code_id": leaving})
-	s.until("both are under way", func() bool { return s.asked(taken) > 0 && s.asked("POST /locks/"+coming.ref+"/access_codes") > 0 })
+	s.until(
+		"both are under way",
+		func() bool { return s.asked(taken) > 0 && s.asked("POST /locks/"+coming.ref+"/access_codes") > 0 },
+	)
 	return func(s *scene) {
 			arrive()
 			leave()
@@ -117,7 +130,7 @@ func underWay(s *scene) (since, then func(*scene)) {
 			if slices.ContainsFunc(s.unmanaged(coming.id), func(c told) bool { return c.text("code") == "410060" }) {
 				s.Error("it is listed as unmanaged, too")
 			}
-			s.until("the other has gone", func() bool {
+			s.until("the other is deleted", func() bool {
 				status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": leaving})
 				return status == http.StatusNotFound
 			})
@@ -128,8 +141,7 @@ func underWay(s *scene) (since, then func(*scene)) {
 		}
 }
 
-// A door that was to be unlocked when the backup was made does not open when that is restored: neither where the command had been sent,
-// nor where it had not.
+// A restore does not open a door, whether the unlock command of before the backup was sent or not.
 func bolts(s *scene) (since, then func(*scene)) {
 	begun, waiting := s.busy["nuki"], s.busy["tedee"]
 	command := func(d latch) string { return "POST /locks/" + d.ref + "/actions" }
@@ -147,7 +159,7 @@ func bolts(s *scene) (since, then func(*scene)) {
 			open()
 			finish()
 			for d, id := range attempts {
-				s.until("the command has ended", func() bool { // in vain where the backup has taken so long that it was given up
+				s.until("the command has ended", func() bool { // also with an error, if the backup took long
 					return s.ask("/action_attempts/get", told{"action_attempt_id": id}).text("action_attempt", "status") != "pending"
 				})
 				s.by(d.token, http.MethodPost, "/locks/"+d.ref+"/keypad/lock", nil)
@@ -160,7 +172,10 @@ func bolts(s *scene) (since, then func(*scene)) {
 					a = s.ask("/action_attempts/get", told{"action_attempt_id": id})
 					return a.text("action_attempt", "status") != "pending"
 				})
-				if n := s.asked(command(d)); n != sent[d] || s.by(d.token, http.MethodGet, "/locks/"+d.ref+"/memory", nil).at("locked") != true {
+				if n := s.asked(
+					command(d),
+				); n != sent[d] ||
+					s.by(d.token, http.MethodGet, "/locks/"+d.ref+"/memory", nil).at("locked") != true {
 					s.Errorf("the command was sent %d times, and before the restore %d", n, sent[d])
 				}
 				if a.text("action_attempt", "status") != "error" {
@@ -177,7 +192,12 @@ func (s *scene) repeats(key string, in told) (status int, replayed bool, out tol
 	if err != nil {
 		s.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.server.URL+"/access_codes/create", strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(
+		s.Context(),
+		http.MethodPost,
+		s.server.URL+"/access_codes/create",
+		strings.NewReader(string(body)),
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -198,7 +218,14 @@ func (s *scene) repeats(key string, in told) (status int, replayed bool, out tol
 func repeated(s *scene) (since, then func(*scene)) {
 	d := s.devices["august"]
 	known := told{"device_id": d.id, "name": "Known", "code": "410070"}
-	with, without := told{"device_id": d.id, "name": "With a PIN", "code": "410071"}, told{"device_id": d.id, "name": "Without"}
+	with, without := told{
+		"device_id": d.id,
+		"name":      "With a PIN",
+		"code":      "410071",
+	}, told{
+		"device_id": d.id,
+		"name":      "Without",
+	}
 	_, _, first := s.repeats("known", known)
 	var pin string
 	return func(s *scene) {
@@ -208,17 +235,25 @@ func repeated(s *scene) (since, then func(*scene)) {
 			s.opens(d, "410071")
 			s.opens(d, pin)
 		}, func(s *scene) {
-			if _, replayed, again := s.repeats("known", known); !replayed || again.text("access_code", "access_code_id") != first.text("access_code", "access_code_id") {
-				s.Errorf("what was asked for before the backup is done again; replayed: %v", replayed)
+			if _, replayed, again := s.repeats(
+				"known",
+				known,
+			); !replayed ||
+				again.text("access_code", "access_code_id") != first.text("access_code", "access_code_id") {
+				s.Errorf("a request from before the backup runs again; replayed: %v", replayed)
 			}
 			s.stranger(d, pin)
 			s.stranger(d, "410071")
-			if status, replayed, refused := s.repeats("with", with); status != http.StatusConflict || replayed || refused.text("error", "type") != "duplicate_access_code" {
-				s.Errorf("a code with a PIN is answered %d, %s", status, refused.text("error", "type"))
+			if status, replayed, refused := s.repeats(
+				"with",
+				with,
+			); status != http.StatusConflict || replayed ||
+				refused.text("error", "type") != "duplicate_access_code" {
+				s.Errorf("creating a code with a PIN is answered %d, %s", status, refused.text("error", "type"))
 			}
 			_, replayed, again := s.repeats("without", without)
 			if other := again.text("access_code", "code"); replayed || other == "" || other == pin {
-				s.Errorf("a code without one is made anew with another PIN: %v", other != "" && other != pin)
+				s.Errorf("a code without a PIN is created again with another PIN: %v", other != "" && other != pin)
 			} else {
 				s.opens(d, other)
 			}
@@ -226,26 +261,34 @@ func repeated(s *scene) (since, then func(*scene)) {
 		}
 }
 
-// What is told after a restore is new, or what was told before it.
+// tellsNothingElse checks that events after the restore are either new or identical to earlier ones.
 func (s *scene) tellsNothingElse() {
 	s.Helper()
 	was := map[string]string{}
 	for _, a := range s.earlier {
 		was[a.event.text("event_id")] = a.event.text("event_type") + a.event.text("occurred_at")
 	}
-	for event, want := range map[string]int{s.earlier[0].event.text("event_id"): http.StatusOK, s.earlier[len(s.earlier)-1].event.text("event_id"): http.StatusNotFound} {
+	for event, want := range map[string]int{
+		s.earlier[0].event.text("event_id"):                http.StatusOK,
+		s.earlier[len(s.earlier)-1].event.text("event_id"): http.StatusNotFound,
+	} {
 		if status, _ := s.try(s.key, "/events/get", told{"event_id": event}); status != want {
-			s.Errorf("an event of before the restore is answered %d, want %d", status, want)
+			s.Errorf("an event from before the restore is answered %d, want %d", status, want)
 		}
 	}
 	for _, a := range s.got("/all", "") {
-		if before, known := was[a.event.text("event_id")]; known && before != a.event.text("event_type")+a.event.text("occurred_at") {
+		if before, known := was[a.event.text("event_id")]; known &&
+			before != a.event.text("event_type")+a.event.text("occurred_at") {
 			s.Errorf("%s has the identifier of another event", a.event.text("event_type"))
 		}
 		if a.event.text("event_id") == s.earlier[0].event.text("event_id") {
-			s.Errorf("%s, which was told before the backup, is told again", a.event.text("event_type"))
+			s.Errorf("%s from before the backup is delivered again", a.event.text("event_type"))
 		}
-		if at, err := time.Parse(time.RFC3339, a.event.text("occurred_at")); err != nil || at.After(time.Now().Add(time.Minute)) {
+		if at, err := time.Parse(
+			time.RFC3339,
+			a.event.text("occurred_at"),
+		); err != nil ||
+			at.After(time.Now().Add(time.Minute)) {
 			s.Errorf("%s occurred at %s", a.event.text("event_type"), a.event.text("occurred_at"))
 		}
 	}

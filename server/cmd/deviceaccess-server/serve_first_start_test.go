@@ -20,12 +20,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// stage is a moment of the first start: a file is there, or a question to the database is answered with true.
+// stage is a moment of the first start: a file exists, or an SQL condition is true.
 type stage struct{ file, sql string }
 
 func (s stage) String() string { return s.file + s.sql }
 
-// stages are those of a first start, in their order.
+// stages are the stages of a first start, in order.
 var stages = []stage{
 	{file: "data/postgres/lock"},
 	{file: "data/postgres/*/data.incomplete"},
@@ -44,13 +44,17 @@ var stages = []stage{
 	{file: "ready.json"},
 }
 
-// dsn is where the private database of a server on p's data is, once there is one.
+// dsn returns the DSN of the private database of a server on p's data, if it has one.
 func (p *program) dsn() (dsn string, ok bool) {
 	socket, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/lock"))
-	return fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable", socket), err == nil && len(socket) > 0
+	return fmt.Sprintf(
+			"host=%s port=5432 user=postgres dbname=postgres sslmode=disable",
+			socket,
+		), err == nil &&
+			len(socket) > 0
 }
 
-// reached is whether a server on p's data has come so far.
+// reached reports whether a server on p's data has reached a stage.
 func (p *program) reached(s stage) bool {
 	if s.file != "" {
 		found, _ := filepath.Glob(filepath.Join(p.dir, s.file))
@@ -69,7 +73,7 @@ func (p *program) reached(s stage) bool {
 	return conn.QueryRow(p.Context(), "select "+s.sql).Scan(&yes) == nil && yes
 }
 
-// childrenOf are the processes that a process has started and that have not ended: initdb, or PostgreSQL's first one.
+// childrenOf returns the running child processes of a process: initdb, or the first process of PostgreSQL.
 func childrenOf(pid int) (pids []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -83,16 +87,16 @@ func childrenOf(pid int) (pids []int) {
 	return pids
 }
 
-// firstStarts names the variable with the number of first starts that are killed at each stage. With 3, the server, PostgreSQL
-// and both are killed at each stage.
+// firstStarts is the variable with the number of first starts that the test kills at each stage. With 3, it kills the
+// server, PostgreSQL, and both at each stage.
 const firstStarts = "CHAOS_FIRST_STARTS"
 
-// The first start is killed at each of its stages: the server, PostgreSQL, or both, in turn. Each time the next start gets
-// further, and at the end all is there, once.
-func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
+// A first start is killed at each of its stages: the server, PostgreSQL, or both. Each next start gets further, and at
+// the end everything exists exactly once.
+func TestFirstStart_KilledAtEachStage(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("who has started whom is read in /proc")
+		t.Skip("/proc is needed to find child processes")
 	}
 	starts, err := strconv.Atoi(cmp.Or(os.Getenv(firstStarts), "1"))
 	if err != nil {
@@ -131,18 +135,18 @@ func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// withoutKeys is what a server has said, but for the keys that it shows once.
+// withoutKeys masks the keys in the output of a server.
 func withoutKeys(said []byte) []byte { return shownKeys.ReplaceAll(said, []byte("seam_…")) }
 
 var shownKeys = regexp.MustCompile(`seam_\w+`)
 
-// killedAt starts a server and kills when it comes to a stage. It may be further by then.
+// killedAt starts a server and kills it when it reaches a stage. It may be further by then.
 func (p *program) killedAt(s stage, who string) {
 	p.Helper()
 	file := filepath.Join(p.dir, "ready.json")
 	_ = os.Remove(file)
 	if s.file == "data/postgres/lock" {
-		who = "server" // what else runs by then only tells its version
+		who = "server" // other processes only report their version at this stage
 	}
 	var log bytes.Buffer
 	cmd := p.command("serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file)
@@ -152,7 +156,7 @@ func (p *program) killedAt(s stage, who string) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	testenv.Until(p, fmt.Sprintf("the server comes to %s", s), func() bool {
+	testenv.Until(p, fmt.Sprintf("the server reaches %s", s), func() bool {
 		select {
 		case <-ended:
 			p.Fatalf("on the way to %s it has ended: %s", s, withoutKeys(log.Bytes()))
@@ -176,8 +180,8 @@ func (p *program) kill(cmd *exec.Cmd, who string) {
 	p.strike(cmd, who, ended)
 }
 
-// strike kills, and waits for the server to be gone: without its database it ends by itself. What it has started may have been about to
-// end, as what only tells its version: then what it starts next is killed.
+// strike kills and waits until the server has exited: without its database it exits on its own. A child that only
+// reports its version may have exited already; then strike kills the next one.
 func (p *program) strike(cmd *exec.Cmd, who string, ended <-chan struct{}) {
 	p.Helper()
 	var children []int
@@ -187,7 +191,7 @@ func (p *program) strike(cmd *exec.Cmd, who string, ended <-chan struct{}) {
 	if who != "postgres" {
 		_ = cmd.Process.Kill()
 	}
-	p.until("the server has gone", func() bool {
+	p.until("the server has exited", func() bool {
 		if who != "server" {
 			for _, pid := range children {
 				_ = syscall.Kill(pid, syscall.SIGKILL)

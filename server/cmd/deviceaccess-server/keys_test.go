@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"strings"
 	"testing"
 )
 
-// What cannot be kept is refused in words, before the database is asked.
-func TestNamesThatCannotBeKeptAreRefused(t *testing.T) {
+// Names that the database cannot store are rejected with a clear message.
+func TestNames_Invalid(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	url, token := cloud(t)
@@ -30,7 +32,10 @@ func TestNamesThatCannotBeKeptAreRefused(t *testing.T) {
 		{"The display name is not UTF-8", []string{"accounts", "update", "--name", broken, account}},
 		{"The display name is blank", []string{"accounts", "update", "--name", "", account}},
 		{"The display name is not UTF-8", []string{"accounts", "update", "--name", broken, "--token-file", secret, account}},
-		{"The display name is not UTF-8", []string{"accounts", "connect", "devicecloud", "--url", other, "--token-file", otherSecret, "--name", broken}},
+		{
+			"The display name is not UTF-8",
+			[]string{"accounts", "connect", "devicecloud", "--url", other, "--token-file", otherSecret, "--name", broken},
+		},
 		{"The actor is not UTF-8", []string{"audit", "--actor", broken}},
 		{"The operation is not UTF-8", []string{"audit", "--operation", broken}},
 	} {
@@ -40,15 +45,15 @@ func TestNamesThatCannotBeKeptAreRefused(t *testing.T) {
 		}
 	}
 	if list := p.ok("workspaces", "list"); strings.Count(list, "\n") != 1 {
-		t.Errorf("a workspace has been made:\n%.2000s", list)
+		t.Errorf("a workspace was created:\n%.2000s", list)
 	}
 	if list := p.ok("keys", "list"); strings.Count(list, "\n") != 0 {
-		t.Errorf("a key has been made:\n%.2000s", list)
+		t.Errorf("a key was created:\n%.2000s", list)
 	}
 }
 
-// A workspace that is named twice is one.
-func TestAKeyForAWorkspaceThatIsNamedTwice(t *testing.T) {
+// A workspace that is named twice counts once.
+func TestKeysCreate_DuplicateWorkspace(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	home := p.ok("workspaces", "create", "Home")
@@ -60,8 +65,8 @@ func TestAKeyForAWorkspaceThatIsNamedTwice(t *testing.T) {
 	}
 }
 
-// A script that reckons how long a key lasts, and comes to nothing, makes none that lasts for ever.
-func TestAKeyThatWouldEndAtOnceIsNotMade(t *testing.T) {
+// A lifetime that a script computes as zero does not create a key without expiry.
+func TestKeysCreate_NonPositiveLifetime(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.ok("workspaces", "create", "Home")
@@ -71,6 +76,25 @@ func TestAKeyThatWouldEndAtOnceIsNotMade(t *testing.T) {
 		}
 	}
 	if list := p.ok("keys", "list"); strings.Count(list, "\n") != 0 {
-		t.Errorf("a key has been made:\n%s", list)
+		t.Errorf("a key was created:\n%s", list)
+	}
+}
+
+// If a new credential cannot be printed, the error says how to revoke it.
+func TestKeysCreate_FullDisk(t *testing.T) {
+	t.Parallel()
+	disk, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no disk that is full")
+	}
+	defer disk.Close()
+	p := newProgram(t)
+	p.ok("workspaces", "create", "Home")
+	create := p.command("keys", "create")
+	var said bytes.Buffer
+	create.Stdout, create.Stderr = disk, &said
+	if err := create.Run(); err == nil || !strings.Contains(said.String(), "no space left on device") ||
+		!strings.Contains(said.String(), "keys revoke ") {
+		t.Errorf("%v: %s", err, said.String())
 	}
 }
