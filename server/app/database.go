@@ -236,7 +236,7 @@ func (db *openDatabase) failed(served <-chan error) <-chan error {
 	return out
 }
 
-// beside runs f in the background. The returned function cancels f and waits for it.
+// runInBackground runs f in the background. The returned function cancels f and waits for it.
 func beside(f func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

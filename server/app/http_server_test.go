@@ -18,11 +18,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// The simulated cloud by itself and the metrics are reached like the API, and hold as much.
-func TestEveryListenerHasLimits(t *testing.T) {
+// The simulated cloud and the metrics have the same connection limits as the API.
+func TestListeners_HaveLimits(t *testing.T) {
 	t.Parallel()
 	server := apptest.Start(t, func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
-	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 4}, Listen: "127.0.0.1:0", Connections: 64, Log: slog.New(slog.DiscardHandler)})
+	cloud, err := app.StartCloud(
+		t.Context(),
+		app.CloudConfig{
+			Database:    app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 4},
+			Listen:      "127.0.0.1:0",
+			Connections: 64,
+			Log:         slog.New(slog.DiscardHandler),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +39,10 @@ func TestEveryListenerHasLimits(t *testing.T) {
 			t.Log(err)
 		}
 	})
-	for what, url := range map[string]string{"the simulated cloud": cloud.URL, "the metrics": strings.TrimSuffix(server.App.MetricsURL, "/metrics")} {
+	for what, url := range map[string]string{
+		"the simulated cloud": cloud.URL,
+		"the metrics":         strings.TrimSuffix(server.App.MetricsURL, "/metrics"),
+	} {
 		t.Run(what, func(t *testing.T) {
 			address := strings.TrimPrefix(url, "http://")
 			long, err := net.Dial("tcp", address)
@@ -46,7 +57,7 @@ func TestEveryListenerHasLimits(t *testing.T) {
 				t.Errorf("a long header: %v %v", res, err)
 			}
 			var first net.Conn
-			for range 64 { // half of all are for one address
+			for range 64 { // half of the connections are for one address
 				c, err := net.Dial("tcp", address)
 				if err != nil {
 					t.Fatal(err)
@@ -58,7 +69,7 @@ func TestEveryListenerHasLimits(t *testing.T) {
 			}
 			_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 			if _, err := first.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-				t.Errorf("the connection that has been idle longest is still there: %v", err)
+				t.Errorf("the longest idle connection is still open: %v", err)
 			}
 		})
 	}

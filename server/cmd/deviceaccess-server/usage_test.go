@@ -14,26 +14,34 @@ func TestFlags_ErrorsAreOneLine(t *testing.T) {
 	p := newEmpty(t)
 	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY="}
 	for want, args := range map[string][]string{
-		`--delivery-retention: "soon" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server serve --help for the flags`:        {"serve", "--delivery-retention", "soon"},
-		`--audit-retention: -24h0m0s is less than 0; run deviceaccess-server serve --help for the flags`:                                     {"serve", "--audit-retention", "-1d"},
-		`--sandbox-locks: "many" is not a whole number; run deviceaccess-server serve --help for the flags`:                                  {"serve", "--sandbox-locks", "many"},
-		`--attempt-timeout: 0s is not greater than 0; run deviceaccess-server serve --help for the flags`:                                    {"serve", "--attempt-timeout", "0"},
-		`--offline-debounce: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                         {"serve", "--offline-debounce", "-1s"},
-		`--shutdown-timeout: -1s is less than 0; run deviceaccess-server serve --help for the flags`:                                         {"serve", "--shutdown-timeout", "-1s"},
-		`--sandbox-speed: NaN is not greater than 0; run deviceaccess-server sandbox serve --help for the flags`:                             {"sandbox", "serve", "--sandbox-speed", "NaN"},
-		`--sandbox-speed: +Inf is too large; run deviceaccess-server serve --help for the flags`:                                             {"serve", "--sandbox-speed", "inf"},
-		`--listen: must not be empty; run deviceaccess-server serve --help for the flags`:                                                    {"serve", "--listen", ""},
-		`--data-dir: must not be empty; run deviceaccess-server keys list --help for the flags`:                                              {"keys", "list", "--data-dir="},
-		`--max-connections: 6 is less than 7; run deviceaccess-server serve --help for the flags`:                                            {"serve", "--max-connections", "6"},
-		`--sandbox-speed: "quick" is not a number; run deviceaccess-server serve --help for the flags`:                                       {"serve", "--sandbox-speed", "quick"},
-		`unknown flag --port; run deviceaccess-server serve --help for the flags`:                                                            {"serve", "--port", "80"},
-		`unknown flag --nonsense; run deviceaccess-server --help for the flags`:                                                              {"--nonsense"},
-		`--log-format: "xml" is not one of text, json; run deviceaccess-server keys list --help for the flags`:                               {"keys", "list", "--log-format", "xml"},
-		`--lifetime: -5m0s is not greater than 0; run deviceaccess-server keys create --help for the flags`:                                  {"keys", "create", "--lifetime", "-5m"},
-		`missing required flag: --url; run deviceaccess-server accounts connect devicecloud --help for the flags`:                            {"accounts", "connect", "devicecloud"},
-		`--listen needs a value; run deviceaccess-server serve --help for the flags`:                                                         {"serve", "--listen"},
-		`--overlap: "1 day" is not a duration such as 90m, 12h, or 30d; run deviceaccess-server webhooks rotate-secret --help for the flags`: {"webhooks", "rotate-secret", "--overlap", "1 day"},
+		`--delivery-retention: "soon" is not a duration such as 90m, 12h, or 30d`: {"serve", "--delivery-retention", "soon"},
+		`--audit-retention: -24h0m0s is less than 0`:                              {"serve", "--audit-retention", "-1d"},
+		`--sandbox-locks: "many" is not a whole number`:                           {"serve", "--sandbox-locks", "many"},
+		`--attempt-timeout: 0s is not greater than 0`:                             {"serve", "--attempt-timeout", "0"},
+		`--offline-debounce: -1s is less than 0`:                                  {"serve", "--offline-debounce", "-1s"},
+		`--shutdown-timeout: -1s is less than 0`:                                  {"serve", "--shutdown-timeout", "-1s"},
+		`--sandbox-speed: NaN is not greater than 0`:                              {"sandbox", "serve", "--sandbox-speed", "NaN"},
+		`--sandbox-speed: +Inf is too large`:                                      {"serve", "--sandbox-speed", "inf"},
+		`--listen: must not be empty`:                                             {"serve", "--listen", ""},
+		`--data-dir: must not be empty`:                                           {"keys", "list", "--data-dir="},
+		`--max-connections: 6 is less than 7`:                                     {"serve", "--max-connections", "6"},
+		`--sandbox-speed: "quick" is not a number`:                                {"serve", "--sandbox-speed", "quick"},
+		`unknown flag --port`:                                                     {"serve", "--port", "80"},
+		`unknown flag --nonsense`:                                                 {"--nonsense"},
+		`--log-format: "xml" is not one of text, json`:                            {"keys", "list", "--log-format", "xml"},
+		`--lifetime: -5m0s is not greater than 0`:                                 {"keys", "create", "--lifetime", "-5m"},
+		`missing required flag: --url`:                                            {"accounts", "connect", "devicecloud"},
+		`--listen needs a value`:                                                  {"serve", "--listen"},
+		`--overlap: "1 day" is not a duration such as 90m, 12h, or 30d`:           {"webhooks", "rotate-secret", "--overlap", "1 day"},
 	} {
+		help := "deviceaccess-server"
+		for _, word := range args {
+			if strings.HasPrefix(word, "--") {
+				break
+			}
+			help += " " + word
+		}
+		want += "; run " + help + " --help for the flags"
 		_, err := p.run(args...)
 		if err == nil {
 			t.Errorf("%v is taken", args)

@@ -13,8 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// The credentials of a gateway's account are changed through one instance; the other, which nobody tells, leaves the
-// old ones too, and both go on with the new ones.
+// Credentials of a gateway that are changed through one instance reach the other instance, too. Both drop the old
+// credentials and continue with the new ones.
 func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Start(t, zigbee.Plain)
@@ -24,7 +24,9 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 	admin := app.Admin{Access: s.App.Access}
 	before, oldPassword := g.User(t)
 	after, newPassword := g.User(t)
-	connection := app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: before, Password: oldPassword}}
+	connection := app.Zigbee2MQTT{
+		Config: zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: before, Password: oldPassword},
+	}
 	account, err := admin.Connect(t.Context(), uuid.MustParse(s.WorkspaceID), "Home", connection)
 	if err != nil {
 		t.Fatal(err)
@@ -46,12 +48,17 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		return device != ""
 	})
 	pins := 0
-	each := func(when string) { // has a code be created through every instance
+	each := func(when string) { // creates a code through every instance
 		t.Helper()
 		for i, instance := range instances {
 			pin := fmt.Sprintf("6021%04d", 6000+pins)
 			pins++
-			if status := instance.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": pin}, nil); status != http.StatusOK {
+			if status := instance.Post(
+				t,
+				"/access_codes/create",
+				map[string]any{"device_id": device, "code": pin},
+				nil,
+			); status != http.StatusOK {
 				t.Fatalf("%s: create a code at instance %d: %d", when, i, status)
 			}
 			apptest.Until(t, when+" the code is on the lock", func() bool {
@@ -73,7 +80,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		if g.Connections(t, before) == len(instances) {
 			return true
 		}
-		if err := instances[1].App.Access.Hint(t.Context(), account, ""); err != nil { // which it follows when the other is done
+		if err := instances[1].App.Access.Hint(t.Context(), account, ""); err != nil { // processed after the other hint
 			t.Fatal(err)
 		}
 		return false
@@ -89,7 +96,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		t.Errorf("%d connections have the old credentials again", n)
 	}
 	if n := g.Connections(t, after); n == 0 {
-		t.Error("nobody is connected with the new ones")
+		t.Error("no instance is connected with the new credentials")
 	}
 	accounts, err := admin.Accounts(t.Context())
 	if err != nil {

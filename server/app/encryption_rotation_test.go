@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// safe is a database with a secret in it that the master key itself has sealed.
+// safe is a database with a secret that is encrypted with the master key itself.
 type safe struct {
 	*testing.T
 	dsn  string
@@ -46,7 +46,11 @@ func newSafe(t *testing.T, master []byte) *safe {
 	return s
 }
 
-func (s *safe) open(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), f func(*access.Service) error, masters ...[]byte) {
+func (s *safe) open(
+	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
+	f func(*access.Service) error,
+	masters ...[]byte,
+) {
 	s.Helper()
 	c := app.Database{DatabaseURL: s.dsn, DataDir: s.TempDir()}
 	for _, m := range masters {
@@ -61,13 +65,13 @@ func (s *safe) open(how func(context.Context, app.Database, *slog.Logger) (*app.
 	}
 }
 
-// serve makes the first data key, as a server does before it serves.
+// serve creates the first data key, as a server does at its start.
 func (s *safe) serve(masters ...[]byte) {
 	s.Helper()
 	s.open(app.BeginAdmin, func(*access.Service) error { return nil }, masters...)
 }
 
-// rotate fails unless everything is sealed by one key in the end, which it returns.
+// rotate rotates the encryption. It fails unless all secrets have one key afterwards, which it returns.
 func (s *safe) rotate(masters ...[]byte) (resumed bool, current byte) {
 	s.Helper()
 	s.open(app.OpenAdmin, func(a *access.Service) error {
@@ -87,11 +91,11 @@ func (s *safe) rotate(masters ...[]byte) (resumed bool, current byte) {
 	return resumed, current
 }
 
-// Whoever has the master key and a dump from before the first rotation has the key that a server made when it began.
-func TestTheFirstRotationMakesANewKey(t *testing.T) {
+// The first data key is known to holders of the master key and an older dump. The first rotation creates a new one.
+func TestRotateEncryption_FirstCreatesNewKey(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{
-		"": "select", "the first key as earlier versions left it": "update data_keys set resealed_at = null",
+		"": "select", "the first key of earlier versions": "update data_keys set resealed_at = null",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,8 +113,9 @@ func TestTheFirstRotationMakesANewKey(t *testing.T) {
 	}
 }
 
-// Whoever has the earlier master key and a dump of the time has the key of a rotation that was stopped.
-func TestARotationStoppedBeforeTheMasterKeyChangedIsBegunAnew(t *testing.T) {
+// The key of a stopped rotation is known to holders of the earlier master key and a dump. After a change of the master
+// key, the rotation starts over with another key.
+func TestRotateEncryption_StartsOverAfterMasterKeyChange(t *testing.T) {
 	t.Parallel()
 	older := encryption.NewMaster()
 	newer := another(older)
@@ -125,7 +130,7 @@ func TestARotationStoppedBeforeTheMasterKeyChangedIsBegunAnew(t *testing.T) {
 	}, older)
 	left, begun := otherSealers(t, s.db)
 	if left == 0 {
-		t.Fatal("nothing is left of the rotation that was stopped")
+		t.Fatal("the stopped rotation has left nothing")
 	}
 	resumed, current := s.rotate(newer, older)
 	if resumed || current == begun {

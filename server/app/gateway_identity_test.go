@@ -24,18 +24,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// openGateway is a zwave-js-server without locks that asks for no password. home is its network; listened is how often
-// somebody has begun to listen to it.
+// openGateway is a zwave-js-server without locks and without a password. home is its network. listened is the number of
+// clients that have started to listen.
 type openGateway struct {
 	address  string
 	home     atomic.Uint32
-	greeted  atomic.Int64 // since it was hung up
+	greeted  atomic.Int64 // since hangUp
 	listened atomic.Int64
 	mu       sync.Mutex
 	conns    []*websocket.Conn
 }
 
-// hangUp ends all connections.
+// hangUp closes all connections.
 func (g *openGateway) hangUp() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,7 +66,15 @@ func (g *openGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.conns = append(g.conns, c)
 	g.mu.Unlock()
 	g.greeted.Add(1)
-	_ = c.Write(r.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":"version","homeId":%d,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`, g.home.Load()))
+	_ = c.Write(
+		r.Context(),
+		websocket.MessageText,
+		fmt.Appendf(
+			nil,
+			`{"type":"version","homeId":%d,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`,
+			g.home.Load(),
+		),
+	)
 	for {
 		_, b, err := c.Read(r.Context())
 		if err != nil {
@@ -82,23 +90,32 @@ func (g *openGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if m.Command == "start_listening" {
 			g.listened.Add(1)
 		}
-		_ = c.Write(r.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":"result","success":true,"messageId":%q,"result":{"state":{"nodes":[]}}}`, m.ID))
+		_ = c.Write(
+			r.Context(),
+			websocket.MessageText,
+			fmt.Appendf(nil, `{"type":"result","success":true,"messageId":%q,"result":{"state":{"nodes":[]}}}`, m.ID),
+		)
 	}
 }
 
-// aliases are ways to write the address.
+// aliases returns different spellings of the address.
 func (g *openGateway) aliases() []string {
 	at := func(host string) string { return strings.Replace(g.address, "127.0.0.1", host, 1) }
 	return []string{g.address + "/x", at("localhost"), at("[::ffff:127.0.0.1]"), at("LOCALHOST"), g.address + "?x"}
 }
 
-// A gateway that is connected already is what it is, however its address is written.
-func TestGatewayOfSomebodyElseIsKnownByWhatItIs(t *testing.T) {
+// A connected gateway is recognized by its identity, whatever address a login uses.
+func TestGateway_RecognizedByIdentity(t *testing.T) {
 	t.Parallel()
 	g := newOpenGateway(t, 0x7e570010)
 	b := newStrangers(t)
 	admin := app.Admin{Access: b.s.App.Access}
-	account, err := admin.Connect(t.Context(), b.workspace, "The house", app.ZWaveJS{Config: zwavejs.Config{URL: g.address}})
+	account, err := admin.Connect(
+		t.Context(),
+		b.workspace,
+		"The house",
+		app.ZWaveJS{Config: zwavejs.Config{URL: g.address}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +127,13 @@ func TestGatewayOfSomebodyElseIsKnownByWhatItIs(t *testing.T) {
 	if got := b.reached(); len(got) > 0 {
 		t.Errorf("Mallory reaches %v; the operator has connected %s", got, account)
 	}
-	// Whoever runs the server may connect it once more.
-	second, err := admin.Connect(t.Context(), b.workspace, "The house again", app.ZWaveJS{Config: zwavejs.Config{URL: g.aliases()[1]}})
+	// An operator may connect the gateway again.
+	second, err := admin.Connect(
+		t.Context(),
+		b.workspace,
+		"The house again",
+		app.ZWaveJS{Config: zwavejs.Config{URL: g.aliases()[1]}},
+	)
 	if err != nil {
 		t.Fatalf("connected twice by the operator: %v", err)
 	}
@@ -121,7 +143,7 @@ func TestGatewayOfSomebodyElseIsKnownByWhatItIs(t *testing.T) {
 			t.Errorf("account %s: %q %v", id, problem, err)
 		}
 	}
-	// Another network is another gateway, also where the rest is alike.
+	// Another network is another gateway, even if all else is equal.
 	other := newOpenGateway(t, 0x7e570011)
 	if status := b.logIn("zwave_js", url.Values{"url": {other.address}}); status != http.StatusSeeOther {
 		t.Errorf("a gateway of one's own: %d", status)
@@ -131,8 +153,8 @@ func TestGatewayOfSomebodyElseIsKnownByWhatItIs(t *testing.T) {
 	}
 }
 
-// Of two who come at once, at two addresses of one gateway, one is the first.
-func TestGatewayIsConnectedOnceByTwoAddressesAtOnce(t *testing.T) {
+// Of two concurrent logins at two addresses of one gateway, one is first.
+func TestGateway_ConcurrentLoginsAtTwoAddresses(t *testing.T) {
 	t.Parallel()
 	b := newStrangers(t)
 	for round := range uint32(5) {
@@ -157,12 +179,21 @@ func TestGatewayIsConnectedOnceByTwoAddressesAtOnce(t *testing.T) {
 	}
 }
 
-// An account that was connected before anybody noted which gateway it has is noted once its adapter has reached it.
-func TestGatewaysOfOldAccountsBecomeKnown(t *testing.T) {
+// The gateway of an account from before gateways were stored is stored once the adapter has reached it.
+func TestGateway_StoredForOldAccounts(t *testing.T) {
 	t.Parallel()
 	g := newOpenGateway(t, 0x7e570020)
 	b := newStrangers(t)
-	_, err := b.s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: b.workspace, Adapter: "zwavejs", DisplayName: "The house", Address: g.address, Config: fmt.Appendf(nil, `{"url":%q}`, g.address)})
+	_, err := b.s.App.Access.ConnectAccount(
+		t.Context(),
+		access.NewAccount{
+			WorkspaceID: b.workspace,
+			Adapter:     "zwavejs",
+			DisplayName: "The house",
+			Address:     g.address,
+			Config:      fmt.Appendf(nil, `{"url":%q}`, g.address),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,13 +206,18 @@ func TestGatewaysOfOldAccountsBecomeKnown(t *testing.T) {
 	}
 }
 
-// A name that leads to a gateway of one's own at the login can lead to somebody else's afterwards.
-func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
+// A host name that leads to the attacker's own gateway at the login may lead to another account's gateway later.
+func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 	t.Parallel()
 	house, decoy := newOpenGateway(t, 0x7e570030), newOpenGateway(t, 0x7e570031)
 	b := newStrangers(t)
 	admin := app.Admin{Access: b.s.App.Access}
-	if _, err := admin.Connect(t.Context(), b.workspace, "The house", app.ZWaveJS{Config: zwavejs.Config{URL: house.address}}); err != nil {
+	if _, err := admin.Connect(
+		t.Context(),
+		b.workspace,
+		"The house",
+		app.ZWaveJS{Config: zwavejs.Config{URL: house.address}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if status := b.logIn("zwave_js", url.Values{"url": {decoy.address}}); status != http.StatusSeeOther {
@@ -190,13 +226,13 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 	mine := uuid.MustParse(b.reached()[0])
 	ctx := t.Context()
 	if err := b.s.App.Access.MeetGateway(ctx, mine, "7e570030", true); err == nil {
-		t.Error("an account of a page is given the gateway of another account")
+		t.Error("an account of a page is assigned the gateway of another account")
 	}
 	apptest.Until(t, "it is listened to", func() bool { return decoy.listened.Load() > 0 })
 	listened := decoy.listened.Load()
-	decoy.home.Store(0x7e570030) // as if the name led to the house
+	decoy.home.Store(0x7e570030) // as if the host name led to the house
 	decoy.hangUp()
-	apptest.Until(t, "it is left alone", func() bool { return decoy.greeted.Load() >= 3 })
+	apptest.Until(t, "the server disconnects from it", func() bool { return decoy.greeted.Load() >= 3 })
 	if n := decoy.listened.Load(); n != listened {
 		t.Errorf("the gateway of another account is listened to %d times", n-listened)
 	}
@@ -206,11 +242,21 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.ID == mine })
-	if err := admin.Reconnect(ctx, mine, "Mine", all[i].Connection); err == nil || !strings.Contains(err.Error(), "connected as another account") {
-		t.Errorf("a change by the operator that gives no address: %v", err)
+	if err := admin.Reconnect(
+		ctx,
+		mine,
+		"Mine",
+		all[i].Connection,
+	); err == nil ||
+		!strings.Contains(err.Error(), "connected as another account") {
+		t.Errorf("a change by the operator that sets no address: %v", err)
 	}
 	decoy.home.Store(0x7e570031)
-	apptest.Until(t, "it is listened to again once it is what it was", func() bool { return decoy.listened.Load() > listened })
+	apptest.Until(
+		t,
+		"the server listens again once the gateway is the original one",
+		func() bool { return decoy.listened.Load() > listened },
+	)
 	if err := b.s.App.Access.MeetGateway(ctx, mine, "7e570032", true); err != nil {
 		t.Errorf("another stick in one's own gateway: %v", err)
 	}
@@ -219,25 +265,38 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Who proves to know a password at an address of his own has proven it of whatever answers there, which may say that it is
-// any gateway.
-func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
+// Proof of a password at one's own address proves nothing about the gateway, since a server there may claim any
+// identity.
+func TestGateway_ClaimedIdentityProvesNothing(t *testing.T) {
 	t.Parallel()
 	house, own := newOpenGateway(t, 0x7e570040), newOpenGateway(t, 0x7e570040)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // to his own: the house stays what it is
-		if _, password, _ := r.BasicAuth(); password != "secret" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		own.ServeHTTP(w, r)
-	}))
+	proxy := httptest.NewServer(
+		http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { // to the attacker's own gateway; the house stays unchanged
+				if _, password, _ := r.BasicAuth(); password != "secret" {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				own.ServeHTTP(w, r)
+			},
+		),
+	)
 	t.Cleanup(proxy.Close)
 	b := newStrangers(t)
 	admin := app.Admin{Access: b.s.App.Access}
-	if _, err := admin.Connect(t.Context(), b.workspace, "The house", app.ZWaveJS{Config: zwavejs.Config{URL: house.address}}); err != nil {
+	if _, err := admin.Connect(
+		t.Context(),
+		b.workspace,
+		"The house",
+		app.ZWaveJS{Config: zwavejs.Config{URL: house.address}},
+	); err != nil {
 		t.Fatal(err)
 	}
-	form := url.Values{"url": {strings.Replace(proxy.URL, "http", "ws", 1)}, "username": {"mallory"}, "password": {"secret"}}
+	form := url.Values{
+		"url":      {strings.Replace(proxy.URL, "http", "ws", 1)},
+		"username": {"mallory"},
+		"password": {"secret"},
+	}
 	if status := b.logIn("zwave_js", form); status != http.StatusConflict {
 		t.Errorf("with a password of one's own: %d", status)
 	}
@@ -245,7 +304,7 @@ func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 		t.Errorf("Mallory reaches %v", got)
 	}
 	own.home.Store(0x7e570041)
-	for range 2 { // the second time it is the same account
+	for range 2 { // the second login finds the same account
 		if status := b.logIn("zwave_js", form); status != http.StatusSeeOther {
 			t.Errorf("another gateway with a password: %d", status)
 		}
@@ -255,20 +314,35 @@ func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 	}
 }
 
-// The same for Zigbee, by its coordinator, behind a broker that everybody may read.
-func TestZigbeeOfSomebodyElseIsKnownByItsCoordinator(t *testing.T) {
+// The same for Zigbee, by its coordinator, behind a broker that everyone may read.
+func TestGateway_ZigbeeRecognizedByCoordinator(t *testing.T) {
 	t.Parallel()
 	broker := zigbee.OpenBroker(t, "operator", "right-secret")
 	announce(t, broker, "zigbee2mqtt", "operator", "right-secret", "0x00124B0014D9A1F0")
 	b := newStrangers(t)
 	admin := app.Admin{Access: b.s.App.Access}
-	account, err := admin.Connect(t.Context(), b.workspace, "The house", app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + broker, Topic: "zigbee2mqtt", Username: "operator", Password: "right-secret"}})
+	account, err := admin.Connect(
+		t.Context(),
+		b.workspace,
+		"The house",
+		app.Zigbee2MQTT{
+			Config: zigbee2mqtt.Config{
+				Broker:   "mqtt://" + broker,
+				Topic:    "zigbee2mqtt",
+				Username: "operator",
+				Password: "right-secret",
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"localhost", "[::ffff:127.0.0.1]"} {
 		at := "mqtt://" + strings.Replace(broker, "127.0.0.1", host, 1)
-		if status := b.logIn("zigbee2mqtt", url.Values{"broker": {at}, "topic": {"zigbee2mqtt"}}); status != http.StatusConflict {
+		if status := b.logIn(
+			"zigbee2mqtt",
+			url.Values{"broker": {at}, "topic": {"zigbee2mqtt"}},
+		); status != http.StatusConflict {
 			t.Errorf("%s: %d", at, status)
 		}
 	}
@@ -276,7 +350,10 @@ func TestZigbeeOfSomebodyElseIsKnownByItsCoordinator(t *testing.T) {
 		t.Errorf("Mallory reaches %v; the operator has connected %s", got, account)
 	}
 	announce(t, broker, "upstairs", "operator", "right-secret", "0x00124b0014d9a1f1")
-	if status := b.logIn("zigbee2mqtt", url.Values{"broker": {"mqtt://" + broker}, "topic": {"upstairs"}}); status != http.StatusSeeOther {
+	if status := b.logIn(
+		"zigbee2mqtt",
+		url.Values{"broker": {"mqtt://" + broker}, "topic": {"upstairs"}},
+	); status != http.StatusSeeOther {
 		t.Errorf("another network behind the same broker: %d", status)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Servers that start at the same moment each get a key for their ready file, whoever ends the one before.
-func TestServersThatStartTogetherAllHaveAKey(t *testing.T) {
+// Servers that start concurrently each get a valid key for their ready file, although each revokes earlier ones.
+func TestReadyFile_ConcurrentStarts(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	const together = 6
 	keys := make([]string, together)
-	for range 5 { // each has keys to end
+	for range 5 { // each has keys to revoke
 		var all sync.WaitGroup
 		for i := range keys {
 			all.Go(func() {
@@ -32,7 +32,7 @@ func TestServersThatStartTogetherAllHaveAKey(t *testing.T) {
 	}
 	for _, key := range keys {
 		if status := s.PostAs(t, key, "/devices/list", map[string]any{}, nil); status != http.StatusUnauthorized {
-			t.Errorf("a key that was renewed is answered %d", status)
+			t.Errorf("a renewed key is answered %d", status)
 		}
 	}
 	if status := s.PostAs(t, last, "/devices/list", map[string]any{}, nil); status != http.StatusOK {

@@ -16,8 +16,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// Who seals or opens in a transaction has a connection; that all have one does not keep them from it.
-func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
+// Encryption inside a transaction works while all connections of the pool are in use.
+func TestKeys_ReadWhileAllConnectionsAreHeld(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	db, err := store.Open(t.Context(), dsn, 1)
@@ -33,7 +33,10 @@ func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
 		}
 	}
 	fresh := must(elsewhere.NewDataKey(nil))(t)
-	if err := db.InsertDataKey(t.Context(), store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}); err != nil {
+	if err := db.InsertDataKey(
+		t.Context(),
+		store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := elsewhere.Reread(t.Context()); err != nil {
@@ -64,21 +67,25 @@ func must[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// A transaction that has read what was sealed before writes that back later.
-func TestRotationWaitsForWhatIsUnderWay(t *testing.T) {
+// A transaction may write back a secret that it has read with the old key.
+func TestRotateEncryption_WaitsForTransactions(t *testing.T) {
 	t.Parallel()
 	var dsn string
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
 		func(c *app.Config) {
-			c.DatabaseURL += "&lock_timeout=0" // or what stands at the gate is run again
+			c.DatabaseURL += "&lock_timeout=0" // a statement that waits at the gate must not be retried
 			dsn = c.DatabaseURL
-		})
+		},
+	)
 	db := must(store.Open(t.Context(), dsn, 2))(t)
 	t.Cleanup(db.Close)
 	gate := s.Gate(t, "before insert", "events", "new.event_type = 'access_code.created'")
 	var made api.AccessCodeCreatedResponse
 	created := make(chan int, 1)
-	go func() { // no lease that runs out ends what a request does
+	go func() { // no lease expiry ends the work of a request
 		created <- s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august")}, &made)
 	}()
 	gate.Await(1, "insert into events")

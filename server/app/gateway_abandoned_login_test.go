@@ -17,16 +17,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Whoever closes the page while the gateway is waited for has not been refused.
-func TestALoginThatIsLeftIsNotRefused(t *testing.T) {
+// A login whose page is closed before the gateway answers does not count as rejected.
+func TestGateway_AbandonedLoginIsNotRejected(t *testing.T) {
 	t.Parallel()
-	gateway, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // that says nothing
+	gateway, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { gateway.Close() })
 	answered := make(chan struct{}, 1)
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{Gateways: true, AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithConnecting(
+			app.Connecting{Gateways: true, AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		),
 		func(c *app.Config) {
 			c.Wrap = func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,12 +41,16 @@ func TestALoginThatIsLeftIsNotRefused(t *testing.T) {
 					}
 				})
 			}
-		})
+		},
+	)
 	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	key, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,18 +66,29 @@ func TestALoginThatIsLeftIsNotRefused(t *testing.T) {
 		}
 	}()
 	body := url.Values{"url": {"ws://" + gateway.Addr().String()}, "username": {"jane"}, "password": {"secret"}}.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, page.ConnectWebview.URL+"/zwave_js", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		page.ConnectWebview.URL+"/zwave_js",
+		strings.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if res, err := http.DefaultClient.Do(req); err == nil {
 		res.Body.Close()
-		t.Fatalf("it is answered %d", res.StatusCode)
+		t.Fatalf("the login is answered %d", res.StatusCode)
 	}
 	<-answered
 	var now api.ConnectWebviewResponse
-	s.PostAs(t, key, "/connect_webviews/get", map[string]any{"connect_webview_id": page.ConnectWebview.ConnectWebviewID}, &now)
+	s.PostAs(
+		t,
+		key,
+		"/connect_webviews/get",
+		map[string]any{"connect_webview_id": page.ConnectWebview.ConnectWebviewID},
+		&now,
+	)
 	if now.ConnectWebview.Status != "pending" {
 		t.Errorf("the webview is %s", now.ConnectWebview.Status)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// A push is taken without asking the database who the account is: a vendor that sends without an end keeps nobody waiting
-// for it. What it has told of is looked at when the database can be.
-func TestPushesAreTakenWithoutTheDatabase(t *testing.T) {
+// A vendor's event is accepted without a database query, so that a flood of events delays no other request. The server
+// processes it once the database answers.
+func TestVendorEvents_AcceptedWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	told := make(chan string, 10)
@@ -38,15 +38,23 @@ func TestPushesAreTakenWithoutTheDatabase(t *testing.T) {
 		io.WriteString(w, `{"locks":[],"webhooks":[]}`)
 	}))
 	t.Cleanup(cloud.Close)
-	_, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
-		Config: fmt.Appendf(nil, `{"base_url":%q,"token":"t"}`, cloud.URL)})
+	_, err := s.App.Access.ConnectAccount(
+		t.Context(),
+		access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
+			Config: fmt.Appendf(nil, `{"base_url":%q,"token":"t"}`, cloud.URL)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pushes := <-told
 	push := func() int {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, pushes, strings.NewReader(`{"event_id":"1","event_type":"access_code.updated","device_id":"d1","access_code_id":"c"}`))
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			pushes,
+			strings.NewReader(`{"event_id":"1","event_type":"access_code.updated","device_id":"d1","access_code_id":"c"}`),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,9 +70,9 @@ func TestPushesAreTakenWithoutTheDatabase(t *testing.T) {
 	before := lists.Load()
 	for range 3 {
 		if status := push(); status != http.StatusNoContent {
-			t.Errorf("a push is answered %d", status)
+			t.Errorf("an event is answered %d", status)
 		}
 	}
 	open()
-	apptest.Until(t, "they are listed once more", func() bool { return lists.Load() > before })
+	apptest.Until(t, "the devices are listed again", func() bool { return lists.Load() > before })
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// strangers is a server that lets people connect gateways of their own, and somebody who has its publishable key, which
-// is no secret.
+// strangers is a server that lets people connect gateways, and an attacker with its publishable key, which is no
+// secret.
 type strangers struct {
 	*testing.T
 	s         *apptest.Server
 	workspace uuid.UUID
-	mallory   string // token of a client session that reaches nothing yet
+	mallory   string // token of a client session without access
 }
 
 func newStrangers(t *testing.T) strangers {
@@ -35,16 +35,26 @@ func newStrangers(t *testing.T) strangers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	public, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mallory api.ClientSessionResponse
-	s.Send(t, http.MethodPost, "/client_sessions/create", http.Header{"Seam-Publishable-Key": {public}}, `{"user_identifier_key":"mallory"}`, &mallory)
+	s.Send(
+		t,
+		http.MethodPost,
+		"/client_sessions/create",
+		http.Header{"Seam-Publishable-Key": {public}},
+		`{"user_identifier_key":"mallory"}`,
+		&mallory,
+	)
 	return strangers{t, s, w.ID, mallory.ClientSession.Token}
 }
 
-// page makes a webview of Mallory's.
+// page creates a webview of the attacker.
 func (b strangers) page() string {
 	b.Helper()
 	var page api.ConnectWebviewResponse
@@ -54,7 +64,7 @@ func (b strangers) page() string {
 	return page.ConnectWebview.URL
 }
 
-// logIn tries a login on a page of its own.
+// logIn tries a login on a new page.
 func (b strangers) logIn(vendor string, form url.Values) int {
 	b.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -66,7 +76,7 @@ func (b strangers) logIn(vendor string, form url.Values) int {
 	return res.StatusCode
 }
 
-// reached are the accounts that Mallory reaches.
+// reached returns the accounts that the attacker can access.
 func (b strangers) reached() []string {
 	b.Helper()
 	var now api.ClientSessionResponse
@@ -74,7 +84,7 @@ func (b strangers) reached() []string {
 	return now.ClientSession.ConnectedAccountIds
 }
 
-// kept is how an account is reached.
+// kept returns the stored connection of an account.
 func (b strangers) kept(account uuid.UUID) string {
 	b.Helper()
 	a, err := b.s.App.Access.GetAccount(b.Context(), account)
@@ -84,7 +94,7 @@ func (b strangers) kept(account uuid.UUID) string {
 	return string(a.Config)
 }
 
-// announce has a broker keep what a Zigbee2MQTT without locks says of itself, below a topic.
+// announce publishes the retained messages of a Zigbee2MQTT without locks below a topic.
 func announce(t *testing.T, broker, topic, user, password, coordinator string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", broker)
@@ -92,17 +102,31 @@ func announce(t *testing.T, broker, topic, user, password, coordinator string) {
 		t.Fatal(err)
 	}
 	client := paho.NewClient(paho.ClientConfig{ClientID: rand.Text(), Conn: conn})
-	if _, err := client.Connect(t.Context(), &paho.Connect{ClientID: client.ClientID(), CleanStart: true, KeepAlive: 30, Username: user, UsernameFlag: true,
-		Password: []byte(password), PasswordFlag: true}); err != nil {
+	if _, err := client.Connect(
+		t.Context(),
+		&paho.Connect{ClientID: client.ClientID(), CleanStart: true, KeepAlive: 30, Username: user, UsernameFlag: true,
+			Password: []byte(password), PasswordFlag: true},
+	); err != nil {
 		t.Fatal(err)
 	}
-	info := map[string]any{"version": "2.1.0", "coordinator": map[string]any{"ieee_address": coordinator}, "config": map[string]any{"advanced": map[string]any{"output": "json"}}}
-	for name, v := range map[string]any{"bridge/state": map[string]any{"state": "online"}, "bridge/devices": []any{}, "bridge/info": info} {
+	info := map[string]any{
+		"version":     "2.1.0",
+		"coordinator": map[string]any{"ieee_address": coordinator},
+		"config":      map[string]any{"advanced": map[string]any{"output": "json"}},
+	}
+	for name, v := range map[string]any{
+		"bridge/state":   map[string]any{"state": "online"},
+		"bridge/devices": []any{},
+		"bridge/info":    info,
+	} {
 		b, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Publish(t.Context(), &paho.Publish{Topic: topic + "/" + name, Retain: true, QoS: 1, Payload: b}); err != nil {
+		if _, err := client.Publish(
+			t.Context(),
+			&paho.Publish{Topic: topic + "/" + name, Retain: true, QoS: 1, Payload: b},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ var errorTypes = sync.OnceValues(func() (types []string, err error) {
 	return types, nil
 })
 
-// ErrorTypes are the types of errors that the contract names.
+// ErrorTypes returns the error types of the API contract.
 func ErrorTypes(t testing.TB) []string {
 	t.Helper()
 	types, err := errorTypes()
@@ -31,7 +31,7 @@ func ErrorTypes(t testing.TB) []string {
 	return types
 }
 
-// refused keeps what the contract does not say of an answer that is an error.
+// refused records an error response whose type is not in the API contract.
 func (s *Server) refused(path string, body []byte) {
 	var refusal struct {
 		Error struct {
@@ -39,7 +39,7 @@ func (s *Server) refused(path string, body []byte) {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &refusal) != nil || refusal.Error.Type == "" {
-		return // a page, or what a vendor is told
+		return // a page, or a response to a vendor
 	}
 	if types, err := errorTypes(); err != nil || !slices.Contains(types, refusal.Error.Type) {
 		s.mu.Lock()
@@ -47,6 +47,7 @@ func (s *Server) refused(path string, body []byte) {
 		if s.complaints == nil { // a benchmark
 			return
 		}
-		s.complaints[path+" answers with the error "+refusal.Error.Type+", which the contract does not name (Error.type in api/openapi.yaml)"] = true
+		s.complaints[path+" answers with the error "+refusal.Error.Type+", which the contract does not name (Error.type "+
+			"in api/openapi.yaml)"] = true
 	}
 }
