@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-func TestPersonKeepsWhatWasLoggedInToBySessionsAndPagesThatAreGone(t *testing.T) {
+func TestClientSession_PersonKeepsAccountsOfDeletedSessions(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string][]string{
 		"the page":                       {"page"},
@@ -41,42 +41,65 @@ func TestPersonKeepsWhatWasLoggedInToBySessionsAndPagesThatAreGone(t *testing.T)
 			if n := sees(); n != 1 {
 				t.Errorf("the other session of the same person sees %d locks", n)
 			}
-			if anew := session(t, s, params{"user_identity_ids": []string{jane.UserIdentityID}}); anew.DeviceCount != 1 {
-				t.Errorf("a new session of the same person sees %d locks", anew.DeviceCount)
+			if again := session(t, s, params{"user_identity_ids": []string{jane.UserIdentityID}}); again.DeviceCount != 1 {
+				t.Errorf("a new session of the same person sees %d locks", again.DeviceCount)
 			}
-			if other := session(t, s, params{"user_identity_ids": []string{newPerson(t, s, params{"full_name": "Joe"}).UserIdentityID}}); other.DeviceCount != 0 {
-				t.Errorf("a session of somebody else sees %d locks", other.DeviceCount)
+			if other := session(
+				t,
+				s,
+				params{"user_identity_ids": []string{newPerson(t, s, params{"full_name": "Joe"}).UserIdentityID}},
+			); other.DeviceCount != 0 {
+				t.Errorf("another person's session sees %d locks", other.DeviceCount)
 			}
 		})
 	}
 }
 
-func TestSessionOfAPersonIsPutOnce(t *testing.T) {
+func TestClientSession_PutOncePerPerson(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	jane := newPerson(t, s, params{"full_name": "Jane"})
 	put := map[string]bool{}
 	for range 2 {
 		var out api.ClientSessionResponse
-		s.Send(t, http.MethodPut, "/client_sessions/create", apptest.Bearer(s.APIKey), fmt.Sprintf(`{"user_identity_id":%q}`, jane.UserIdentityID), &out)
+		s.Send(
+			t,
+			http.MethodPut,
+			"/client_sessions/create",
+			apptest.Bearer(s.APIKey),
+			fmt.Sprintf(`{"user_identity_id":%q}`, jane.UserIdentityID),
+			&out,
+		)
 		put[out.ClientSession.ClientSessionID] = true
 	}
 	if len(put) != 1 {
-		t.Errorf("a PUT that is repeated makes %d sessions", len(put))
+		t.Errorf("a repeated PUT creates %d sessions", len(put))
 	}
 }
 
-// What lies beyond the year 9999 in UTC can be kept, and not be told any more.
-func TestSessionEndsInAYearThatCanBeWritten(t *testing.T) {
+// The database can store times after the year 9999, but JSON cannot represent them.
+func TestClientSession_ExpiryOutOfRange(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	session(t, s, params{"user_identifier_key": "jane"})
 	for _, at := range []string{"9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"} {
-		if got := refused(t, s, s.APIKey, "/client_sessions/create", params{"user_identifier_key": "joe", "expires_at": at}); got != "400 invalid_input" {
+		if got := refused(
+			t,
+			s,
+			s.APIKey,
+			"/client_sessions/create",
+			params{"user_identifier_key": "joe", "expires_at": at},
+		); got != "400 invalid_input" {
 			t.Errorf("until %s: %s", at, got)
 		}
 	}
-	if got := refused(t, s, s.APIKey, "/client_sessions/create", params{"user_identifier_key": "joe", "expires_at": "9999-12-31T23:59:59Z"}); got != "200 " {
+	if got := refused(
+		t,
+		s,
+		s.APIKey,
+		"/client_sessions/create",
+		params{"user_identifier_key": "joe", "expires_at": "9999-12-31T23:59:59Z"},
+	); got != "200 " {
 		t.Errorf("for ever: %s", got)
 	}
 	if got := refused(t, s, s.APIKey, "/client_sessions/list", params{}); got != "200 " {

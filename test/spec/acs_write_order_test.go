@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Somebody nobody wants, whose deletion comes to nothing, holds up neither creations nor suspensions nor deletions.
-func TestStrayThatStaysHoldsNobodyUp(t *testing.T) {
+// A stray user whose deletion fails does not delay creations, suspensions, or deletions.
+func TestAcsUser_FailingStrayDelaysNothing(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{"no answer": http.StatusGatewayTimeout, "taken": http.StatusOK} {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +22,10 @@ func TestStrayThatStaysHoldsNobodyUp(t *testing.T) {
 			settled(t, l.s, jane.AcsUserID)
 			settled(t, l.s, joe.AcsUserID)
 			late := retold(isLook, func(m map[string]any) {
-				m["users"] = append(m["users"].([]any), map[string]any{"user_id": "late", "external_id": jane.AcsUserID, "full_name": "Jane Doe"})
+				m["users"] = append(
+					m["users"].([]any),
+					map[string]any{"user_id": "late", "external_id": jane.AcsUserID, "full_name": "Jane Doe"},
+				)
 			})
 			var deletions atomic.Int64
 			l.tells(func(w http.ResponseWriter, r *http.Request, truth http.Handler) bool {
@@ -34,7 +37,7 @@ func TestStrayThatStaysHoldsNobodyUp(t *testing.T) {
 				return true
 			})
 			l.look(1)
-			apptest.Until(t, "it is to be deleted", func() bool { return deletions.Load() > 0 })
+			apptest.Until(t, "it is due for deletion", func() bool { return deletions.Load() > 0 })
 			done(t, l.s, "/acs/users/suspend", jane.AcsUserID, nil)
 			done(t, l.s, "/acs/users/delete", joe.AcsUserID, nil)
 			settled(t, l.s, newUser(t, l.s, l.y, map[string]any{"full_name": "After"}).AcsUserID)
@@ -47,18 +50,28 @@ func TestStrayThatStaysHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A suspension does not wait until all are written that were found before: new users come after it.
-func TestSuspensionDoesNotWaitForNewAcsUsers(t *testing.T) {
+// A suspension does not wait for the new users of the same pass.
+func TestAcsUser_SuspensionBeforeNewUsers(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	q, _, _ := newQueue(t)
-	took := time.Since(began) // longer than the look that has found them
+	took := time.Since(began) // longer than the pass that has found them
 	var robin api.UserIdentityResponse
-	if status := q.s.Post(t, "/user_identities/create", map[string]any{"email_address": "robin.hale@example.com", "acs_system_ids": []string{q.y.ID}}, &robin); status != http.StatusOK {
+	if status := q.s.Post(
+		t,
+		"/user_identities/create",
+		map[string]any{"email_address": "robin.hale@example.com", "acs_system_ids": []string{q.y.ID}},
+		&robin,
+	); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	var out any
-	if status := q.s.Post(t, "/acs/users/suspend", map[string]any{"user_identity_id": robin.UserIdentity.UserIdentityID, "acs_system_id": q.y.ID}, &out); status != http.StatusOK {
+	if status := q.s.Post(
+		t,
+		"/acs/users/suspend",
+		map[string]any{"user_identity_id": robin.UserIdentity.UserIdentityID, "acs_system_id": q.y.ID},
+		&out,
+	); status != http.StatusOK {
 		t.Fatal(status, out)
 	}
 	apptest.Until(t, "the first has taken long", func() bool { return time.Since(began) > 2*took+time.Second })

@@ -10,9 +10,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// The list of its devices is on its way from the vendor when the account is deleted: it comes too late, and says so to
-// whoever has waited for it.
-func TestWhoWaitsForDevicesOfAnAccountThatIsDeletedCanLogInAgain(t *testing.T) {
+// An account may be deleted while its list of devices is on its way from the vendor. The late list is ignored, and the
+// waiting webview shows that the login has failed.
+func TestWebview_AccountDeletedWhileDevicesAreRead(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}, 100), make(chan struct{})
 	var holds atomic.Bool
@@ -21,7 +21,8 @@ func TestWhoWaitsForDevicesOfAnAccountThatIsDeletedCanLogInAgain(t *testing.T) {
 		c.Wrap = func(next http.Handler) http.Handler {
 			return wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				next.ServeHTTP(w, r)
-				if holds.Load() && r.Method == http.MethodGet && r.URL.Path == "/sandbox/cloud/locks" { // all is written, and the vendor's last byte not sent
+				if holds.Load() && r.Method == http.MethodGet &&
+					r.URL.Path == "/sandbox/cloud/locks" { // all written except the last byte
 					asked <- struct{}{}
 					select {
 					case <-goOn:
@@ -38,7 +39,12 @@ func TestWhoWaitsForDevicesOfAnAccountThatIsDeletedCanLogInAgain(t *testing.T) {
 	}
 	<-asked
 	account := *webviewNow(t, s, w.ConnectWebviewID).ConnectedAccountID
-	if status := s.Post(t, "/connected_accounts/delete", params{"connected_account_id": account}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/connected_accounts/delete",
+		params{"connected_account_id": account},
+		nil,
+	); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	if now := webviewNow(t, s, w.ConnectWebviewID); now.Status != "failed" {
@@ -48,13 +54,17 @@ func TestWhoWaitsForDevicesOfAnAccountThatIsDeletedCanLogInAgain(t *testing.T) {
 	if status, _, _ := enter(t, w.URL, "nuki", as("jane")); status != http.StatusSeeOther {
 		t.Errorf("another login: %d", status)
 	}
-	apptest.Until(t, "the devices are there", func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" })
+	apptest.Until(
+		t,
+		"the devices are there",
+		func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
+	)
 	if again := *webviewNow(t, s, w.ConnectWebviewID).ConnectedAccountID; again == account {
 		t.Errorf("it is authorized for the account that is deleted")
 	}
 }
 
-func TestLoginDoesNotFailForMetadataThatIsNotKept(t *testing.T) {
+func TestWebview_LoginIgnoresInvalidMetadata(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	many := params{}
@@ -66,5 +76,9 @@ func TestLoginDoesNotFailForMetadataThatIsNotKept(t *testing.T) {
 	if status, _, _ := enter(t, w.URL, "nuki", as("jane")); status != http.StatusSeeOther {
 		t.Errorf("logged in again: %d", status)
 	}
-	apptest.Until(t, "it is authorized", func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" })
+	apptest.Until(
+		t,
+		"it is authorized",
+		func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
+	)
 }

@@ -13,12 +13,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// A credential makes no more workspaces once it may enter as many as that comes to, those that it was given among them. What it may
-// enter stays, a request that is refused leaves nothing behind, and other credentials make theirs.
-func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
+// A credential can create workspaces until it has access to the maximum, including those it was given. Existing access
+// stays, a rejected request leaves nothing behind, and other credentials are not affected.
+func TestWorkspaces_LimitPerCredential(t *testing.T) {
 	t.Parallel()
-	const most = 3 // with that of the server
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.MostWorkspaces = most }))
+	const most = 3 // including that of the server
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.MostWorkspaces = most }),
+	)
 	list := func(token string) int {
 		var out api.WorkspacesResponse
 		s.PostAs(t, token, "/workspaces/list", params{}, &out)
@@ -27,7 +31,13 @@ func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
 	for _, kind := range []access.CredentialKind{access.PAT, access.ConsoleSession} {
 		token := issue(t, s, kind)
 		for i := 1; i < most; i++ {
-			if status := s.PostAs(t, token, "/workspaces/create", params{"name": "New", "is_sandbox": i == 1}, nil); status != http.StatusOK {
+			if status := s.PostAs(
+				t,
+				token,
+				"/workspaces/create",
+				params{"name": "New", "is_sandbox": i == 1},
+				nil,
+			); status != http.StatusOK {
 				t.Fatalf("%s: workspace %d: %d", kind, i, status)
 			}
 		}
@@ -38,7 +48,9 @@ func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
 		for _, sandbox := range []bool{true, false} {
 			var f failure
 			status := s.PostAs(t, token, "/workspaces/create", params{"name": "New", "is_sandbox": sandbox}, &f)
-			if status != http.StatusBadRequest || f.Error.Type != "invalid_input" || !strings.Contains(f.Error.Message, "3 workspaces") || !strings.Contains(f.Error.Message, "/workspaces/list") {
+			if status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
+				!strings.Contains(f.Error.Message, "3 workspaces") ||
+				!strings.Contains(f.Error.Message, "/workspaces/list") {
 				t.Errorf("%s: one too many: %d %+v", kind, status, f)
 			}
 		}
@@ -56,27 +68,43 @@ func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
 		given[i] = w.ID
 	}
 	token, _ := s.Credential(t, access.NewCredential{Kind: access.PAT, WorkspaceIDs: given})
-	if got := refused(t, s, token, "/workspaces/create", params{"name": "New"}); got != "400 invalid_input" || list(token) != most+1 {
-		t.Errorf("who was given more makes one: %s, and may enter %d", got, list(token))
+	if got := refused(
+		t,
+		s,
+		token,
+		"/workspaces/create",
+		params{"name": "New"},
+	); got != "400 invalid_input" ||
+		list(token) != most+1 {
+		t.Errorf("a credential with more creates one: %s, and has access to %d", got, list(token))
 	}
 }
 
-// Whose work it is, that is done for a workspace, goes by who has made it.
-func TestWorkInAWorkspaceIsOfWhoHasMadeIt(t *testing.T) {
+// Work for a workspace counts for the credential that created the workspace.
+func TestWorkspaces_WorkCountsForCreator(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	given := uuid.MustParse(s.WorkspaceID)
-	token, credential, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{given}})
+	token, credential, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{given}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var made api.WorkspaceResponse
-	if status := s.PostAs(t, token, "/workspaces/create", params{"name": "New", "is_sandbox": true}, &made); status != http.StatusOK {
+	if status := s.PostAs(
+		t,
+		token,
+		"/workspaces/create",
+		params{"name": "New", "is_sandbox": true},
+		&made,
+	); status != http.StatusOK {
 		t.Fatalf("create a workspace: %d", status)
 	}
 	id := uuid.MustParse(made.Workspace.WorkspaceID)
 	owners, err := s.App.Access.OutboxOwners(t.Context(), []uuid.UUID{given, id})
 	if err != nil || owners[id].Maker != credential.ID || owners[given].Maker != uuid.Nil {
-		t.Errorf("they are of %v, want the one of %s and the other nobody's; %v", owners, credential.ID, err)
+		t.Errorf("the creators are %v, want %s for one and none for the other; %v", owners, credential.ID, err)
 	}
 }

@@ -12,11 +12,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// turn is one of the methods that an operation takes: another for the next parameter, and for the next credential.
+// turn returns one of the methods of an operation, a different one for each parameter and credential.
 func (o reachOperation) turn(n int) string { return o.methods[n%len(o.methods)] }
 
-// answer makes a request.
-func (r *reach) answer(t *testing.T, c credential, method, path string, body params) (answer *http.Response, raw string) {
+// answer sends a request.
+func (r *reach) answer(
+	t *testing.T,
+	c credential,
+	method, path string,
+	body params,
+) (answer *http.Response, raw string) {
 	t.Helper()
 	target, text := written(t, method, path, body)
 	var out json.RawMessage
@@ -24,10 +29,10 @@ func (r *reach) answer(t *testing.T, c credential, method, path string, body par
 	return answer, strings.ReplaceAll(string(out), answer.Header.Get("seam-request-id"), requestID)
 }
 
-// requestID stands in answers for theirs.
+// requestID replaces request ids in responses.
 const requestID = "<request>"
 
-// ask makes a request. It fails where the server does, or refuses in a shape that is not the contract's.
+// ask sends a request. It fails on a server error, and on an error that does not follow the contract.
 func (r *reach) ask(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
 	t.Helper()
 	answer, raw := r.answer(t, c, method, path, body)
@@ -36,13 +41,15 @@ func (r *reach) ask(t *testing.T, c credential, method, path string, body params
 	}
 	var f failure
 	err := json.Unmarshal([]byte(raw), &f)
-	if shaped := err == nil && !f.OK && f.Error.Type != "" && f.Error.Message != "" && f.Error.RequestID == requestID; !shaped || answer.StatusCode >= 500 {
+	if shaped := err == nil && !f.OK && f.Error.Type != "" && f.Error.Message != "" &&
+		f.Error.RequestID == requestID; !shaped ||
+		answer.StatusCode >= 500 {
 		t.Errorf("%s %s %.1000v: %d %s", method, path, body, answer.StatusCode, raw)
 	}
 	return answer.StatusCode, raw
 }
 
-// told is an answer in which nothing is told that is out of reach.
+// told sends a request and checks that the response has nothing out of scope.
 func (r *reach) told(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
 	t.Helper()
 	status, raw = r.ask(t, c, method, path, body)
@@ -50,14 +57,14 @@ func (r *reach) told(t *testing.T, c credential, method, path string, body param
 	return status, raw
 }
 
-// passing are refusals that end by themselves: others take what one waits for, or undo what one does.
+// passing are temporary errors: concurrent requests use or undo the same thing.
 var passing = map[string]string{
 	"/access_codes/pull_backup_access_code": "backup_access_code_not_found",
 	"/devices/simulate/connect_to_hub":      "simulation_not_noticed",
 	"/devices/simulate/disconnect_from_hub": "simulation_not_noticed",
 }
 
-// toldInTheEnd is told of a request that is made until no passing refusal answers it.
+// toldInTheEnd is told, repeated while the error is temporary.
 func (r *reach) toldInTheEnd(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
 	t.Helper()
 	if passing[path] == "" {
@@ -73,18 +80,18 @@ func (r *reach) toldInTheEnd(t *testing.T, c credential, method, path string, bo
 	return status, raw
 }
 
-// tellsNothing checks that nothing is told in an answer that is out of reach.
+// tellsNothing checks that a response has nothing out of scope.
 func (r *reach) tellsNothing(t *testing.T, c credential, method, path string, body params, raw string) {
 	t.Helper()
 	for _, found := range append(identifiersIn(raw), fmt.Sprint(r.foreign["token"])) {
 		secret := r.untold[found] || c.limited && r.unreached[found]
 		if secret && strings.Contains(raw, found) && !strings.Contains(fmt.Sprint(body), found) {
-			t.Errorf("%s %s %.1000v tells %s: %s", method, path, body, found, raw)
+			t.Errorf("%s %s %.1000v reveals %s: %s", method, path, body, found, raw)
 		}
 	}
 }
 
-// written is a request as clients write it: by GET and DELETE its parameters are in the URL, as far as these can be there.
+// written encodes a request like clients do: for GET and DELETE, parameters are in the URL as far as possible.
 func written(t *testing.T, method, path string, body params) (target, text string) {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -107,7 +114,7 @@ func written(t *testing.T, method, path string, body params) (target, text strin
 	return path + "?" + query.Encode(), ""
 }
 
-// inURL adds parameters to those of a URL, and says whether all can be there.
+// inURL adds parameters to a URL and reports whether all can be in it.
 func inURL(query url.Values, above string, in params) bool {
 	for name, value := range in {
 		switch value := value.(type) {

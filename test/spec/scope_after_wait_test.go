@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// saidTo is an answer without the name of its request.
+// saidTo returns a response without the id of its request.
 func saidTo(t *testing.T, s *apptest.Server, token, path string, in params) string {
 	t.Helper()
 	var out params
@@ -28,7 +28,7 @@ func saidTo(t *testing.T, s *apptest.Server, token, path string, in params) stri
 	return fmt.Sprint(status, " ", string(text))
 }
 
-// pendingOn is how many attempts of a device have not ended.
+// pendingOn returns the number of pending attempts of a device.
 func pendingOn(t *testing.T, s *apptest.Server, device string) (n int) {
 	t.Helper()
 	var begun struct {
@@ -43,9 +43,9 @@ func pendingOn(t *testing.T, s *apptest.Server, device string) (n int) {
 	return n
 }
 
-// What a request that waits is answered, goes by what its credential sees by then: what has left its reach meanwhile is answered as
-// what does not exist is, and so is whatever has become of it.
-func TestRequestThatWaitsIsAnsweredByWhatItSeesThen(t *testing.T) {
+// The response of a waiting request depends on the scope at its end: objects that have left the scope are answered like
+// absent ones, whatever happened to them.
+func TestScope_RecheckedAfterWait(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	other := s.Again(t)
@@ -54,14 +54,20 @@ func TestRequestThatWaitsIsAnsweredByWhatItSeesThen(t *testing.T) {
 	type lost struct {
 		name, account, device, token string
 		end                          func()
-		requests                     map[string]params // that wait, each by its path
+		requests                     map[string]params // waiting requests, by path
 	}
 	begin := func(name, profile string, in func(account string) (string, func())) *lost {
 		l := &lost{name: name}
 		l.account, l.device = s.Connect(t, profile)
 		l.token, l.end = in(l.account)
 		code := func(n int) string {
-			made := madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": l.device, "name": fmt.Sprint("Old ", n), "code": fmt.Sprint(135710 + n), "sync": true})
+			made := madeBy(
+				t,
+				s,
+				"/access_codes/create",
+				"access_code",
+				params{"device_id": l.device, "name": fmt.Sprint("Old ", n), "code": fmt.Sprint(135710 + n), "sync": true},
+			)
 			return made["access_code_id"].(string)
 		}
 		found := func(n int) string {
@@ -90,7 +96,10 @@ func TestRequestThatWaitsIsAnsweredByWhatItSeesThen(t *testing.T) {
 		begin("an account becomes another customer's", "nuki", func(account string) (string, func()) {
 			madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": account, "customer_key": "acme"})
 			return session(t, s, params{"customer_key": "acme"}).Token, func() {
-				madeBy(t, other, "/connected_accounts/update", "", params{"connected_account_id": account, "customer_key": "another"})
+				madeBy(t, other, "/connected_accounts/update", "", params{
+					"connected_account_id": account,
+					"customer_key":         "another",
+				})
 			}
 		}),
 		begin("a grant is taken away", "nuki", granted(func(account, session string) {
@@ -113,20 +122,23 @@ func TestRequestThatWaitsIsAnsweredByWhatItSeesThen(t *testing.T) {
 		l.end()
 		var codes api.AccessCodesResponse
 		s.Post(t, "/access_codes/list", params{"device_id": l.device}, &codes)
-		if i := slices.IndexFunc(codes.AccessCodes, func(c api.AccessCode) bool { return c.Code != nil && *c.Code == before }); i >= 0 { // there still is one
+		if i := slices.IndexFunc(
+			codes.AccessCodes,
+			func(c api.AccessCode) bool { return c.Code != nil && *c.Code == before },
+		); i >= 0 { // while there is one
 			madeBy(t, s, "/access_codes/update", "", params{"access_code_id": codes.AccessCodes[i].AccessCodeID, "code": after})
 		}
 		for path, in := range l.requests {
 			got, want := <-answers[path], saidTo(t, s, l.token, path, in)
 			if got != want || strings.HasPrefix(want, fmt.Sprint(http.StatusOK)) || strings.Contains(got, after) {
-				t.Errorf("%s: %s that waits is answered\n%s\nand one that comes now\n%s", l.name, path, without.Replace(got), want)
+				t.Errorf("%s: %s that waits is answered\n%s\nand a new one\n%s", l.name, path, without.Replace(got), want)
 			}
 		}
 	}
 }
 
-// So is a simulation, which waits until what it has done has been noticed.
-func TestSimulationIsAnsweredByWhatItsCallerSeesThen(t *testing.T) {
+// This also holds for simulations, which wait until their effect is observed.
+func TestScope_RecheckedAfterSimulation(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	account, device := s.Connect(t, "nuki")
@@ -137,7 +149,14 @@ func TestSimulationIsAnsweredByWhatItsCallerSeesThen(t *testing.T) {
 	g.Await(1, "devices")
 	s.Exec(t, "delete from client_session_accounts where client_session_id = $1", jane.ClientSessionID)
 	g.Open()
-	if got, want := <-answered, saidTo(t, s, jane.Token, "/devices/simulate/disconnect", of); got != want || !strings.HasPrefix(want, fmt.Sprint(http.StatusNotFound)) {
-		t.Errorf("one that waits is answered\n%s\nand one that comes now\n%s", got, want)
+	if got, want := <-answered, saidTo(
+		t,
+		s,
+		jane.Token,
+		"/devices/simulate/disconnect",
+		of,
+	); got != want ||
+		!strings.HasPrefix(want, fmt.Sprint(http.StatusNotFound)) {
+		t.Errorf("one that waits is answered\n%s\nand a new one\n%s", got, want)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Requests that wait for another one with their Idempotency-Key keep nobody else waiting, however many they are.
-func TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns(t *testing.T) {
+// Requests that wait for another one with their Idempotency-Key take no slots from other clients.
+func TestIdempotency_WaitsTakeNoSlots(t *testing.T) {
 	t.Parallel()
 	var came atomic.Int32
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
@@ -32,7 +32,7 @@ func TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns(t *testi
 			})
 		}
 	})
-	gate := s.Gate(t, "before update", "action_attempts", "new.action_type = 'UNLOCK_DOOR'") // the attempt does not come to its end
+	gate := s.Gate(t, "before update", "action_attempts", "new.action_type = 'UNLOCK_DOOR'") // the attempt does not end
 	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, s.Device(t, "august"))
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -50,7 +50,12 @@ func TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns(t *testi
 			req.Header = apptest.Bearer(s.APIKey)
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Idempotency-Key", "k")
-			one := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}}
+			one := &http.Client{
+				Transport: &http.Transport{
+					DisableKeepAlives: true,
+					DialContext:       (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext,
+				},
+			}
 			res, err := one.Do(req)
 			answered.Add(1)
 			if err == nil {
@@ -64,13 +69,13 @@ func TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns(t *testi
 		repeat("127.0.0.2")
 		repeat("127.0.0.3")
 	}
-	apptest.Until(t, "all have come", func() bool { return came.Load() == 17 })
+	apptest.Until(t, "all requests have arrived", func() bool { return came.Load() == 17 })
 	for range 5 {
 		if status := s.Post(t, "/devices/list", map[string]any{}, nil); status != http.StatusOK {
-			t.Fatalf("somebody else is answered %d", status)
+			t.Fatalf("another client is answered %d", status)
 		}
 		if n := answered.Load(); n > 0 {
-			t.Fatalf("somebody else has waited until %d of those who wait were answered", n)
+			t.Fatalf("another client has waited until %d of the waiting requests were answered", n)
 		}
 	}
 }

@@ -17,10 +17,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// A user whose creation got no answer is deleted, and only then the creation arrives: nobody stays who may pass.
-func TestAcsUserThatArrivesAfterItsDeletionIsTakenAway(t *testing.T) {
+// A creation without a response may arrive after the deletion of its user. The server then removes the user from the
+// system.
+func TestAcsUser_LateCreationIsRemoved(t *testing.T) {
 	t.Parallel()
-	for name, confirm := range map[string]time.Duration{"while it is waited for": time.Minute, "later than anybody waits": time.Millisecond} {
+	for name, confirm := range map[string]time.Duration{
+		"while it is waited for": time.Minute,
+		"later than any wait":    time.Millisecond,
+	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.ConfirmTimeout = confirm }))
 			var late sync.WaitGroup
@@ -49,15 +53,20 @@ func TestAcsUserThatArrivesAfterItsDeletionIsTakenAway(t *testing.T) {
 			l.look(1)
 			l.gone(jane.AcsUserID)
 			l.look(1)
-			if left, told := l.named("Jane Doe"), l.told("acs_user.deleted"); len(left) != 0 || told != 1 || slices.Contains(l.unmanaged(), "Jane Doe") {
-				t.Errorf("deletion told %d times; left on the system: %v", told, left)
+			if left, told := l.named(
+				"Jane Doe",
+			), l.told(
+				"acs_user.deleted",
+			); len(left) != 0 || told != 1 ||
+				slices.Contains(l.unmanaged(), "Jane Doe") {
+				t.Errorf("%d deletion events; left on the system: %v", told, left)
 			}
 		})
 	}
 }
 
-// That a user is gone is believed only when the system does not show it any more.
-func TestDeletionOfAnAcsUserIsNotBelieved(t *testing.T) {
+// A deletion counts only when the system no longer lists the user.
+func TestAcsUser_DeletionIsVerified(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"system not found": func(w http.ResponseWriter) {
@@ -86,8 +95,8 @@ func TestDeletionOfAnAcsUserIsNotBelieved(t *testing.T) {
 	}
 }
 
-// One answer that lacks what there was a moment ago loses nothing of what was wanted.
-func TestMomentInWhichAnAccessSystemSeemsEmptyChangesNothing(t *testing.T) {
+// One response without users that existed a moment ago does not change the desired state.
+func TestAcsSystem_MomentarilyEmpty(t *testing.T) {
 	t.Parallel()
 	isList := func(r *http.Request) bool { return r.URL.Path == "/systems" }
 	for name, c := range map[string]struct {
@@ -106,17 +115,36 @@ func TestMomentInWhichAnAccessSystemSeemsEmptyChangesNothing(t *testing.T) {
 			jane := newUser(t, l.s, l.y, l.everybody())
 			settled(t, l.s, jane.AcsUserID)
 			var person api.UserIdentityResponse
-			l.s.Post(t, "/user_identities/create", map[string]any{"email_address": "robin.hale@example.com", "full_name": "Robin Hale", "acs_system_ids": []string{l.y.ID}}, &person)
+			l.s.Post(
+				t,
+				"/user_identities/create",
+				map[string]any{
+					"email_address":  "robin.hale@example.com",
+					"full_name":      "Robin Hale",
+					"acs_system_ids": []string{l.y.ID},
+				},
+				&person,
+			)
 			var robin api.AcsUserResponse
-			if status := l.s.Post(t, "/acs/users/get", map[string]any{"acs_system_id": l.y.ID, "user_identity_id": person.UserIdentity.UserIdentityID}, &robin); status != http.StatusOK {
+			if status := l.s.Post(
+				t,
+				"/acs/users/get",
+				map[string]any{"acs_system_id": l.y.ID, "user_identity_id": person.UserIdentity.UserIdentityID},
+				&robin,
+			); status != http.StatusOK {
 				t.Fatal(status)
 			}
 			lie, told := once(retold(c.asked, c.change))
 			l.tells(lie)
-			if status := l.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": l.y.AccountID}, nil); status != http.StatusOK {
+			if status := l.s.Post(
+				t,
+				"/connected_accounts/sync",
+				map[string]any{"connected_account_id": l.y.AccountID},
+				nil,
+			); status != http.StatusOK {
 				t.Fatalf("sync: %d", status)
 			}
-			apptest.Until(t, "the lie is told", told.Load)
+			apptest.Until(t, "the lie is used", told.Load)
 			l.look(2)
 
 			if groups := l.named("Jane Doe")[0]["group_ids"].([]any); len(groups) != 1 {
@@ -124,35 +152,42 @@ func TestMomentInWhichAnAccessSystemSeemsEmptyChangesNothing(t *testing.T) {
 			}
 			l.rename("Jane Doe", "Jane Changed")
 			l.look(1)
-			apptest.Until(t, "what is done to her there is undone as ever", func() bool { return len(l.named("Jane Doe")) == 1 })
+			apptest.Until(t, "her changes there are reverted as usual", func() bool { return len(l.named("Jane Doe")) == 1 })
 			done(t, l.s, "/acs/users/suspend", robin.AcsUser.AcsUserID, nil)
 			settled(t, l.s, robin.AcsUser.AcsUserID)
-			if there := l.named("Robin Hale"); len(there) != 1 || there[0]["suspended"] != true || slices.Contains(l.unmanaged(), "Robin Hale") || l.told("acs_system.disconnected") != 0 {
+			if there := l.named(
+				"Robin Hale",
+			); len(there) != 1 || there[0]["suspended"] != true || slices.Contains(l.unmanaged(), "Robin Hale") ||
+				l.told("acs_system.disconnected") != 0 {
 				t.Errorf("the one that was there before: %v", there)
 			}
 		})
 	}
 }
 
-// What is not shown for longer is believed; a user that comes back then is ours, and driven further.
-func TestAcsUserThatWasDeletedAtItsSystemMayComeBack(t *testing.T) {
+// A longer absence counts as deletion. A user that reappears later is managed again.
+func TestAcsUser_DeletedOnSystemReappears(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
 	jane := newUser(t, l.s, l.y, nil)
 	settled(t, l.s, jane.AcsUserID)
 	l.tells(retold(isLook, func(m map[string]any) { m["users"] = []any{} }))
 	l.look(2)
-	apptest.Until(t, "her absence is noticed", func() bool { return fails(user(t, l.s, jane.AcsUserID), "deleted_externally") })
+	apptest.Until(
+		t,
+		"her absence is noticed",
+		func() bool { return fails(user(t, l.s, jane.AcsUserID), "deleted_externally") },
+	)
 	l.tells(nil)
 	l.look(1)
 	settled(t, l.s, jane.AcsUserID)
 	l.rename("Jane Doe", "Jane Changed")
 	l.look(1)
-	apptest.Until(t, "what is done to her there is undone", func() bool { return len(l.named("Jane Doe")) == 1 })
+	apptest.Until(t, "her changes there are reverted", func() bool { return len(l.named("Jane Doe")) == 1 })
 }
 
-// A system that neither the list shows nor anybody finds is removed.
-func TestAccessSystemThatIsGoneIsRemoved(t *testing.T) {
+// A system that is neither listed nor found is removed.
+func TestAcsSystem_RemovedWhenGone(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Second }))
 	l.control(http.MethodPost, "/remove", nil)
@@ -161,12 +196,12 @@ func TestAccessSystemThatIsGoneIsRemoved(t *testing.T) {
 		return l.s.Post(t, "/acs/systems/get", map[string]any{"acs_system_id": l.y.ID}, nil) == http.StatusNotFound
 	})
 	if told := l.told("acs_system.disconnected"); told != 1 {
-		t.Errorf("told %d times", told)
+		t.Errorf("%d events", told)
 	}
 }
 
-// A system that the list shows and that is not found there is looked at further, but not in a hurry.
-func TestListedAccessSystemThatIsNotFoundIsNotHurried(t *testing.T) {
+// A system that is listed but not found is retried, with pauses.
+func TestAcsSystem_ListedButNotFound(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	l.tells(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -178,7 +213,7 @@ func TestListedAccessSystemThatIsNotFoundIsNotHurried(t *testing.T) {
 	})
 	before := l.listed.Load()
 	l.look(0)
-	apptest.Until(t, "it is told", func() bool { return l.told("acs_system.disconnected") == 1 })
+	apptest.Until(t, "the event is listed", func() bool { return l.told("acs_system.disconnected") == 1 })
 	if lists := l.listed.Load() - before; lists > 5 {
 		t.Errorf("%d lists until then", lists)
 	}
@@ -189,9 +224,9 @@ func TestListedAccessSystemThatIsNotFoundIsNotHurried(t *testing.T) {
 
 var fraction = regexp.MustCompile(`(\d\d:\d\d:\d\d)\.\d+Z`)
 
-// What a system keeps otherwise than it was given is not written for ever: whole seconds are as good, and names that it
-// writes in its own way are put right from time to time.
-func TestAccessSystemThatKeepsThingsItsOwnWayIsNotWrittenForEver(t *testing.T) {
+// A system that stores values differently is not rewritten in a loop: whole seconds count as equal, and normalized
+// names are corrected only from time to time.
+func TestAcsSystem_NormalizesValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(string) string
@@ -219,7 +254,10 @@ func TestAccessSystemThatKeepsThingsItsOwnWayIsNotWrittenForEver(t *testing.T) {
 				return true
 			})
 			in := l.everybody()
-			in["access_schedule"] = map[string]any{"starts_at": "2026-01-01T00:00:00.654321Z", "ends_at": "2040-01-01T00:00:00.987654Z"}
+			in["access_schedule"] = map[string]any{
+				"starts_at": "2026-01-01T00:00:00.654321Z",
+				"ends_at":   "2040-01-01T00:00:00.987654Z",
+			}
 			jane := newUser(t, l.s, l.y, in)
 			apptest.Until(t, "she is there", func() bool { return len(l.named("Jane Doe")) == 1 })
 			l.look(6)
@@ -227,8 +265,9 @@ func TestAccessSystemThatKeepsThingsItsOwnWayIsNotWrittenForEver(t *testing.T) {
 			if n := puts.Load(); n > c.most {
 				t.Errorf("written %d times more", n)
 			}
-			if c.most == 0 && (len(u.PendingMutations) != 0 || len(u.Errors) != 0) || c.most > 0 && !fails(u, "failed_to_update_on_acs_system") {
-				t.Errorf("told of her: %v %+v", mutations(u), u.Errors)
+			if c.most == 0 && (len(u.PendingMutations) != 0 || len(u.Errors) != 0) ||
+				c.most > 0 && !fails(u, "failed_to_update_on_acs_system") {
+				t.Errorf("events about her: %v %+v", mutations(u), u.Errors)
 			}
 		})
 	}

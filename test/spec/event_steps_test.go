@@ -18,26 +18,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// tale is a device to which things happen, one after another.
+// tale is a device on which steps happen one after another.
 type tale struct {
 	s      *apptest.Server
 	device string
 	lock   *apptest.Lock
-	code   string // the managed code that the last step has made
+	code   string // the managed code that the last step has created
 	seen   map[string]bool
-	ahead  atomic.Int64 // how far the server's clock is
+	ahead  atomic.Int64 // how far the server's clock is ahead
 
 	webview api.ConnectWebview
 }
 
-// step is one cause and the events that it has: these, once each, and no others.
+// step is one cause and its events: exactly these, once each.
 type step struct {
 	cause string
 	do    func(*testing.T, *tale)
 	want  []string
 }
 
-// The PINs of the tales. They are long, so that no identifier has them in it by chance.
+// The PINs of the tales are long, so that no id contains them by chance.
 const (
 	pinOne   = "74628351"
 	pinTwo   = "74628352"
@@ -98,7 +98,7 @@ func create(in map[string]any) func(*testing.T, *tale) {
 	return func(t *testing.T, s *tale) {
 		in := maps.Clone(in)
 		for name, value := range in {
-			if d, is := value.(time.Duration); is { // from when it is created on
+			if d, is := value.(time.Duration); is { // relative to its creation
 				in[name] = time.Now().Add(d)
 			}
 		}
@@ -131,10 +131,10 @@ func all(do ...func(*testing.T, *tale)) func(*testing.T, *tale) {
 	}
 }
 
-// look has the vendor account looked at, by bringing a device online that may be it already.
+// look makes the server read the vendor account, by bringing a device online that may be online already.
 var look = post("/devices/simulate/connect", nil)
 
-// syncAccount has the account looked at, also while it is disconnected.
+// syncAccount makes the server read the account, even if it is disconnected.
 func syncAccount(t *testing.T, s *tale) {
 	var out api.DeviceResponse
 	s.post(t, "/devices/get", map[string]any{"device_id": s.device}, &out)
@@ -145,7 +145,7 @@ func keypad(method, pin string, body map[string]any) func(*testing.T, *tale) {
 	return func(t *testing.T, s *tale) { s.lock.Control(t, method, "/keypad/codes/"+s.onLock(t, pin), body) }
 }
 
-// anHourPasses puts the server's clock forward, and has it look at the device.
+// anHourPasses advances the server's clock and makes it read the device.
 func anHourPasses(t *testing.T, s *tale) {
 	s.ahead.Add(int64(time.Hour))
 	p := access.Principal{WorkspaceID: uuid.MustParse(s.s.WorkspaceID)}
@@ -166,7 +166,7 @@ var (
 	ahead  = map[string]any{"starts_at": time.Now().Add(time.Hour), "ends_at": time.Now().Add(48 * time.Hour)}
 )
 
-// warns looks at the device's warnings.
+// warns checks the device's warnings.
 func warns(want ...string) func(*testing.T, *tale) {
 	return func(t *testing.T, s *tale) {
 		t.Helper()
@@ -184,14 +184,14 @@ func warns(want ...string) func(*testing.T, *tale) {
 
 var loss = all(post("/devices/simulate/disconnect", nil), post("/devices/simulate/connect", nil))
 
-// tells waits until the step's events are there, and says what is wrong with them.
+// tells waits for the events of a step and checks them.
 func (s *tale) tells(t *testing.T, step step) {
 	t.Helper()
 	want := slices.Sorted(slices.Values(step.want))
-	testenv.UntilOr(t, step.cause+" is told", func() bool { return len(s.news(t)) >= len(want) }, func() {
-		t.Errorf("told %v, want %v", typesOf(s.news(t)), want)
+	testenv.UntilOr(t, step.cause+" is listed", func() bool { return len(s.news(t)) >= len(want) }, func() {
+		t.Errorf("events %v, want %v", typesOf(s.news(t)), want)
 	})
-	s.quiet(t) // what is told too often is told by now
+	s.quiet(t) // duplicate events have been emitted by now
 	got := s.news(t)
 	types := typesOf(got)
 	for _, e := range got {
@@ -200,7 +200,7 @@ func (s *tale) tells(t *testing.T, step step) {
 	}
 	sort.Strings(types)
 	if !slices.Equal(types, want) {
-		t.Fatalf("%s: told\n%s\nwant\n%s", step.cause, strings.Join(types, "\n"), strings.Join(want, "\n"))
+		t.Fatalf("%s: events\n%s\nwant\n%s", step.cause, strings.Join(types, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -211,7 +211,7 @@ func typesOf(events []api.Event) (types []string) {
 	return types
 }
 
-// quiet waits until nothing is left to do for the server.
+// quiet waits until the server has no work.
 func (s *tale) quiet(t *testing.T) {
 	t.Helper()
 	device := uuid.MustParse(s.device)
@@ -221,7 +221,7 @@ func (s *tale) quiet(t *testing.T) {
 	})
 }
 
-// news lists the events that were not there after the step before.
+// news returns the events since the previous step.
 func (s *tale) news(t *testing.T) (out []api.Event) {
 	t.Helper()
 	var list api.EventsResponse

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// queue is a system whose first write, of a user named Slow, hangs until it is let go on.
+// queue is a system whose first write, of the user Slow, hangs until released.
 type queue struct {
 	*liar
 	goOn chan struct{}
@@ -25,7 +25,7 @@ type queue struct {
 	sent []string // "METHOD body"
 }
 
-// newQueue has Slow being written, and Jane Doe and Joe wait for their turn.
+// newQueue starts writing Slow. Jane Doe and Joe wait for their turn.
 func newQueue(t *testing.T) (q *queue, jane, joe string) {
 	t.Helper()
 	q = &queue{liar: newLiar(t), goOn: make(chan struct{})}
@@ -54,10 +54,15 @@ func newQueue(t *testing.T) (q *queue, jane, joe string) {
 		}
 		return false
 	})
-	if status := q.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": q.y.AccountID}, nil); status != http.StatusOK {
+	if status := q.s.Post(
+		t,
+		"/connected_accounts/sync",
+		map[string]any{"connected_account_id": q.y.AccountID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("sync: %d", status)
 	}
-	wait(looks) // this one finds all three
+	wait(looks) // the pass that finds all three
 	newUser(t, q.s, q.y, map[string]any{"full_name": "Slow"})
 	jane, joe = newUser(t, q.s, q.y, nil).AcsUserID, newUser(t, q.s, q.y, map[string]any{"full_name": "Joe"}).AcsUserID
 	close(all)
@@ -71,8 +76,8 @@ func (q *queue) writes() []string {
 	return slices.Clone(q.sent)
 }
 
-// What is taken back before its turn is not written any more.
-func TestAcsUserThatIsTakenBackBeforeItsTurnIsNotWritten(t *testing.T) {
+// A user that is deleted before its turn is not written.
+func TestAcsUser_DeletedBeforeItsTurnIsNotWritten(t *testing.T) {
 	t.Parallel()
 	q, jane, joe := newQueue(t)
 	done(t, q.s, "/acs/users/delete", jane, nil)
@@ -87,12 +92,17 @@ func TestAcsUserThatIsTakenBackBeforeItsTurnIsNotWritten(t *testing.T) {
 	}
 }
 
-// Once an account is disconnected nothing more is written there.
-func TestNothingIsWrittenOnceTheAccountIsDisconnected(t *testing.T) {
+// The server writes nothing to a disconnected account.
+func TestAcsAccount_DisconnectStopsWrites(t *testing.T) {
 	t.Parallel()
 	q, _, _ := newQueue(t)
 	db := database(t, q.s)
-	if status := q.s.Post(t, "/connected_accounts/delete", map[string]any{"connected_account_id": q.y.AccountID}, nil); status != http.StatusOK {
+	if status := q.s.Post(
+		t,
+		"/connected_accounts/delete",
+		map[string]any{"connected_account_id": q.y.AccountID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	close(q.goOn)
@@ -105,8 +115,9 @@ func TestNothingIsWrittenOnceTheAccountIsDisconnected(t *testing.T) {
 	}
 }
 
-// A vendor that takes a new user for one it has says which one is ours; the others are written as ever.
-func TestVendorThatKnowsPeopleByTheirAddressStopsNobodyElse(t *testing.T) {
+// If a vendor confuses a new user with an existing one, the user with our reference stays ours, and other users are
+// written as usual.
+func TestAcsVendor_MatchesPeopleByAddress(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	robin := l.named("Robin Hale")[0]
@@ -120,12 +131,19 @@ func TestVendorThatKnowsPeopleByTheirAddressStopsNobodyElse(t *testing.T) {
 	theirs := map[string]any{"full_name": "R. Hale", "email_address": "robin.hale@example.com"}
 	first := newUser(t, l.s, l.y, theirs)
 	settled(t, l.s, first.AcsUserID)
-	l.look(1) // the vendor has left all as it was
-	if on := l.named("R. Hale"); len(on) != 1 || on[0]["user_id"] != robin["user_id"] || slices.Contains(l.unmanaged(), "Robin Hale") {
+	l.look(1) // the vendor has changed nothing
+	if on := l.named(
+		"R. Hale",
+	); len(on) != 1 || on[0]["user_id"] != robin["user_id"] ||
+		slices.Contains(l.unmanaged(), "Robin Hale") {
 		t.Errorf("the one that was there: %v", on)
 	}
 	second := newUser(t, l.s, l.y, theirs)
-	apptest.Until(t, "the second is refused", func() bool { return fails(user(t, l.s, second.AcsUserID), "failed_to_create_on_acs_system") })
+	apptest.Until(
+		t,
+		"the second is refused",
+		func() bool { return fails(user(t, l.s, second.AcsUserID), "failed_to_create_on_acs_system") },
+	)
 	if message := user(t, l.s, second.AcsUserID).Errors[0].Message; !strings.Contains(message, first.AcsUserID) {
 		t.Errorf("why: %s", message)
 	}
@@ -133,14 +151,14 @@ func TestVendorThatKnowsPeopleByTheirAddressStopsNobodyElse(t *testing.T) {
 	l.look(1)
 	settled(t, l.s, first.AcsUserID)
 
-	l.tells(nil) // once the first one is gone, the vendor has nobody to take the second one for
+	l.tells(nil) // once the first is deleted, the vendor cannot confuse the second with it
 	done(t, l.s, "/acs/users/delete", first.AcsUserID, nil)
 	l.gone(first.AcsUserID)
 	settled(t, l.s, second.AcsUserID)
 }
 
-// Odd things in an answer are left out: the rest counts.
-func TestOddAnswersOfAnAccessSystemStopNothing(t *testing.T) {
+// Invalid parts of a vendor's response are ignored. The rest counts.
+func TestAcsVendor_InvalidPartsAreIgnored(t *testing.T) {
 	t.Parallel()
 	appended := func(m map[string]any, field string, odd any) { m[field] = append(m[field].([]any), odd) }
 	for name, instead := range map[string]lie{
@@ -175,8 +193,8 @@ func TestOddAnswersOfAnAccessSystemStopNothing(t *testing.T) {
 	}
 }
 
-// A system that can be read and takes no writes is disconnected, once, until it takes one.
-func TestAccessSystemThatTakesNoWritesIsToldOnce(t *testing.T) {
+// A system that can be read but rejects writes is disconnected, with one event, until it accepts one.
+func TestAcsSystem_RejectsWrites(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(http.ResponseWriter){
 		"offline": func(w http.ResponseWriter) {
@@ -195,27 +213,33 @@ func TestAccessSystemThatTakesNoWritesIsToldOnce(t *testing.T) {
 				return true
 			})
 			jane := newUser(t, l.s, l.y, nil)
-			apptest.Until(t, "it is told", func() bool {
-				return l.told("acs_system.disconnected") == 1 && fails(user(t, l.s, jane.AcsUserID), "failed_to_create_on_acs_system")
+			apptest.Until(t, "the event is listed", func() bool {
+				return l.told("acs_system.disconnected") == 1 &&
+					fails(user(t, l.s, jane.AcsUserID), "failed_to_create_on_acs_system")
 			})
 			l.look(4)
-			for kind, want := range map[string]int{"acs_system.disconnected": 1, "acs_system.connected": 1, "connected_account.disconnected": 0, "connected_account.connected": 2} {
+			for kind, want := range map[string]int{
+				"acs_system.disconnected":        1,
+				"acs_system.connected":           1,
+				"connected_account.disconnected": 0,
+				"connected_account.connected":    2,
+			} {
 				if got := l.told(kind); got != want {
-					t.Errorf("%s is told %d times", kind, got)
+					t.Errorf("%s: %d events", kind, got)
 				}
 			}
 			l.tells(nil)
 			l.look(1)
 			settled(t, l.s, jane.AcsUserID)
 			if got := l.told("acs_system.connected"); got != 2 {
-				t.Errorf("the connection is told %d times", got)
+				t.Errorf("the connection: %d events", got)
 			}
 		})
 	}
 }
 
-// Credentials that are not good for one system are good for the others of the account, which is not told to be refused and back again.
-func TestCredentialsThatOneAccessSystemRefusesAreNotTheAccounts(t *testing.T) {
+// Credentials that one system of an account rejects work for the others. The account is not disconnected.
+func TestAcsSystem_RejectedCredentialsOfOneSystem(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	l.tells(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -225,17 +249,17 @@ func TestCredentialsThatOneAccessSystemRefusesAreNotTheAccounts(t *testing.T) {
 		return isLook(r)
 	})
 	l.look(1)
-	apptest.Until(t, "it is told", func() bool { return l.told("acs_system.disconnected") == 1 })
+	apptest.Until(t, "the event is listed", func() bool { return l.told("acs_system.disconnected") == 1 })
 	l.look(4)
 	for kind, want := range map[string]int{"acs_system.disconnected": 1, "connected_account.disconnected": 0} {
 		if got := l.told(kind); got != want {
-			t.Errorf("%s is told %d times", kind, got)
+			t.Errorf("%s: %d events", kind, got)
 		}
 	}
 }
 
-// A vendor that wants to be left alone is not asked for the other users at once.
-func TestAccessSystemThatIsAskedTooOftenIsLeftAlone(t *testing.T) {
+// After a rate limit, the server pauses instead of writing the other users.
+func TestAcsSystem_RateLimitPausesWrites(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	var posts atomic.Int64
@@ -264,8 +288,9 @@ func TestAccessSystemThatIsAskedTooOftenIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A group may go just before somebody is put into it: without it the user is another one, which nobody has refused.
-func TestAcsUserIsTriedWithoutTheGroupThatIsGone(t *testing.T) {
+// A group may be deleted just before a user is added to it. Without the group, the write is a new one and is tried
+// immediately.
+func TestAcsUser_RetriedWithoutDeletedGroup(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
 	var ref string
@@ -287,8 +312,8 @@ func TestAcsUserIsTriedWithoutTheGroupThatIsGone(t *testing.T) {
 	settled(t, l.s, jane.AcsUserID)
 }
 
-// A pause is as long on a server whose clock is not the database's.
-func TestPauseOfAnAcsUserGoesByOneClock(t *testing.T) {
+// The retry pause of a user has the same length on servers whose clocks differ from the database's.
+func TestAcsUser_PauseUsesDatabaseClock(t *testing.T) {
 	t.Parallel()
 	behind := func() time.Time { return time.Now().Add(-10 * time.Minute) }
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.Now = behind }))
@@ -300,8 +325,8 @@ func TestPauseOfAnAcsUserGoesByOneClock(t *testing.T) {
 	settled(t, s, jane.AcsUserID)
 }
 
-// Times that JSON cannot write are refused, and nothing is made.
-func TestTimesBeyondTheCalendarAreRefused(t *testing.T) {
+// Times that JSON cannot represent are rejected, and nothing is created.
+func TestAcsUser_TimesOutOfRange(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	device := l.s.Device(t, "august")
@@ -324,23 +349,41 @@ func TestTimesBeyondTheCalendarAreRefused(t *testing.T) {
 			delete(in, "starts_at")
 			delete(in, "ends_at")
 			var out map[string]any
-			if status := l.s.Post(t, path+"/list", in, &out); status != http.StatusOK || len(out[strings.ReplaceAll(path[1:], "/", "_")].([]any)) != 0 {
+			if status := l.s.Post(
+				t,
+				path+"/list",
+				in,
+				&out,
+			); status != http.StatusOK ||
+				len(out[strings.ReplaceAll(path[1:], "/", "_")].([]any)) != 0 {
 				t.Errorf("%s/list: %d %v", path, status, out)
 			}
 		}
 	}
 }
 
-// The same system may be written in several ways.
-func TestUserIdentityJoinsASystemOnce(t *testing.T) {
+// Different spellings of one system id count as one system.
+func TestUserIdentity_JoinsASystemOnce(t *testing.T) {
 	t.Parallel()
 	l := newLiar(t)
 	var out api.UserIdentityResponse
-	if status := l.s.Post(t, "/user_identities/create", map[string]any{"full_name": "Jane Doe", "acs_system_ids": []string{l.y.ID, strings.ToUpper(l.y.ID)}}, &out); status != http.StatusOK {
+	if status := l.s.Post(
+		t,
+		"/user_identities/create",
+		map[string]any{"full_name": "Jane Doe", "acs_system_ids": []string{l.y.ID, strings.ToUpper(l.y.ID)}},
+		&out,
+	); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	var users api.AcsUsersResponse
-	if l.s.Post(t, "/acs/users/list", map[string]any{"user_identity_id": out.UserIdentity.UserIdentityID}, &users); len(users.AcsUsers) != 1 {
+	if l.s.Post(
+		t,
+		"/acs/users/list",
+		map[string]any{"user_identity_id": out.UserIdentity.UserIdentityID},
+		&users,
+	); len(
+		users.AcsUsers,
+	) != 1 {
 		t.Errorf("her users: %+v", users.AcsUsers)
 	}
 }

@@ -8,12 +8,16 @@ import (
 	"time"
 )
 
-// A key that comes without an end is turned away, before who sends it is looked up; other keys are not, and what it began stands.
-func TestKeyThatComesWithoutAnEndIsTurnedAway(t *testing.T) {
+// A key that is repeated in a loop is rejected before its credential is looked up. Other keys are not affected, and the
+// stored response stays.
+func TestIdempotency_RepeatLimit(t *testing.T) {
 	t.Parallel()
 	s, db := keyedWorkspace(t)
-	const path, servers, each, span = "/access_codes/create", 3, 20, 10 * time.Second // each server counts by itself
-	body := fmt.Sprintf(`{"device_id":%q,"name":"Repeated","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`, s.Device(t, "august"))
+	const path, servers, each, span = "/access_codes/create", 3, 20, 10 * time.Second // each server counts separately
+	body := fmt.Sprintf(
+		`{"device_id":%q,"name":"Repeated","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`,
+		s.Device(t, "august"),
+	)
 	begun := time.Now()
 	first := sent(t, s, s.APIKey, path, "k", body)
 	n := 1
@@ -46,13 +50,13 @@ func TestKeyThatComesWithoutAnEndIsTurnedAway(t *testing.T) {
 	}
 }
 
-// What fails by no fault of who sends it is answered when it can be, however often it has come.
-func TestKeyThatCouldNotBeAnsweredIsNotTurnedAway(t *testing.T) {
+// Requests that fail because of the server do not count towards the limit.
+func TestIdempotency_ServerErrorsDoNotCount(t *testing.T) {
 	t.Parallel()
 	s, _ := keyedServer(t)
 	const path, body = "/webhooks/create", `{"url":"http://127.0.0.1:9/"}`
 	s.Exec(t, "alter table webhooks rename to mislaid")
-	for n := range 70 { // more than three servers turn away
+	for n := range 70 { // more than the limit of three servers
 		if a := sent(t, s, s.APIKey, path, "k", body); a.status != http.StatusInternalServerError {
 			t.Fatalf("request %d: %+v", n+1, a)
 		}

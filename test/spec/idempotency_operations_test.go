@@ -15,21 +15,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// keyedRequest is a good request of an operation that takes an Idempotency-Key, and how another one differs from it.
+// keyedRequest is a valid request of an operation with an Idempotency-Key, and a difference that makes it another
+// request.
 type keyedRequest struct {
 	in, other params
-	token     string // empty: the workspace's key
+	token     string // empty for the key of the workspace
 }
 
-// Each operation that the contract gives an Idempotency-Key is cut off, in ways that stand for crashes, and asked for again at
-// another instance: it is done once. One that the table of requests does not know fails it.
-func TestEveryKeyedOperationIsDoneOnce(t *testing.T) {
+// Each operation with an Idempotency-Key is interrupted in ways that simulate crashes and repeated at another instance.
+// It is done once. An operation that is missing in the table of requests fails the test.
+func TestIdempotency_EveryOperationIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, end := range map[string]string{ // what comes of its transaction; empty: it is committed
+	for name, end := range map[string]string{ // the end of its transaction; empty for a commit
 		"its answer is lost":              "",
 		"refused when it is committed":    "raise exception 'no'",
 		"its connection ends before that": "perform pg_terminate_backend(pg_backend_pid())",
@@ -52,7 +53,7 @@ func TestEveryKeyedOperationIsDoneOnce(t *testing.T) {
 					if !known {
 						t.Fatal("add a request of it to keyedRequests")
 					}
-					r := made(t) // by operations that are tried, too: before any of them is
+					r := made(t) // before any operation is tested, since preparing uses them, too
 					t.Parallel()
 					cut.isDoneOnce(t, path, r)
 				})
@@ -64,7 +65,7 @@ func TestEveryKeyedOperationIsDoneOnce(t *testing.T) {
 	}
 }
 
-// lost begins a key whose request is done and not answered.
+// lost is the prefix of keys whose request is done without a response.
 const lost = "lost "
 
 func losingAnswers(c *app.Config) {
@@ -81,21 +82,26 @@ func losingAnswers(c *app.Config) {
 	}
 }
 
-// cutOffBy ends what the operations in the table cut_off have changed, when it is about to be committed. All that they
-// change carries an entry of the audit log.
+// cutOffBy ends transactions of the operations in the table cut_off when they are about to commit. Each of them writes
+// an audit log entry.
 func cutOffBy(t *testing.T, db *store.DB, end string) {
 	t.Helper()
 	run(t, db, "create table cut_off (operation text primary key)")
 	run(t, db, `create function cut_off() returns trigger language plpgsql as $$ begin
 		if exists (select from cut_off c where c.operation = new.operation) then `+end+`; end if; return null; end $$`)
-	run(t, db, "create constraint trigger cut_off after insert or update on audit_log deferrable initially deferred for each row execute function cut_off()")
+	run(
+		t,
+		db,
+		"create constraint trigger cut_off after insert or update on audit_log deferrable initially deferred for each "+
+			"row execute function cut_off()",
+	)
 }
 
-// cutOff is a way in which the first instance fails to answer.
+// cutOff is a way in which the first instance fails to respond.
 type cutOff struct {
 	one, two  *apptest.Server
 	db        *store.DB
-	committed bool // before that
+	committed bool // before the commit
 }
 
 func (c cutOff) isDoneOnce(t *testing.T, path string, r keyedRequest) {
@@ -130,12 +136,12 @@ func (c cutOff) isDoneOnce(t *testing.T, path string, r keyedRequest) {
 	}
 }
 
-// cut sends a request that comes to nothing, or to no answer.
+// cut sends a request that fails or gets no response.
 func (c cutOff) cut(t *testing.T, token, path, key, body string) {
 	t.Helper()
 	if c.committed {
 		if a, err := ask(t.Context(), c.one, token, path, lost+key, body); err == nil {
-			t.Fatalf("an answer came: %+v", a)
+			t.Fatalf("got a response: %+v", a)
 		}
 		return
 	}
@@ -155,7 +161,7 @@ func mustWrite(t *testing.T, in params) string {
 	return string(b)
 }
 
-// also is in with what differs.
+// also merges in with the difference.
 func also(in, other params) params {
 	out := params{}
 	for name, value := range in {
@@ -170,13 +176,24 @@ func also(in, other params) params {
 func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T) keyedRequest {
 	t.Helper()
 	device := s.Device(t, "august")
-	personal, _ := s.Credential(t, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}})
+	personal, _ := s.Credential(
+		t,
+		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+	)
 	emptied := s.Workspace(t, "Emptied")
 	code := func(t *testing.T, more params) any {
-		return madeBy(t, s, "/access_codes/create", "access_code", also(params{"device_id": device, "code": newPIN(), "sync": true}, more))["access_code_id"]
+		return madeBy(t, s, "/access_codes/create", "access_code", also(params{
+			"device_id": device,
+			"code":      newPIN(),
+			"sync":      true,
+		}, more))["access_code_id"]
 	}
 	unmanaged := func(t *testing.T) any {
-		return madeBy(t, s, "/access_codes/simulate/create_unmanaged_access_code", "access_code", params{"device_id": device, "code": newPIN(), "name": "Found"})["access_code_id"]
+		return madeBy(t, s, "/access_codes/simulate/create_unmanaged_access_code", "access_code", params{
+			"device_id": device,
+			"code":      newPIN(),
+			"name":      "Found",
+		})["access_code_id"]
 	}
 	of := func(in, other params) func(*testing.T) keyedRequest {
 		return func(*testing.T) keyedRequest { return keyedRequest{in: in, other: other} }
@@ -196,13 +213,28 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 		"/workspaces/reset_sandbox": func(*testing.T) keyedRequest {
 			return keyedRequest{in: params{}, other: params{"workspace_id": s.WorkspaceID}, token: emptied.APIKey}
 		},
-		"/client_sessions/create":                of(params{"user_identifier_key": "once"}, params{"user_identifier_key": "other"}),
-		"/client_sessions/get_or_create":         of(params{"user_identifier_key": "got once"}, params{"user_identifier_key": "other"}),
-		"/webhooks/create":                       of(params{"url": "https://hooks.example/once"}, params{"url": "https://hooks.example/other"}),
-		"/connect_webviews/create":               of(params{"accepted_providers": []string{"august"}}, params{"accepted_providers": []string{"yale"}}),
-		"/locks/lock_door":                       of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
-		"/locks/unlock_door":                     of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
-		"/locks/configure_auto_lock":             of(params{"device_id": device, "auto_lock_enabled": false}, params{"auto_lock_enabled": true}),
+		"/client_sessions/create": of(
+			params{"user_identifier_key": "once"},
+			params{"user_identifier_key": "other"},
+		),
+		"/client_sessions/get_or_create": of(
+			params{"user_identifier_key": "got once"},
+			params{"user_identifier_key": "other"},
+		),
+		"/webhooks/create": of(
+			params{"url": "https://hooks.example/once"},
+			params{"url": "https://hooks.example/other"},
+		),
+		"/connect_webviews/create": of(
+			params{"accepted_providers": []string{"august"}},
+			params{"accepted_providers": []string{"yale"}},
+		),
+		"/locks/lock_door":   of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
+		"/locks/unlock_door": of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
+		"/locks/configure_auto_lock": of(
+			params{"device_id": device, "auto_lock_enabled": false},
+			params{"auto_lock_enabled": true},
+		),
 		"/locks/simulate/keypad_code_entry":      of(params{"device_id": device, "code": "987123"}, params{"code": "987124"}),
 		"/locks/simulate/manual_lock_via_keypad": of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
 		"/access_codes/create":                   of(params{"device_id": device, "name": "Once"}, named),
@@ -211,15 +243,25 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			code(t, params{"common_code_key": "common"})
 			return keyedRequest{in: params{"common_code_key": "common", "name": "New"}, other: named}
 		},
-		"/access_codes/update":                                aboutCode(plainCode, params{"name": "New"}, named),
-		"/access_codes/delete":                                aboutCode(plainCode, nil, another),
-		"/access_codes/pull_backup_access_code":               aboutCode(func(t *testing.T) any { return backedCode(t, s, device) }, nil, another),
-		"/access_codes/simulate/create_unmanaged_access_code": of(params{"device_id": device, "code": newPIN(), "name": "Found once"}, named),
-		"/access_codes/unmanaged/update":                      aboutCode(unmanaged, params{"is_managed": true}, another),
-		"/access_codes/unmanaged/convert_to_managed":          aboutCode(unmanaged, nil, another),
-		"/access_codes/unmanaged/delete":                      aboutCode(unmanaged, nil, another),
+		"/access_codes/update": aboutCode(plainCode, params{"name": "New"}, named),
+		"/access_codes/delete": aboutCode(plainCode, nil, another),
+		"/access_codes/pull_backup_access_code": aboutCode(
+			func(t *testing.T) any { return backedCode(t, s, device) },
+			nil,
+			another,
+		),
+		"/access_codes/simulate/create_unmanaged_access_code": of(
+			params{"device_id": device, "code": newPIN(), "name": "Found once"},
+			named,
+		),
+		"/access_codes/unmanaged/update":             aboutCode(unmanaged, params{"is_managed": true}, another),
+		"/access_codes/unmanaged/convert_to_managed": aboutCode(unmanaged, nil, another),
+		"/access_codes/unmanaged/delete":             aboutCode(unmanaged, nil, another),
 		"/acs/users/create": func(t *testing.T) keyedRequest {
-			return keyedRequest{in: params{"acs_system_id": s.AccessSystem(t).ID, "full_name": "Once"}, other: params{"full_name": "Other"}}
+			return keyedRequest{
+				in:    params{"acs_system_id": s.AccessSystem(t).ID, "full_name": "Once"},
+				other: params{"full_name": "Other"},
+			}
 		},
 		"/user_identities/create": of(params{"full_name": "Once"}, params{"full_name": "Other"}),
 	}

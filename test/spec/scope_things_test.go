@@ -15,38 +15,69 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// things are what parameters can name, by the parameter: one of each. Where there are two kinds, as of devices that are
-// managed and that are not, namedIn says which is meant.
+// things are the values of parameters that name something, one of each. namedIn resolves parameters with two kinds,
+// such as managed and unmanaged devices.
 type things map[string]any
 
-// names are the parameters that name something besides those with an identifier, which are found by their format or
-// ending. Some do so in a few operations only.
+// names are the parameters that name something without being recognizable as ids, some in a few operations only.
 var names = map[string][]string{
-	"user_identifier_key": nil, "user_identity_key": nil, "customer_key": nil, "common_code_key": nil, "access_grant_key": nil,
-	"user_identity_email_address": nil, "user_identity_phone_number": nil, "custom_metadata_has": nil, "search": nil, "page_cursor": nil,
-	"name":          {"/devices/get", "/devices/unmanaged/get", "/locks/get"},
-	"code":          {"/access_codes/get", "/access_codes/unmanaged/get"},
-	"email":         {"/connected_accounts/get"},
-	"email_address": {"/user_identities/create", "/user_identities/update"},
-	"phone_number":  {"/user_identities/create", "/user_identities/update"},
+	"user_identifier_key":         nil,
+	"user_identity_key":           nil,
+	"customer_key":                nil,
+	"common_code_key":             nil,
+	"access_grant_key":            nil,
+	"user_identity_email_address": nil,
+	"user_identity_phone_number":  nil,
+	"custom_metadata_has":         nil,
+	"search":                      nil,
+	"page_cursor":                 nil,
+	"name":                        {"/devices/get", "/devices/unmanaged/get", "/locks/get"},
+	"code":                        {"/access_codes/get", "/access_codes/unmanaged/get"},
+	"email":                       {"/connected_accounts/get"},
+	"email_address":               {"/user_identities/create", "/user_identities/update"},
+	"phone_number":                {"/user_identities/create", "/user_identities/update"},
 }
 
-// nowhere are the parameters that name what this server has none of: whatever they say, it is absent.
-var nowhere = map[string]bool{"space_id": true, "access_grant_id": true, "access_grant_key": true, "access_method_id": true, "acs_credential_id": true,
-	"acs_encoder_id": true, "location_id": true, "unstable_location_id": true, "organization_id": true, "customer_id": true, "credential_manager_acs_system_id": true}
+// nowhere are the parameters that name what this server does not have: every value is absent.
+var nowhere = map[string]bool{
+	"space_id":                         true,
+	"access_grant_id":                  true,
+	"access_grant_key":                 true,
+	"access_method_id":                 true,
+	"acs_credential_id":                true,
+	"acs_encoder_id":                   true,
+	"location_id":                      true,
+	"unstable_location_id":             true,
+	"organization_id":                  true,
+	"customer_id":                      true,
+	"credential_manager_acs_system_id": true,
+}
 
-// apart are the parameters that name something for one request only, with where others' are tried.
-var apart = map[string]string{"page_cursor": "pages_test.go and strangers_test.go"}
+// apart are the parameters that name something for one request only, with the files that test them.
+var apart = map[string]string{"page_cursor": "pages_test.go and identifiers_test.go"}
 
-// shared says whether one thing may be named by it to many operations.
+// shared reports whether one value may be used for many operations.
 func (p parameter) shared() bool { return !nowhere[p.name] && apart[p.name] == "" }
 
-// plain are the parameters that name nothing, with what is sent where they are required.
+// plain are the parameters that name nothing, with a value if they are required.
 var plain = map[string]func() any{
-	"url": always("https://hooks.example/reach"), "event_types": always([]string{"device.connected"}), "is_managed": always(true),
-	"auto_lock_enabled": always(false), "is_expired": always(false), "full_name": always("Somebody"), "name": always("Something"),
-	"code": func() any { return newPIN() }, "since": always("2020-01-01T00:00:00Z"), "event_type": always("access_code.created"),
-	"omnitec_metadata": always(params{}), "limit": nil, "supported_code_lengths": always([]int{4, 6}),
+	"url": always(
+		"https://hooks.example/reach",
+	),
+	"event_types": always([]string{"device.connected"}),
+	"is_managed":  always(true),
+	"auto_lock_enabled": always(
+		false,
+	),
+	"is_expired":             always(false),
+	"full_name":              always("Someone"),
+	"name":                   always("Something"),
+	"code":                   func() any { return newPIN() },
+	"since":                  always("2020-01-01T00:00:00Z"),
+	"event_type":             always("access_code.created"),
+	"omnitec_metadata":       always(params{}),
+	"limit":                  nil,
+	"supported_code_lengths": always([]int{4, 6}),
 }
 
 func init() {
@@ -68,15 +99,20 @@ func always(v any) func() any { return func() any { return v } }
 
 var numbers atomic.Int64
 
-// newPIN is a PIN that no other code of the test has.
+// newPIN returns a PIN that no other code of the test has.
 func newPIN() string { return fmt.Sprint(710_000 + numbers.Add(1)) }
 
-// namedIn is the kind of thing that a parameter names in an operation.
+// namedIn returns the kind of thing that a parameter of an operation names.
 func namedIn(path, name string) string {
 	kinds := map[string]string{}
 	switch {
 	case strings.HasPrefix(path, "/devices/unmanaged/"):
-		kinds = map[string]string{"device_id": "unmanaged_device_id", "name": "unmanaged_name", "connected_account_id": "unmanaged_account_id", "search": "unmanaged_name"}
+		kinds = map[string]string{
+			"device_id":            "unmanaged_device_id",
+			"name":                 "unmanaged_name",
+			"connected_account_id": "unmanaged_account_id",
+			"search":               "unmanaged_name",
+		}
 	case strings.HasPrefix(path, "/access_codes/unmanaged/"):
 		kinds = map[string]string{"access_code_id": "unmanaged_access_code_id", "code": "unmanaged_code"}
 	case path == "/access_codes/pull_backup_access_code":
@@ -92,7 +128,10 @@ func namedIn(path, name string) string {
 	case path == "/phones/list":
 		kinds = map[string]string{"owner_user_identity_id": "user_identity_id"}
 	case strings.HasPrefix(path, "/user_identities/"):
-		kinds = map[string]string{"email_address": "user_identity_email_address", "phone_number": "user_identity_phone_number"}
+		kinds = map[string]string{
+			"email_address": "user_identity_email_address",
+			"phone_number":  "user_identity_phone_number",
+		}
 	}
 	if kind := kinds[name]; kind != "" {
 		return kind
@@ -100,11 +139,23 @@ func namedIn(path, name string) string {
 	return name
 }
 
-// locksOf connects an account with locks of these profiles, and waits until they are read.
-func locksOf(t *testing.T, s *apptest.Server, n access.NewAccount, each int, profiles ...string) (account string, devices []api.Device) {
+// locksOf connects an account with locks of these profiles and waits until they are read.
+func locksOf(
+	t *testing.T,
+	s *apptest.Server,
+	n access.NewAccount,
+	each int,
+	profiles ...string,
+) (account string, devices []api.Device) {
 	t.Helper()
 	n.WorkspaceID, n.Adapter, n.DisplayName = uuid.MustParse(s.WorkspaceID), access.SandboxAdapter, "Locks"
-	n.Config = fmt.Appendf(nil, `{"key":%q,"profiles":["%s"],"locks_per_profile":%d}`, uuid.NewString(), strings.Join(profiles, `","`), each)
+	n.Config = fmt.Appendf(
+		nil,
+		`{"key":%q,"profiles":["%s"],"locks_per_profile":%d}`,
+		uuid.NewString(),
+		strings.Join(profiles, `","`),
+		each,
+	)
 	id, err := s.App.Access.ConnectAccount(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +169,11 @@ func locksOf(t *testing.T, s *apptest.Server, n access.NewAccount, each int, pro
 		s.Post(t, path, params{"connected_account_id": id.String()}, &out)
 		devices = out.Devices
 		for _, d := range devices {
-			if read, err := s.App.Access.HasBeenRead(t.Context(), uuid.MustParse(d.DeviceID)); err != nil || !read && !n.SeeOnly {
+			if read, err := s.App.Access.HasBeenRead(
+				t.Context(),
+				uuid.MustParse(d.DeviceID),
+			); err != nil ||
+				!read && !n.SeeOnly {
 				return false
 			}
 		}
@@ -127,7 +182,7 @@ func locksOf(t *testing.T, s *apptest.Server, n access.NewAccount, each int, pro
 	return id.String(), devices
 }
 
-// madeBy posts, and is what stands under key of the answer, which has to be good.
+// madeBy sends a request that must succeed and returns the object under key.
 func madeBy(t *testing.T, s *apptest.Server, path, key string, in params) params {
 	t.Helper()
 	var out params
@@ -138,16 +193,36 @@ func madeBy(t *testing.T, s *apptest.Server, path, key string, in params) params
 	return thing
 }
 
-// newThings makes one of everything in the workspace, apart from what others have made there. Mark is in all names; what
-// cannot be renamed has that of its profile. The person logs in on a webview.
+// newThings creates one of everything in the workspace, independent of others. mark is in all names; what cannot be
+// renamed has that of its profile. The person logs in on a webview.
 func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) things {
 	t.Helper()
 	email, number := mark+"@things.example", fmt.Sprintf("+1555%07d", numbers.Add(1))
-	account, devices := locksOf(t, s, access.NewAccount{User: access.UserIdentifier{Email: email}}, 1, "august", "smartthings", "nuki")
+	account, devices := locksOf(
+		t,
+		s,
+		access.NewAccount{User: access.UserIdentifier{Email: email}},
+		1,
+		"august",
+		"smartthings",
+		"nuki",
+	)
 	seen, found := locksOf(t, s, access.NewAccount{SeeOnly: true}, 2, profile)
-	all := things{"connected_account_id": account, "unmanaged_account_id": seen, "email": email, "unmanaged_device_id": found[0].DeviceID, "search": mark,
-		"custom_metadata_has": params{"mark": mark}, "customer_key": mark + " customer", "user_identity_key": mark + " key", "user_identity_email_address": email,
-		"user_identity_phone_number": number, "name": mark + " lock"}
+	all := things{
+		"connected_account_id": account,
+		"unmanaged_account_id": seen,
+		"email":                email,
+		"unmanaged_device_id":  found[0].DeviceID,
+		"search":               mark,
+		"custom_metadata_has": params{
+			"mark": mark,
+		},
+		"customer_key":                mark + " customer",
+		"user_identity_key":           mark + " key",
+		"user_identity_email_address": email,
+		"user_identity_phone_number":  number,
+		"name":                        mark + " lock",
+	}
 	for _, d := range devices {
 		switch d.DeviceType {
 		case "august_lock":
@@ -162,10 +237,28 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	s.Post(t, "/devices/unmanaged/get", params{"device_id": found[0].DeviceID}, &unmanaged)
 	all["unmanaged_name"] = unmanaged.Device.Properties.Name
 	device := all["device_id"]
-	madeBy(t, s, "/devices/update", "", params{"device_id": device, "name": mark + " lock", "custom_metadata": params{"mark": mark}})
-	madeBy(t, s, "/devices/unmanaged/update", "", params{"device_id": found[0].DeviceID, "custom_metadata": params{"mark": mark}})
+	madeBy(
+		t,
+		s,
+		"/devices/update",
+		"",
+		params{"device_id": device, "name": mark + " lock", "custom_metadata": params{"mark": mark}},
+	)
+	madeBy(
+		t,
+		s,
+		"/devices/unmanaged/update",
+		"",
+		params{"device_id": found[0].DeviceID, "custom_metadata": params{"mark": mark}},
+	)
 	for _, id := range []string{account, seen} {
-		madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": id, "customer_key": all["customer_key"], "custom_metadata": params{"mark": mark}})
+		madeBy(
+			t,
+			s,
+			"/connected_accounts/update",
+			"",
+			params{"connected_account_id": id, "customer_key": all["customer_key"], "custom_metadata": params{"mark": mark}},
+		)
 	}
 
 	var page api.DevicesResponse
@@ -173,34 +266,62 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	all["page_cursor"] = *page.Pagination.NextPageCursor
 
 	all["code"] = newPIN()
-	code := madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": device, "code": all["code"], "name": mark + " code", "sync": true})
+	code := madeBy(
+		t,
+		s,
+		"/access_codes/create",
+		"access_code",
+		params{"device_id": device, "code": all["code"], "name": mark + " code", "sync": true},
+	)
 	all["access_code_id"] = code["access_code_id"]
-	many := madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": device, "common_code_key": mark + " common", "sync": true})
+	many := madeBy(
+		t,
+		s,
+		"/access_codes/create",
+		"access_code",
+		params{"device_id": device, "common_code_key": mark + " common", "sync": true},
+	)
 	all["common_code_key"] = many["common_code_key"]
 	all["unmanaged_code"] = newPIN()
 	all["unmanaged_access_code_id"] = madeBy(t, s, "/access_codes/simulate/create_unmanaged_access_code", "access_code",
 		params{"device_id": device, "code": all["unmanaged_code"], "name": mark + " found"})["access_code_id"]
 	all["backed_access_code_id"] = backedCode(t, s, device)
-	all["action_attempt_id"] = madeBy(t, s, "/locks/lock_door", "action_attempt", params{"device_id": device, "sync": true})["action_attempt_id"]
+	all["action_attempt_id"] = madeBy(t, s, "/locks/lock_door", "action_attempt", params{
+		"device_id": device,
+		"sync":      true,
+	})["action_attempt_id"]
 	var told api.EventsResponse
 	s.Post(t, "/events/list", params{"since": "2020-01-01", "device_id": device}, &told)
 	all["event_id"] = told.Events[0].EventID
 
-	all["webhook_id"] = madeBy(t, s, "/webhooks/create", "webhook", params{"url": "https://hooks.example/" + mark, "event_types": []string{"noise_sensor.noise_threshold_triggered"}})["webhook_id"]
+	all["webhook_id"] = madeBy(t, s, "/webhooks/create", "webhook", params{
+		"url":         "https://hooks.example/" + mark,
+		"event_types": []string{"noise_sensor.noise_threshold_triggered"},
+	})["webhook_id"]
 	w := webview(t, s, params{"custom_metadata": params{"mark": mark}})
 	if status, _, _ := enter(t, w.URL, "schlage", as(person)); status >= 400 {
 		t.Fatalf("log in: %d", status)
 	}
 	all["connect_webview_id"] = w.ConnectWebviewID
-	apptest.Until(t, "what was logged in to appears", func() bool {
+	apptest.Until(t, "the connected account appears", func() bool {
 		return len(devicesOf(t, s, s.APIKey, "/devices/list", params{"connect_webview_id": w.ConnectWebviewID})) > 0
 	})
-	all["user_identity_id"] = madeBy(t, s, "/user_identities/create", "user_identity", params{"user_identity_key": all["user_identity_key"],
-		"full_name": mark + " person", "email_address": email, "phone_number": number})["user_identity_id"]
+	all["user_identity_id"] = madeBy(t, s, "/user_identities/create", "user_identity", params{
+		"user_identity_key": all["user_identity_key"],
+		"full_name":         mark + " person",
+		"email_address":     email,
+		"phone_number":      number,
+	})["user_identity_id"]
 
 	y := s.AccessSystem(t)
 	all["acs_system_id"], all["acs_account_id"] = y.ID, y.AccountID
-	madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": y.AccountID, "customer_key": all["customer_key"]})
+	madeBy(
+		t,
+		s,
+		"/connected_accounts/update",
+		"",
+		params{"connected_account_id": y.AccountID, "customer_key": all["customer_key"]},
+	)
 	all["acs_access_group_id"] = groupNamed(t, s, y, "Everyone")
 	var entrances api.AcsEntrancesResponse
 	s.Post(t, "/acs/entrances/list", params{"acs_system_id": y.ID}, &entrances)
@@ -208,23 +329,46 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	var strangers api.UnmanagedAcsUsersResponse
 	s.Post(t, "/acs/users/unmanaged/list", params{"acs_system_id": y.ID}, &strangers)
 	all["unmanaged_acs_user_id"] = strangers.AcsUsers[0].AcsUserID
-	user := newUser(t, s, y, params{"full_name": mark + " user", "user_identity_id": all["user_identity_id"], "acs_access_group_ids": []any{all["acs_access_group_id"]}})
+	user := newUser(
+		t,
+		s,
+		y,
+		params{
+			"full_name":            mark + " user",
+			"user_identity_id":     all["user_identity_id"],
+			"acs_access_group_ids": []any{all["acs_access_group_id"]},
+		},
+	)
 	all["acs_user_id"] = user.AcsUserID
 	settled(t, s, newUser(t, s, y, nil).AcsUserID)
 	settled(t, s, user.AcsUserID)
 
 	all["user_identifier_key"] = mark + " user"
-	session := session(t, s, params{"user_identifier_key": all["user_identifier_key"], "user_identity_id": all["user_identity_id"], "connect_webview_ids": []any{all["connect_webview_id"]},
-		"connected_account_ids": []any{account, seen, y.AccountID}})
+	session := session(
+		t,
+		s,
+		params{
+			"user_identifier_key":   all["user_identifier_key"],
+			"user_identity_id":      all["user_identity_id"],
+			"connect_webview_ids":   []any{all["connect_webview_id"]},
+			"connected_account_ids": []any{account, seen, y.AccountID},
+		},
+	)
 	all["client_session_id"], all["token"] = session.ClientSessionID, session.Token
 	return all
 }
 
-// backedCode makes a code with a backup that can be pulled.
+// backedCode creates a code with a backup code that can be pulled.
 func backedCode(t *testing.T, s *apptest.Server, device any) any {
 	t.Helper()
-	made := madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": device, "use_backup_access_code_pool": true, "sync": true,
-		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})
+	made := madeBy(
+		t,
+		s,
+		"/access_codes/create",
+		"access_code",
+		params{"device_id": device, "use_backup_access_code_pool": true, "sync": true,
+			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)},
+	)
 	apptest.Until(t, "a backup code can be pulled", func() bool {
 		now := madeBy(t, s, "/access_codes/get", "access_code", params{"access_code_id": made["access_code_id"]})
 		return now["is_backup_access_code_available"] == true

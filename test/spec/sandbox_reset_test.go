@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// A reset whose devices never appear fails when its time is up.
-func TestResetEndsWhereTheSimulatedCloudNeverAnswers(t *testing.T) {
+// A reset fails at its deadline if its devices never appear.
+func TestSandboxReset_CloudNeverAnswers(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAttemptPatience(time.Second), func(c *app.Config) {
@@ -31,7 +31,13 @@ func TestResetEndsWhereTheSimulatedCloudNeverAnswers(t *testing.T) {
 	s.Device(t, "august")
 	down.Store(true)
 	var reset api.ActionAttemptResponse
-	if status := s.Post(t, "/workspaces/reset_sandbox", map[string]any{}, &reset); status != http.StatusOK || reset.ActionAttempt.Status != "pending" {
+	if status := s.Post(
+		t,
+		"/workspaces/reset_sandbox",
+		map[string]any{},
+		&reset,
+	); status != http.StatusOK ||
+		reset.ActionAttempt.Status != "pending" {
 		t.Fatalf("reset: %d %+v", status, reset)
 	}
 	var got api.ActionAttemptResponse
@@ -39,7 +45,8 @@ func TestResetEndsWhereTheSimulatedCloudNeverAnswers(t *testing.T) {
 		s.Post(t, "/action_attempts/get", map[string]any{"action_attempt_id": reset.ActionAttempt.ActionAttemptID}, &got)
 		return got.ActionAttempt.Status != "pending"
 	})
-	if e := got.ActionAttempt.Error; got.ActionAttempt.Status != "error" || e == nil || e.Type != "action_attempt_expired" {
+	if e := got.ActionAttempt.Error; got.ActionAttempt.Status != "error" || e == nil ||
+		e.Type != "action_attempt_expired" {
 		t.Errorf("%+v", got.ActionAttempt)
 	}
 }

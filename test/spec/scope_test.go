@@ -15,19 +15,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// Every operation of the contract × every kind of credential × every parameter that names something, which is one's own,
-// beside what one reaches, another workspace's, absent, or malformed. The methods that an operation takes have their turns, so that
-// each is asked with about every parameter by somebody. The table is made from the contract: an operation
-// or a parameter that it does not know fails it, and the message says what to add to reach_things_test.go.
+// The table has every operation of the contract, with every kind of credential and every parameter that names
+// something. The parameter names an own thing, an unrelated or a foreign one, an absent one, or is malformed. The
+// methods of an operation take turns, so that each is used with about every parameter. The test builds the table from
+// the contract. An operation or a parameter that it does not know fails the test; the message says what to add to
+// scope_things_test.go.
 //
-//	own       an operation that takes the credential is carried out
-//	beside    (of the workspace, and out of a client session's reach) and
-//	foreign   (another workspace's) are answered as absent is, but for the identifier itself
-//	malformed 400, and the parameter is named; what the contract lets through, however odd, as absent, or 400
+//	own       an operation that accepts the credential succeeds
+//	unrelated (in the workspace, but out of a client session's scope) and
+//	foreign   (another workspace's) are answered like absent ones, except for the id itself
+//	malformed 400, naming the parameter; unusual values that the contract allows: like absent ones, or 400
 //
-// An operation that does not take the credential says so, by the credential alone: to the byte the same whatever is named. Nothing that is foreign or beside is
-// told by any answer, and whatever was asked, the other workspace is as it was, row by row.
-func TestReachOfEveryCredentialInEveryOperation(t *testing.T) {
+// An operation that does not accept the credential gives the same response to the byte, whatever the request names. No
+// response reveals anything foreign or unrelated. The rows of the other workspace never change.
+func TestScope_EveryCredentialEveryOperation(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	r := newReach(t, s)
@@ -40,37 +41,37 @@ func TestReachOfEveryCredentialInEveryOperation(t *testing.T) {
 	r.untouched(t, "the reset of its neighbour")
 }
 
-// reach is the table, and what its requests name.
+// reach is the table and the things that its requests name.
 type reach struct {
-	s                    *apptest.Server
-	other                *apptest.Server // the same server, as another workspace knows it
-	own, beside, foreign things
-	absent, misshapen    things // of nobody
-	spare                *spareThings
-	credentials          map[string]credential
-	operations           []reachOperation
-	untold               map[string]bool // of the other workspace
-	unreached            map[string]bool // of what is beside
-	before               map[string]map[string]any
+	s                       *apptest.Server
+	other                   *apptest.Server // the server as seen by another workspace
+	own, unrelated, foreign things
+	absent, misshapen       things // things that do not exist or are invalid
+	spare                   *spareThings
+	credentials             map[string]credential
+	operations              []reachOperation
+	untold                  map[string]bool // ids of the other workspace
+	unreached               map[string]bool // ids outside the scope of client sessions
+	before                  map[string]map[string]any
 }
 
-// reachOperation is an operation as the contract has it.
+// reachOperation is an operation of the contract.
 type reachOperation struct {
 	path, method string
 	methods      []string
-	accepts      []string // kinds of credentials; none: it needs none
+	accepts      []string // kinds of credentials; none if it needs no credential
 	required     []string
 	parameters   []parameter
 }
 
-// parameter is one that names something, wherever it is in the body.
+// parameter is a parameter that names something, anywhere in the body.
 type parameter struct {
-	in    string // the parameter of the operation that it is, or is in
+	in    string // the top-level parameter
 	name  string // singular
 	shape func(value any) any
 	list  bool
 
-	schema *openapi3.Schema // of what names one thing
+	schema *openapi3.Schema // of a single value
 }
 
 func newReach(t *testing.T, s *apptest.Server) *reach {
@@ -86,7 +87,25 @@ func newReach(t *testing.T, s *apptest.Server) *reach {
 	if t.Failed() {
 		t.FailNow()
 	}
-	r.own, r.beside, r.foreign = newThings(t, s, "mine", "tedee", "jane"), newThings(t, s, "beside", "ttlock", "john"), newThings(t, r.other, "foreign", "yale", "jane")
+	r.own, r.unrelated, r.foreign = newThings(
+		t,
+		s,
+		"mine",
+		"tedee",
+		"jane",
+	), newThings(
+		t,
+		s,
+		"unrelated",
+		"ttlock",
+		"john",
+	), newThings(
+		t,
+		r.other,
+		"foreign",
+		"yale",
+		"jane",
+	)
 	r.spare = newSpares(t, s, r.other, r.own, r.foreign)
 	r.absent, r.misshapen = things{}, things{}
 	for kind, value := range r.foreign {
@@ -99,7 +118,13 @@ func newReach(t *testing.T, s *apptest.Server) *reach {
 	}
 	for _, c := range r.credentials {
 		if c.limited {
-			madeBy(t, s, "/client_sessions/grant_access", "", params{"client_session_id": c.own["client_session_id"], "connected_account_ids": reached})
+			madeBy(
+				t,
+				s,
+				"/client_sessions/grant_access",
+				"",
+				params{"client_session_id": c.own["client_session_id"], "connected_account_ids": reached},
+			)
 		}
 	}
 	rows := s.Rows(t)
@@ -107,8 +132,15 @@ func newReach(t *testing.T, s *apptest.Server) *reach {
 	for _, id := range belonging(rows, r.other.WorkspaceID) {
 		r.untold[id] = true
 	}
-	for _, name := range []string{"connected_account_id", "unmanaged_account_id", "acs_account_id", "user_identity_id", "client_session_id", "connect_webview_id"} {
-		for _, id := range belonging(rows, fmt.Sprint(r.beside[name])) {
+	for _, name := range []string{
+		"connected_account_id",
+		"unmanaged_account_id",
+		"acs_account_id",
+		"user_identity_id",
+		"client_session_id",
+		"connect_webview_id",
+	} {
+		for _, id := range belonging(rows, fmt.Sprint(r.unrelated[name])) {
 			r.unreached[id] = true
 		}
 	}
@@ -137,12 +169,14 @@ func operationOf(t *testing.T, doc *openapi3.T, path string) (o reachOperation) 
 	schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
 	o.required = schema.Required
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		o.parameters = append(o.parameters, parametersIn(t, path, name, name, schema.Properties[name].Value, func(v any) any { return v })...)
+		o.parameters = append(
+			o.parameters,
+			parametersIn(t, path, name, name, schema.Properties[name].Value, func(v any) any { return v })...)
 	}
 	return o
 }
 
-// parametersIn are the parameters in one of an operation that name something.
+// parametersIn returns the parameters in one of an operation that name something.
 func parametersIn(t *testing.T, path, in, name string, schema *openapi3.Schema, shape func(any) any) (out []parameter) {
 	t.Helper()
 	item, list := schema, schema.Type.Includes("array")
@@ -157,16 +191,31 @@ func parametersIn(t *testing.T, path, in, name string, schema *openapi3.Schema, 
 		}
 	}
 	operations, known := names[name]
-	named := item.Format == "uuid" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ids") || known && (operations == nil || slices.Contains(operations, path))
+	named := item.Format == "uuid" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ids") ||
+		known && (operations == nil || slices.Contains(operations, path))
 	inner := item.Type.Includes("object") && len(item.Properties) > 0
 	if _, harmless := plain[name]; !named && !harmless && (!inner || !list) {
-		t.Errorf("%s: what is the parameter %s? If it names something, add it to names in reach_things_test.go, and one of each to newThings; if not, add it to plain", path, name)
+		t.Errorf(
+			"%s: unknown parameter %s: if it names something, add it to names in scope_things_test.go and a thing to "+
+				"newThings; else add it to plain",
+			path,
+			name,
+		)
 	}
 	if named {
 		return []parameter{{in: in, name: singular(name), shape: shape, list: list, schema: item}}
 	}
 	for _, inside := range slices.Sorted(maps.Keys(item.Properties)) {
-		out = append(out, parametersIn(t, path, in, inside, item.Properties[inside].Value, func(v any) any { return shape(params{inside: v}) })...)
+		out = append(
+			out,
+			parametersIn(
+				t,
+				path,
+				in,
+				inside,
+				item.Properties[inside].Value,
+				func(v any) any { return shape(params{inside: v}) },
+			)...)
 	}
 	return out
 }
@@ -178,7 +227,7 @@ func singular(name string) string {
 	return name
 }
 
-// good are the credentials that are, numbered in the order of their names.
+// good runs a test for each valid credential, sorted by name.
 func (r *reach) good(t *testing.T, try func(t *testing.T, n int, who string, c credential)) {
 	for n, who := range slices.Sorted(maps.Keys(r.credentials)) {
 		if c := r.credentials[who]; c.kinds != nil {
@@ -190,9 +239,9 @@ func (r *reach) good(t *testing.T, try func(t *testing.T, n int, who string, c c
 	}
 }
 
-// strangers name what they do not reach, what nobody has, and nothing at all.
+// strangers name things out of scope, absent things, and no things.
 func (r *reach) strangers(t *testing.T) {
-	was := rowsOf(r.s.Rows(t), fmt.Sprint(r.beside["connected_account_id"]))
+	was := rowsOf(r.s.Rows(t), fmt.Sprint(r.unrelated["connected_account_id"]))
 	t.Run("ask", func(t *testing.T) {
 		r.good(t, func(t *testing.T, n int, who string, c credential) {
 			for _, o := range r.operations {
@@ -206,8 +255,8 @@ func (r *reach) strangers(t *testing.T) {
 		})
 	})
 	r.untouched(t, "strangers")
-	if diff := cmp.Diff(was, rowsOf(r.s.Rows(t), fmt.Sprint(r.beside["connected_account_id"]))); diff != "" {
-		t.Errorf("those who do not reach an account have changed it:\n%s", diff)
+	if diff := cmp.Diff(was, rowsOf(r.s.Rows(t), fmt.Sprint(r.unrelated["connected_account_id"]))); diff != "" {
+		t.Errorf("clients without access to an account have changed it:\n%s", diff)
 	}
 }
 
@@ -225,12 +274,17 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, method st
 		return
 	}
 	if r.foreign[kind] == nil {
-		t.Errorf("%s: which %s has another workspace? Add one to newThings in reach_things_test.go, or to nowhere if there are none here", o.path, kind)
+		t.Errorf(
+			"%s: which %s has another workspace? Add one to newThings in scope_things_test.go, or to nowhere if there are "+
+				"none here",
+			o.path,
+			kind,
+		)
 		return
 	}
 	absent := func() any { return absentLike(kind, r.foreign[kind]) }
-	for where, from := range map[string]things{"foreign": r.foreign, "beside": r.beside} {
-		if where == "beside" && !c.limited {
+	for where, from := range map[string]things{"foreign": r.foreign, "unrelated": r.unrelated} {
+		if where == "unrelated" && !c.limited {
 			continue
 		}
 		value := from[kind]
@@ -239,25 +293,41 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, method st
 		}
 		want := tell(absent(), from)
 		if got := tell(value, from); got != want {
-			t.Errorf("%s %s tells a %s %s from an absent one:\n got %s\nwant %s", method, o.path, where, p.name, got, want)
+			t.Errorf(
+				"%s %s distinguishes a %s %s from an absent one:\n got %s\nwant %s",
+				method,
+				o.path,
+				where,
+				p.name,
+				got,
+				want,
+			)
 		}
 		if !p.list {
 			continue
 		}
 		one, among := own[kind], ""
-		for range 10 { // others do something with what is one's own meanwhile
+		for range 10 { // other tests use the same thing concurrently
 			want = tell([]any{one, absent()}, from)
 			if among = tell([]any{one, value}, from); among == want {
 				break
 			}
 		}
 		if among != want {
-			t.Errorf("%s %s tells a %s %s among its own from an absent one:\n got %s\nwant %s", method, o.path, where, p.name, among, want)
+			t.Errorf(
+				"%s %s distinguishes a %s %s among own ones from an absent one:\n got %s\nwant %s",
+				method,
+				o.path,
+				where,
+				p.name,
+				among,
+				want,
+			)
 		}
 	}
 }
 
-// carriedOut has all who may ask for what is theirs.
+// carriedOut sends all allowed requests with own things.
 func (r *reach) carriedOut(t *testing.T) {
 	t.Run("ask", func(t *testing.T) {
 		r.good(t, func(t *testing.T, n int, who string, c credential) {
@@ -282,37 +352,48 @@ func (r *reach) carriedOut(t *testing.T) {
 					if want := wantOwn(who, o, p); fmt.Sprint(status) != want && fmt.Sprint(status, " ", kindIn(out)) != want {
 						t.Errorf("%s %s %v: %d, want %s: %s", method, o.path, body, status, want, out)
 					}
-					if who == "API key" && p.in != "" && !slices.Contains(makesNamed, o.path) && alike[o.path+" "+p.name]+alike[o.path] == "" { // or the table would try nothing
+					if who == "API key" && p.in != "" && !slices.Contains(makesNamed, o.path) &&
+						alike[o.path+" "+p.name]+alike[o.path] == "" { // or the table would test nothing
 						body := r.body(t, o, p, own, r.foreign)
 						absent := absentLike(p.name, own[namedIn(o.path, p.name)])
 						body[p.in] = p.shape(absent)
-						if _, nothing := r.ask(t, c, method, o.path, body); blurred(without(nothing, absent)) == blurred(without(out, own[namedIn(o.path, p.name)])) {
-							t.Errorf("%s answers the same whichever %s is named: %s", o.path, p.name, out)
+						if _, nothing := r.ask(
+							t,
+							c,
+							method,
+							o.path,
+							body,
+						); blurred(
+							without(nothing, absent),
+						) == blurred(
+							without(out, own[namedIn(o.path, p.name)]),
+						) {
+							t.Errorf("%s gives the same response for every %s: %s", o.path, p.name, out)
 						}
 					}
 				}
 			}
 		})
 	})
-	r.untouched(t, "those who ask for what is theirs")
+	r.untouched(t, "allowed requests")
 }
 
-// mine is what the credential may name itself.
+// mine returns the things that the credential may name.
 func (r *reach) mine(c credential) things {
 	own := maps.Clone(r.own)
 	maps.Copy(own, c.own)
 	return own
 }
 
-// unused is that, without what strangers might change.
+// unused is mine without what others might change.
 func (r *reach) unused(c credential, o reachOperation) things {
 	own := r.mine(c)
 	maps.Copy(own, r.spare.used[o.path])
 	return own
 }
 
-// body is a request that lacks but the parameter: what is required, or has to come with that, is one's own or, where
-// that says so, from where the parameter's is.
+// body returns a request that lacks only the parameter. Required parameters, and those that must accompany it, are own
+// things, or as with says.
 func (r *reach) body(t *testing.T, o reachOperation, p parameter, own, from things) params {
 	t.Helper()
 	body := params{}
@@ -328,13 +409,13 @@ func (r *reach) body(t *testing.T, o reachOperation, p parameter, own, from thin
 		case plain[name] != nil:
 			body[name] = plain[name]()
 		default:
-			t.Errorf("%s requires %s: add a value to plain in reach_things_test.go", o.path, name)
+			t.Errorf("%s requires %s: add a value to plain in scope_things_test.go", o.path, name)
 		}
 	}
 	return body
 }
 
-// untouched compares the other workspace with what it was, row by row.
+// untouched compares the other workspace with its earlier state, row by row.
 func (r *reach) untouched(t *testing.T, by string) {
 	t.Helper()
 	if diff := cmp.Diff(r.before, rowsOf(r.s.Rows(t), r.other.WorkspaceID)); diff != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// with are the parameters that have to come with another, or with all of an operation. What stands behind a slash is
-// taken from the same things as what they come with.
+// with lists parameters that need another one, by parameter or by operation. A name after a slash says whose thing to
+// use.
 var with = map[string]string{
 	"/access_codes/get device_id":                             "code/code",
 	"/access_codes/get code":                                  "device_id",
@@ -39,25 +39,26 @@ var with = map[string]string{
 }
 
 func init() {
-	for _, of := range strings.Fields("get update delete suspend unsuspend list_accessible_entrances revoke_access_to_all_entrances") {
+	for _, of := range strings.Fields("get update delete suspend unsuspend list_accessible_entrances " +
+		"revoke_access_to_all_entrances") {
 		with["/acs/users/"+of+" acs_system_id"] = "user_identity_id"
 		with["/acs/users/"+of+" user_identity_id"] = "acs_system_id"
 	}
 }
 
-// otherwise is how an operation answers that is asked with one's own and does not answer 200.
+// otherwise lists the responses to own things that are not 200.
 var otherwise = map[string]string{
 	"publishable key /client_sessions/create":                            "403 publishable_keys_must_create_empty_client_sessions",
 	"publishable key /client_sessions/get_or_create":                     "403 publishable_keys_must_create_empty_client_sessions",
 	"publishable key /client_sessions/create user_identifier_key":        "200",
 	"publishable key /client_sessions/get_or_create user_identifier_key": "200",
-	"client session /connect_webviews/create customer_key":               "400 invalid_input", // it is of none
-	"client session /access_codes/create common_code_key":                "400 invalid_input", // it makes no keys
+	"client session /connect_webviews/create customer_key":               "400 invalid_input", // belongs to no customer
+	"client session /access_codes/create common_code_key":                "400 invalid_input", // it creates no keys
 	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
-	"/phones/get": "404 phone_not_found", // there are none
+	"/phones/get": "404 phone_not_found", // there are no phones
 }
 
-// alike are parameters, or all of an operation, that one's own meets as little as what is absent does.
+// alike lists parameters, or all of an operation, for which own things are answered like absent ones.
 var alike = map[string]string{
 	"/noise_sensors/list":                                   "there are none; device_kinds_test.go has some",
 	"/thermostats/list":                                     "nor thermostats",
@@ -67,18 +68,26 @@ var alike = map[string]string{
 	"/acs/entrances/list search":                            "as are entrances",
 	"/acs/systems/list search":                              "and systems",
 	"/acs/users/unmanaged/list search":                      "and the people whom they come with",
-	"/acs/users/unmanaged/list user_identity_id":            "who are nobody's",
-	"/acs/users/unmanaged/list user_identity_email_address": "who are nobody's",
-	"/acs/users/unmanaged/list user_identity_phone_number":  "who are nobody's",
+	"/acs/users/unmanaged/list user_identity_id":            "without a person",
+	"/acs/users/unmanaged/list user_identity_email_address": "without a person",
+	"/acs/users/unmanaged/list user_identity_phone_number":  "without a person",
 	"/devices/unmanaged/list connect_webview_id":            "those of the webview are managed",
 	"/events/list acs_access_group_id":                      "nothing has happened to one",
 }
 
-// makesNamed are the operations that give a name to what they make: that another workspace has it does not matter.
-var makesNamed = []string{"/client_sessions/create", "/client_sessions/get_or_create", "/user_identities/create", "/user_identities/update",
-	"/access_codes/create", "/connected_accounts/update", "/connect_webviews/create"}
+// makesNamed are the operations that set a name on what they create. The same name in another workspace does not
+// matter.
+var makesNamed = []string{
+	"/client_sessions/create",
+	"/client_sessions/get_or_create",
+	"/user_identities/create",
+	"/user_identities/update",
+	"/access_codes/create",
+	"/connected_accounts/update",
+	"/connect_webviews/create",
+}
 
-// wantOwn is how an operation answers who asks for his own.
+// wantOwn returns the expected response to a request with own things.
 func wantOwn(who string, o reachOperation, p parameter) string {
 	for _, key := range []string{who + " " + o.path + " " + p.name, who + " " + o.path, o.path + " " + p.name, o.path} {
 		if want := otherwise[key]; want != "" {
@@ -88,13 +97,13 @@ func wantOwn(who string, o reachOperation, p parameter) string {
 	return "200"
 }
 
-// spareThings are things that may be used up.
+// spareThings are things that tests may consume.
 type spareThings struct {
-	fresh    map[string]func(t *testing.T) things // what an operation ends or changes for good, made anew for each request
-	accounts []string                             // in everybody's reach who has some
-	used     map[string]things                    // instead of one's own, where strangers might change it
+	fresh    map[string]func(t *testing.T) things // created for each request, since an operation ends or changes them
+	accounts []string                             // in the scope of every client with accounts
+	used     map[string]things                    // instead of own things that others might change
 
-	names           map[string]chan any // that the other workspace has given
+	names           map[string]chan any // names used in the other workspace
 	account, device chan string
 }
 
@@ -128,12 +137,35 @@ const spareNames, spareAccounts, spareDevices = 18, 10, 16
 
 func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spareThings {
 	t.Helper()
-	p := &spareThings{names: map[string]chan any{}, account: make(chan string, spareAccounts), device: make(chan string, spareDevices)}
-	for _, kind := range []string{"user_identifier_key", "user_identity_key", "user_identity_email_address", "user_identity_phone_number", "customer_key", "common_code_key"} {
+	p := &spareThings{
+		names:   map[string]chan any{},
+		account: make(chan string, spareAccounts),
+		device:  make(chan string, spareDevices),
+	}
+	for _, kind := range []string{
+		"user_identifier_key",
+		"user_identity_key",
+		"user_identity_email_address",
+		"user_identity_phone_number",
+		"customer_key",
+		"common_code_key",
+	} {
 		p.names[kind] = make(chan any, spareNames)
 	}
 	for i := range spareNames {
-		key, name, email, number := fmt.Sprint("elsewhere user ", i), fmt.Sprint("elsewhere person ", i), fmt.Sprintf("elsewhere%d@things.example", i), fmt.Sprintf("+1555%07d", numbers.Add(1))
+		key, name, email, number := fmt.Sprint(
+			"elsewhere user ",
+			i,
+		), fmt.Sprint(
+			"elsewhere person ",
+			i,
+		), fmt.Sprintf(
+			"elsewhere%d@things.example",
+			i,
+		), fmt.Sprintf(
+			"+1555%07d",
+			numbers.Add(1),
+		)
 		session(t, other, params{"user_identifier_key": key})
 		newPerson(t, other, params{"user_identity_key": name, "email_address": email, "phone_number": number})
 		customer := fmt.Sprint("elsewhere customer ", i)
@@ -146,8 +178,11 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		p.names["user_identity_phone_number"] <- number
 	}
 	for range spareAccounts {
-		id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
-			DisplayName: "Spare", Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"]}`, uuid.NewString())})
+		id, err := s.App.Access.ConnectAccount(
+			t.Context(),
+			access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
+				DisplayName: "Spare", Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"]}`, uuid.NewString())},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +196,13 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		p.device <- d.DeviceID
 	}
 	for _, id := range p.accounts {
-		madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": id, "customer_key": own["customer_key"]})
+		madeBy(
+			t,
+			s,
+			"/connected_accounts/update",
+			"",
+			params{"connected_account_id": id, "customer_key": own["customer_key"]},
+		)
 	}
 	p.used = map[string]things{
 		"/user_identities/update":    {"user_identity_id": newPerson(t, s, params{"full_name": "Anybody"}).UserIdentityID},
@@ -174,7 +215,7 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 	return p
 }
 
-// freshly says what is made anew for which operations.
+// freshly defines what is created for which operations.
 func (p *spareThings) freshly(s *apptest.Server, own things) {
 	of := func(name, path, key string, in params) func(t *testing.T) things {
 		return func(t *testing.T) things {
@@ -186,7 +227,11 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 		return newPerson(t, s, params{"full_name": "Fresh", "user_identity_key": uuid.NewString()})
 	}
 	userOf := func(t *testing.T, identity string) string {
-		in := params{"acs_system_id": own["acs_system_id"], "full_name": "Fresh", "acs_access_group_ids": []any{own["acs_access_group_id"]}}
+		in := params{
+			"acs_system_id":        own["acs_system_id"],
+			"full_name":            "Fresh",
+			"acs_access_group_ids": []any{own["acs_access_group_id"]},
+		}
 		if identity != "" {
 			in["user_identity_id"] = identity
 		}
@@ -197,14 +242,26 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 		return things{"acs_user_id": userOf(t, identity), "user_identity_id": identity}
 	}
 	unmanaged := func(t *testing.T) things {
-		return of("unmanaged_access_code_id", "/access_codes/simulate/create_unmanaged_access_code", "access_code", params{"device_id": device, "code": newPIN(), "name": "Fresh"})(t)
+		return of(
+			"unmanaged_access_code_id",
+			"/access_codes/simulate/create_unmanaged_access_code",
+			"access_code",
+			params{"device_id": device, "code": newPIN(), "name": "Fresh"},
+		)(
+			t,
+		)
 	}
 	spareDevice := func(t *testing.T) things { return things{"device_id": take(t, "devices", p.device)} }
 	spareAccount := func(t *testing.T) things { return things{"connected_account_id": take(t, "accounts", p.account)} }
 	aSession := of("client_session_id", "/client_sessions/create", "client_session", params{})
 	p.fresh = map[string]func(t *testing.T) things{
-		"/access_codes/create":                       func(*testing.T) things { return things{"common_code_key": uuid.NewString()} },
-		"/access_codes/delete":                       of("access_code_id", "/access_codes/create", "access_code", params{"device_id": device, "sync": true}),
+		"/access_codes/create": func(*testing.T) things { return things{"common_code_key": uuid.NewString()} },
+		"/access_codes/delete": of(
+			"access_code_id",
+			"/access_codes/create",
+			"access_code",
+			params{"device_id": device, "sync": true},
+		),
 		"/access_codes/pull_backup_access_code":      func(t *testing.T) things { return things{"backed_access_code_id": backedCode(t, s, device)} },
 		"/access_codes/unmanaged/convert_to_managed": unmanaged,
 		"/access_codes/unmanaged/update":             unmanaged,
@@ -217,15 +274,33 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 		"/client_sessions/delete":                    aSession,
 		"/client_sessions/revoke":                    aSession,
 		"/client_sessions/create":                    func(*testing.T) things { return things{"user_identifier_key": uuid.NewString()} },
-		"/connect_webviews/delete":                   of("connect_webview_id", "/connect_webviews/create", "connect_webview", params{}),
-		"/webhooks/delete":                           of("webhook_id", "/webhooks/create", "webhook", params{"url": "https://hooks.example/fresh"}),
-		"/user_identities/delete":                    func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
+		"/connect_webviews/delete": of(
+			"connect_webview_id",
+			"/connect_webviews/create",
+			"connect_webview",
+			params{},
+		),
+		"/webhooks/delete": of(
+			"webhook_id",
+			"/webhooks/create",
+			"webhook",
+			params{"url": "https://hooks.example/fresh"},
+		),
+		"/user_identities/delete": func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
 		"/user_identities/create": func(*testing.T) things {
-			return things{"user_identity_key": uuid.NewString(), "user_identity_email_address": uuid.NewString() + "@things.example", "user_identity_phone_number": fmt.Sprintf("+1555%07d", numbers.Add(1))}
+			return things{
+				"user_identity_key":           uuid.NewString(),
+				"user_identity_email_address": uuid.NewString() + "@things.example",
+				"user_identity_phone_number":  fmt.Sprintf("+1555%07d", numbers.Add(1)),
+			}
 		},
 		"/user_identities/add_acs_user": func(t *testing.T) things {
 			one := person(t)
-			return things{"user_identity_id": one.UserIdentityID, "user_identity_key": *one.UserIdentityKey, "acs_user_id": userOf(t, "")}
+			return things{
+				"user_identity_id":  one.UserIdentityID,
+				"user_identity_key": *one.UserIdentityKey,
+				"acs_user_id":       userOf(t, ""),
+			}
 		},
 		"/user_identities/remove_acs_user":          linked,
 		"/acs/users/create":                         func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
@@ -237,10 +312,12 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 	}
 }
 
-// changing are the columns of what the server does by itself: when it looks at something next, and has looked last.
-var changing = strings.Fields(`due_at wake_seq last_good_read_at reread_at read_needed synced_at next_attempt_at retention_due_at failures`)
+// changing are columns that the server changes on its own, such as the times of the last and the next pass.
+var changing = strings.Fields(
+	`due_at wake_seq last_good_read_at reread_at read_needed synced_at next_attempt_at retention_due_at failures`,
+)
 
-// belonging are the identifiers of all that belongs to what has an identifier, and that.
+// belonging returns the ids of an object and of everything that belongs to it.
 func belonging(rows map[string][]apptest.Row, id string) []string {
 	all := []string{id}
 	for more := true; more; {
@@ -267,7 +344,7 @@ func belonging(rows map[string][]apptest.Row, id string) []string {
 	return all
 }
 
-// rowsOf are the rows that belong to what has an identifier, without what changes by itself.
+// rowsOf returns the rows that belong to an object, without the changing columns.
 func rowsOf(rows map[string][]apptest.Row, id string) map[string]map[string]any {
 	all, out := belonging(rows, id), map[string]map[string]any{}
 	for table, list := range rows {

@@ -21,31 +21,35 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// liar is a connected vendor of access systems who can be had answer otherwise than things are.
+// liar is a connected vendor of access systems whose responses a test can change.
 type liar struct {
 	t       *testing.T
 	s       *apptest.Server
-	y       *apptest.AccessSystem // its ID and AccountID only: it is not of the server's own cloud
+	y       *apptest.AccessSystem // only ID and AccountID: it is not in the server's simulated cloud
 	box     *sandbox.Sandbox
 	token   string
 	ref     string
-	looks   atomic.Int64 // that have begun
-	listed  atomic.Int64 // lists of systems that have begun
+	looks   atomic.Int64 // started reads of the system
+	listed  atomic.Int64 // started lists of systems
 	mu      sync.Mutex
 	instead lie
 }
 
-// lie answers in place of the vendor, or says that it does not.
+// lie answers a request instead of the vendor, or returns false.
 type lie func(w http.ResponseWriter, r *http.Request, truth http.Handler) bool
 
-// newLiar connects one who says the truth so far.
+// newLiar connects a vendor that answers truthfully.
 func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 	t.Helper()
 	start := apptest.Shared
 	if len(opts) > 0 {
 		start = apptest.Start
 	}
-	l := &liar{t: t, s: start(t, append(opts, apptest.WithProfiles("august"))...), box: sandbox.New(sandbox.Options{Seed: 12, Speed: 50})}
+	l := &liar{
+		t:   t,
+		s:   start(t, append(opts, apptest.WithProfiles("august"))...),
+		box: sandbox.New(sandbox.Options{Seed: 12, Speed: 50}),
+	}
 	t.Cleanup(l.box.Close)
 	made, err := l.box.EnsureAccessAccount(sandbox.AccessSpec{Key: "offices"})
 	if err != nil {
@@ -67,14 +71,26 @@ func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 		}
 	}))
 	t.Cleanup(vendor.Close)
-	account, err := l.s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(l.s.WorkspaceID), Adapter: "accesscloud",
-		DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, l.token)})
+	account, err := l.s.App.Access.ConnectAccount(
+		t.Context(),
+		access.NewAccount{
+			WorkspaceID: uuid.MustParse(l.s.WorkspaceID),
+			Adapter:     "accesscloud",
+			DisplayName: "A vendor",
+			Takes:       []string{access.AccessControl},
+			Config:      fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, l.token),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.y = &apptest.AccessSystem{AccountID: account.String()}
 	apptest.Until(t, "the system is read", func() bool {
-		systems, err := l.s.App.ACS.ListSystems(t.Context(), access.Principal{WorkspaceID: uuid.MustParse(l.s.WorkspaceID)}, acs.SystemFilter{AccountID: account.String()})
+		systems, err := l.s.App.ACS.ListSystems(
+			t.Context(),
+			access.Principal{WorkspaceID: uuid.MustParse(l.s.WorkspaceID)},
+			acs.SystemFilter{AccountID: account.String()},
+		)
 		if err != nil || len(systems) == 0 || systems[0].Users == 0 || systems[0].Groups == 0 {
 			return false
 		}
@@ -88,14 +104,14 @@ func isLook(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/systems/")
 }
 
-// tells has the vendor answer so from now on; nil: the truth.
+// tells sets how the vendor answers from now on; nil for the truth.
 func (l *liar) tells(instead lie) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.instead = instead
 }
 
-// retold changes what the vendor says to such requests.
+// retold changes the vendor's responses to matching requests.
 func retold(such func(*http.Request) bool, change func(answer map[string]any)) lie {
 	return func(w http.ResponseWriter, r *http.Request, truth http.Handler) bool {
 		if !such(r) {
@@ -111,7 +127,7 @@ func retold(such func(*http.Request) bool, change func(answer map[string]any)) l
 	}
 }
 
-// once is a lie that is told one time. The truth follows.
+// once returns a lie that is used for one request.
 func once(f lie) (_ lie, told *atomic.Bool) {
 	told = &atomic.Bool{}
 	return func(w http.ResponseWriter, r *http.Request, truth http.Handler) bool {
@@ -129,19 +145,24 @@ func say(w http.ResponseWriter, status int, answer any) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// look has the system looked at n times, with all that is done thereupon.
+// look waits for n complete passes over the system.
 func (l *liar) look(n int) {
 	l.t.Helper()
-	for range n + 1 { // a look begins when the one before is over
+	for range n + 1 { // a pass starts after the previous one has ended
 		before := l.looks.Load()
-		if status := l.s.Post(l.t, "/connected_accounts/sync", map[string]any{"connected_account_id": l.y.AccountID}, nil); status != http.StatusOK {
+		if status := l.s.Post(
+			l.t,
+			"/connected_accounts/sync",
+			map[string]any{"connected_account_id": l.y.AccountID},
+			nil,
+		); status != http.StatusOK {
 			l.t.Fatalf("sync: %d", status)
 		}
 		apptest.Until(l.t, "a look", func() bool { return l.looks.Load() > before })
 	}
 }
 
-// control turns a knob of the system, behind the server's back.
+// control calls a control of the system directly, so that the server does not know about it.
 func (l *liar) control(method, path string, body any) map[string]any {
 	l.t.Helper()
 	raw, err := json.Marshal(body)
@@ -160,7 +181,7 @@ func (l *liar) control(method, path string, body any) map[string]any {
 	return out
 }
 
-// named lists the users of that name that are really on the system.
+// named returns the users with a name in the memory of the system.
 func (l *liar) named(name string) (out []map[string]any) {
 	l.t.Helper()
 	for _, u := range l.control(http.MethodGet, "/memory", nil)["users"].([]any) {
@@ -171,7 +192,7 @@ func (l *liar) named(name string) (out []map[string]any) {
 	return out
 }
 
-// rename changes a user at the system itself.
+// rename renames a user on the system itself.
 func (l *liar) rename(from, to string) {
 	l.t.Helper()
 	changed := l.named(from)[0]
@@ -195,21 +216,21 @@ func (l *liar) told(kind string) int {
 	return len(events.Events)
 }
 
-// gone waits until a user is not kept any more.
+// gone waits until a user is deleted.
 func (l *liar) gone(id string) {
 	l.t.Helper()
-	apptest.Until(l.t, "the user is gone", func() bool {
+	apptest.Until(l.t, "the user is deleted", func() bool {
 		return l.s.Post(l.t, "/acs/users/get", map[string]any{"acs_user_id": id}, nil) == http.StatusNotFound
 	})
 }
 
-// everybody is a group of the system.
+// everybody returns a group of the system.
 func (l *liar) everybody() map[string]any {
 	l.t.Helper()
 	return map[string]any{"acs_access_group_ids": []string{groupNamed(l.t, l.s, l.y, "Everyone")}}
 }
 
-// bodyOf reads the body of a request, and leaves it to be read.
+// bodyOf reads the body of a request and restores it.
 func bodyOf(r *http.Request) []byte {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))

@@ -15,7 +15,7 @@ func kindIn(raw string) string {
 	return f.Error.Type
 }
 
-// absentLike is a value like that one that names nothing.
+// absentLike returns a value of the same form that names nothing.
 func absentLike(kind string, value any) any {
 	text, is := value.(string)
 	switch {
@@ -30,10 +30,10 @@ func absentLike(kind string, value any) any {
 	case strings.HasSuffix(kind, "code"):
 		return newPIN()
 	}
-	return "nobody " + uuid.NewString()
+	return "unknown " + uuid.NewString()
 }
 
-// without is an answer without what was asked for.
+// without returns a response without the named value.
 func without(raw string, value any) string {
 	switch value := value.(type) {
 	case []any:
@@ -56,7 +56,7 @@ var (
 	anyToken = regexp.MustCompile(`seam_cst\w+|/connect/[\w-]+|"code":"\d+"`)
 )
 
-// identifiersIn are those that stand in an answer, anywhere.
+// identifiersIn returns all ids in a response.
 func identifiersIn(raw string) (all []string) {
 	for i := 8; i+28 <= len(raw); i++ {
 		if raw[i] == '-' && raw[i+5] == '-' && raw[i+10] == '-' && raw[i+15] == '-' {
@@ -66,7 +66,7 @@ func identifiersIn(raw string) (all []string) {
 	return all
 }
 
-// blurred is an answer without what is new in each.
+// blurred returns a response without what differs in each.
 func blurred(raw string) string {
 	return anyToken.ReplaceAllString(anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"), "<token>")
 }

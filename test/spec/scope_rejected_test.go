@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// refused asks for everything with what does not do for it: in vain, whatever is named. The answer is the same to the
-// byte: by what he may not call, nobody learns what there is.
+// refused sends every request with credentials that the operation does not accept. The response is identical to the
+// byte whatever the request names, so that it reveals nothing.
 func (r *reach) refused(t *testing.T) {
 	was := r.s.Rows(t)
 	for n, who := range slices.Sorted(maps.Keys(r.credentials)) {
@@ -27,13 +27,13 @@ func (r *reach) refused(t *testing.T) {
 	}
 	for _, workspace := range []string{r.s.WorkspaceID, r.other.WorkspaceID} {
 		if diff := cmp.Diff(rowsOf(was, workspace), rowsOf(r.s.Rows(t), workspace)); diff != "" {
-			t.Errorf("what was refused has changed workspace %s:\n%s", workspace, diff)
+			t.Errorf("a rejected request has changed workspace %s:\n%s", workspace, diff)
 		}
 	}
 }
 
-// refusal asks for one operation. A credential that is good has all parameters and methods tried, since only its kind
-// keeps it out. Of those that are not good there are many, and each has a turn: another parameter than the one before.
+// refusal tests one operation. A valid credential of the wrong kind is tested with all parameters and methods. The many
+// invalid credentials take turns with the parameters.
 func (r *reach) refusal(t *testing.T, c credential, o reachOperation, n int) {
 	t.Helper()
 	named, turns := o.parameters, max(len(o.parameters), len(o.methods))
@@ -60,24 +60,32 @@ func (r *reach) refusal(t *testing.T, c credential, o reachOperation, n int) {
 			}
 			answer, out := r.answer(t, c, method, o.path, body)
 			got, want := fmt.Sprint(answer.StatusCode, " ", headersOf(answer), out), first
-			if first == "" { // it is asked with one's own, and the others are as this is
+			if first == "" { // the first request names an own thing; the others must get the same response
 				first, want = got, c.refusedWith(o.accepts)
 				got = fmt.Sprint(answer.StatusCode, " ", kindIn(out))
 			}
 			if got != want {
-				t.Fatalf("%s %s %v, which is %s:\n got %s\nwant %s", method, o.path, body, whose.name, got, want) // before more is done by who may not
+				t.Fatalf(
+					"%s %s %v, which is %s:\n got %s\nwant %s",
+					method,
+					o.path,
+					body,
+					whose.name,
+					got,
+					want,
+				) // before an unauthorized client does more
 			}
 		}
 	}
 }
 
-// called are things by what they are to who asks.
+// called are things, by their relation to the client.
 type called struct {
 	name   string
 	things things
 }
 
-// one is the thing of a kind, or nobody's where there are none.
+// one returns the thing of a kind, or an absent one.
 func (c called) one(kind string) any {
 	if one := c.things[kind]; one != nil {
 		return one
@@ -85,16 +93,16 @@ func (c called) one(kind string) any {
 	return uuid.NewString()
 }
 
-// whose are the things that a credential can name.
+// whose returns the things that a credential can name.
 func (r *reach) whose(c credential) []called {
 	all := []called{{"own", r.mine(c)}, {"foreign", r.foreign}, {"absent", r.absent}, {"malformed", r.misshapen}}
 	if c.limited {
-		all = append(all, called{"beside", r.beside})
+		all = append(all, called{"unrelated", r.unrelated})
 	}
 	return all
 }
 
-// headersOf are those of an answer that are not of the moment.
+// headersOf returns the headers of a response that do not vary.
 func headersOf(answer *http.Response) http.Header {
 	kept := answer.Header.Clone()
 	kept.Del("Date")

@@ -12,26 +12,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// misshapenAs are texts that are not of a format of the contract.
+// misshapenAs maps formats of the contract to invalid texts.
 var misshapenAs = map[string]string{"uuid": "no-identifier", "email": "no address", "phone-number": "no number"}
 
-// odd are texts that the contract lets name something, and that a careless query could take for more than they say.
+// odd are valid names that a careless query could misinterpret.
 var odd = []string{"%", "_", "' OR ''='", `\`, "\x01\x7f\n", strings.Repeat("x", 1000)}
 
-// oddly is what is given as a name to what is made, which must not be found by any of those.
+// oddly returns a name that none of the odd texts must match.
 func oddly() string { return "\x02 '\" <é> " + uuid.NewString() }
 
-// empties are the parameters that say by an empty text that they name nothing.
+// empties are the parameters in which an empty text means none.
 var empties = map[string]string{"page_cursor": "the first page", "organization_id": "there are none"}
 
-// oddValue is one that a parameter should not have.
+// oddValue is an unexpected value of a parameter.
 type oddValue struct {
-	value  any    // as it stands in the body
-	text   string // what names something
-	inBody bool   // in a URL it would be something else
+	value  any    // in the body
+	text   string // the part that names something
+	inBody bool   // in a URL, it would be another value
 }
 
-// misshapen are the values that the contract does not let the parameter have. One of them is made of what is foreign.
+// misshapen returns the values that the contract forbids for the parameter. One of them contains foreign.
 func (p parameter) misshapen(t *testing.T, foreign any) (all []oddValue) {
 	t.Helper()
 	s := p.schema
@@ -42,7 +42,7 @@ func (p parameter) misshapen(t *testing.T, foreign any) (all []oddValue) {
 	if s.Format != "" {
 		wrong, known := misshapenAs[s.Format]
 		if !known {
-			t.Errorf("what is not of the format %s? Add a text to misshapenAs in reach_malformed_test.go", s.Format)
+			t.Errorf("no invalid text for the format %s; add one to misshapenAs in scope_malformed_test.go", s.Format)
 		}
 		text(wrong)
 	}
@@ -76,7 +76,7 @@ func (p parameter) misshapen(t *testing.T, foreign any) (all []oddValue) {
 	return all
 }
 
-// oddities are values that the contract lets the parameter have, and that look like something else.
+// oddities returns odd values that the contract allows for the parameter.
 func (p parameter) oddities(o reachOperation) (all []oddValue) {
 	s := p.schema
 	fits := func(text string) bool {
@@ -89,7 +89,7 @@ func (p parameter) oddities(o reachOperation) (all []oddValue) {
 		}
 		text := "'#" + uuid.NewString() + "@things.example"
 		all = append(all, oddValue{value: p.shape(text), text: text})
-	case s.Format != "" || s.Pattern != "" || len(s.Enum) > 0: // which say what it looks like
+	case s.Format != "" || s.Pattern != "" || len(s.Enum) > 0: // its form is known
 	case slices.Contains(makesNamed, o.path):
 		text := oddly()
 		all = append(all, oddValue{value: p.shape(text), text: text})
@@ -107,9 +107,9 @@ func (p parameter) oddities(o reachOperation) (all []oddValue) {
 	return all
 }
 
-// malformed asks with what a parameter should not have. What the contract does not let it have is refused by one check
-// for whoever asks, so the credentials that the operation takes share it. What the contract does let it have goes on to
-// where things are looked up, and is answered as what is absent is, or refused; those share it who reach the same.
+// malformed sends unexpected parameters. A check that is equal for all clients rejects invalid values, so the
+// credentials take turns with them. Allowed values reach the lookup and are answered like absent ones, or rejected;
+// credentials with the same scope take turns with them.
 func (r *reach) malformed(t *testing.T, who string, o reachOperation, method string, p parameter) {
 	t.Helper()
 	c := r.credentials[who]
@@ -129,7 +129,11 @@ func (r *reach) malformed(t *testing.T, who string, o reachOperation, method str
 		}
 		status, out := ask(wrong)
 		var f failure
-		if err := json.Unmarshal([]byte(out), &f); err != nil || status != http.StatusBadRequest || f.Error.Type != "invalid_input" || f.Error.ValidationErrors[p.in] == nil {
+		if err := json.Unmarshal(
+			[]byte(out),
+			&f,
+		); err != nil || status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
+			f.Error.ValidationErrors[p.in] == nil {
 			t.Errorf("%s %s with the %s %.100v: %d %s", method, o.path, p.in, wrong.value, status, out)
 		}
 	}
@@ -144,27 +148,37 @@ func (r *reach) malformed(t *testing.T, who string, o reachOperation, method str
 	if len(all) == 0 {
 		return
 	}
-	nobody := "nobody " + uuid.NewString()
+	unknown := "unknown " + uuid.NewString()
 	if p.schema.Format == "email" {
-		nobody = uuid.NewString() + "@things.example"
+		unknown = uuid.NewString() + "@things.example"
 	}
-	absent := oddValue{value: p.shape(nobody)}
+	absent := oddValue{value: p.shape(unknown)}
 	if p.schema.Type.Includes("object") {
-		absent.value = params{"mark": nobody}
+		absent.value = params{"mark": unknown}
 	}
 	nothing, want := ask(absent)
 	for _, odd := range all {
 		status, out := ask(odd)
 		quoted, _ := json.Marshal(odd.text)
-		as := strings.ReplaceAll(want, nobody, string(quoted[1:len(quoted)-1]))
+		as := strings.ReplaceAll(want, unknown, string(quoted[1:len(quoted)-1]))
 		same := as == out || blurred(as) == blurred(out)
 		if status != http.StatusBadRequest && (status != nothing || !same) {
-			t.Errorf("%s %s with the %s %.100q: %d %s\nwant 400, or as what is absent: %d %s", method, o.path, p.in, odd.text, status, out, nothing, want)
+			t.Errorf(
+				"%s %s with the %s %.100q: %d %s\nwant 400, or the response for an absent one: %d %s",
+				method,
+				o.path,
+				p.in,
+				odd.text,
+				status,
+				out,
+				nothing,
+				want,
+			)
 		}
 	}
 }
 
-// takers are the credentials that are good and may do that, in the order of their names.
+// takers returns the valid credentials that may do something, sorted by name.
 func (r *reach) takers(o reachOperation, may func(c credential, accepted []string) bool) (all []string) {
 	for _, who := range slices.Sorted(maps.Keys(r.credentials)) {
 		if c := r.credentials[who]; c.kinds != nil && may(c, o.accepts) {
@@ -174,7 +188,7 @@ func (r *reach) takers(o reachOperation, may func(c credential, accepted []strin
 	return all
 }
 
-// reachesAll says whether an operation takes the credential, and by it the whole workspace is in reach.
+// reachesAll reports whether an operation accepts the credential and the credential has access to the whole workspace.
 func (c credential) reachesAll(accepted []string) bool {
 	return c.may(accepted) && !c.limited && !slices.Contains(c.kinds, "publishable_key")
 }
