@@ -26,38 +26,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// keyed is a server that lives, and what others are started with that are killed.
+// keyed is a surviving server, and the options of others that are killed.
 type keyed struct {
 	*apptest.Server
 	program, dsn, data string
 	pool               *pgxpool.Pool
 	system             *apptest.AccessSystem
-	turns              chan struct{} // of servers that are to be killed
+	turns              chan struct{} // limits the servers to be killed
 
 	mu   sync.Mutex
-	told map[string]int           // commands that the cloud was told, by its name of a lock
-	want map[string]*keyedRequest // those that nothing happens to
-	seen map[string]trip          // how they are answered
+	told map[string]int           // lock commands that the cloud received, by its id of the lock
+	want map[string]*keyedRequest // undisturbed requests
+	seen map[string]trip          // the statements of their handling
 	all  []*keyedRequest
 }
 
 const (
-	atOnce = 8               // requests to one server: of one address it works on one more
-	within = time.Minute     // a request comes to its first commit, on a machine that is busy otherwise
-	waits  = 3 * time.Second // a request that waits may do so for what is stopped as another one's
+	atOnce = 8               // requests to one server, which allows one more per address
+	within = time.Minute     // time until a request reaches its first commit on a busy machine
+	waits  = 3 * time.Second // time that a request may wait for a stopped one
 )
 
-// shot is a kind of requests, and when the server of one is killed.
+// shot is a kind of request and the moment at which its server is killed.
 type shot struct {
 	kind string
 	at   moment
 }
 
-// Each operation that takes an Idempotency-Key is asked of a server that is killed (-9): before it does anything, in the middle, before
-// and after each commit, and when it has answered. Another one, asked with the same key, answers as that has, if it has; all comes about that comes of a
-// request that nothing happens to, and nothing twice. The short form (without CHAOS_STATEMENTS) has one moment for each operation, which
-// the seed chooses.
-func TestKeyedRequestIsDoneOnceWhenItsServerIsKilled(t *testing.T) {
+// Each operation with an Idempotency-Key is sent to a server that is killed (-9): before it does anything, in the
+// middle, before and after each commit, and after its response. Another server then gets the same request. Its response
+// equals an earlier one, and the effects are those of an undisturbed request, each exactly once. The short form
+// (without CHAOS_STATEMENTS) has one moment for each operation, which the seed chooses.
+func TestIdempotency_DoneOnceWhenServerIsKilled(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	k := newKeyed(t)
@@ -80,10 +80,13 @@ func TestKeyedRequestIsDoneOnceWhenItsServerIsKilled(t *testing.T) {
 			plan = append(plan, shot{kind, m})
 		}
 	}
-	slices.SortStableFunc(plan, func(a, b shot) int { return cmp.Compare(a.at.name, b.at.name) }) // those of one kind may wait for each other
+	slices.SortStableFunc(
+		plan,
+		func(a, b shot) int { return cmp.Compare(a.at.name, b.at.name) },
+	) // requests of one kind may wait for each other
 	k.killed(t, plan)
 	stops := 0
-	for _, r := range k.all { // by now, whatever was to follow has
+	for _, r := range k.all { // later effects have happened by now
 		if got, want := k.outcome(t, r), k.outcome(t, k.want[r.kind]); !r.isRight(got, want) {
 			t.Errorf("in the end, of %s there is%s", r, difference(got, want))
 		}
@@ -94,7 +97,7 @@ func TestKeyedRequestIsDoneOnceWhenItsServerIsKilled(t *testing.T) {
 	t.Logf("%d requests of %d kinds, of which %d were stopped in the middle", len(k.all), len(kinds), stops)
 }
 
-// moments are those at which a request like this one is stopped: before it does anything, before some statements in between, and
+// moments returns the moments at which a request is stopped: before it does anything, before some statements, and
 // before and after each commit.
 func (t trip) moments(between int) (all []moment) {
 	all = append(all, moment{name: "before its key is claimed", statement: 1})
@@ -104,7 +107,11 @@ func (t trip) moments(between int) (all []moment) {
 		all = append(all, moment{name: fmt.Sprintf("before statement %d", at), statement: at})
 	}
 	for n := range t.commits {
-		all = append(all, moment{name: fmt.Sprintf("before commit %d", n+1), commit: n + 1}, moment{name: fmt.Sprintf("after commit %d", n+1), commit: n + 1, after: true})
+		all = append(
+			all,
+			moment{name: fmt.Sprintf("before commit %d", n+1), commit: n + 1},
+			moment{name: fmt.Sprintf("after commit %d", n+1), commit: n + 1, after: true},
+		)
 	}
 	return all
 }
@@ -120,7 +127,13 @@ func (m moment) patience() time.Duration {
 
 func newKeyed(t *testing.T) *keyed {
 	t.Helper()
-	k := &keyed{program: build(t), turns: make(chan struct{}, 2), want: map[string]*keyedRequest{}, seen: map[string]trip{}, told: map[string]int{}}
+	k := &keyed{
+		program: build(t),
+		turns:   make(chan struct{}, 2),
+		want:    map[string]*keyedRequest{},
+		seen:    map[string]trip{},
+		told:    map[string]int{},
+	}
 	k.Server = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.MaxConns = 40
 		k.dsn, k.data = c.DatabaseURL, c.DataDir
@@ -135,7 +148,7 @@ func newKeyed(t *testing.T) *keyed {
 	return k
 }
 
-// killed has requests stopped at their moments, and their servers killed.
+// killed stops requests at their moments and kills their servers.
 func (k *keyed) killed(t *testing.T, plan []shot) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -145,7 +158,7 @@ func (k *keyed) killed(t *testing.T, plan []shot) {
 	all.Wait()
 }
 
-// lot is requests to one server.
+// lot sends requests to one server.
 func (k *keyed) lot(t *testing.T, shots []shot) {
 	requests := k.make(t, shots)
 	k.turns <- struct{}{}
@@ -160,7 +173,7 @@ func (k *keyed) lot(t *testing.T, shots []shot) {
 	all.Wait()
 }
 
-// isDoneOnce asks the server that lives what another one was asked, which is dead.
+// isDoneOnce repeats a request of a killed server at the surviving one.
 func (k *keyed) isDoneOnce(t *testing.T, r *keyedRequest) {
 	first := k.ask(t, r, r.body)
 	switch {
@@ -172,20 +185,25 @@ func (k *keyed) isDoneOnce(t *testing.T, r *keyedRequest) {
 	if second := k.ask(t, r, r.body); second.body != first.body || !second.replayed {
 		t.Errorf("%s a third time: %v, want %v", r, second, first)
 	}
-	if a := k.ask(t, r, r.otherBody); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `"idempotency_key_reused"`) {
+	if a := k.ask(
+		t,
+		r,
+		r.otherBody,
+	); a.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `"idempotency_key_reused"`) {
 		t.Errorf("%s with another body: %v", r, a)
 	}
 	k.comesAbout(t, r)
 }
 
-// comesAbout waits for all that is to come of a request.
+// comesAbout waits for all effects of a request.
 func (k *keyed) comesAbout(t *testing.T, r *keyedRequest) {
 	t.Helper()
 	k.mu.Lock()
 	other := k.want[r.kind]
 	k.mu.Unlock()
 	var got, want []string
-	for _, account := range r.accounts { // the vendor has told the one that was killed, if any
+	for _, account := range r.accounts { // the vendor notified the killed server, if any
 		k.Post(t, "/connected_accounts/sync", params{"connected_account_id": account}, nil)
 	}
 	for deadline := time.Now().Add(testenv.Timeout(testenv.WaitTimeout)); time.Now().Before(deadline); {
@@ -201,7 +219,7 @@ func (k *keyed) comesAbout(t *testing.T, r *keyedRequest) {
 	t.Errorf("of %s there is%s", r, difference(got, want))
 }
 
-// given is an answer.
+// given is a response.
 type given struct {
 	status   int
 	body     string
@@ -209,15 +227,20 @@ type given struct {
 	after    string // Retry-After
 }
 
-// String tells no PIN and no token.
+// String contains no PIN and no token.
 func (g given) String() string {
 	if g.status != http.StatusOK {
 		return fmt.Sprintf("%d %s", g.status, g.body)
 	}
-	return fmt.Sprintf("200, with %d bytes of the checksum %x, given again: %t", len(g.body), crc32.ChecksumIEEE([]byte(g.body)), g.replayed)
+	return fmt.Sprintf(
+		"200, with %d bytes of the checksum %x, replayed: %t",
+		len(g.body),
+		crc32.ChecksumIEEE([]byte(g.body)),
+		g.replayed,
+	)
 }
 
-// ask asks as a client does that has to know: while the key is in use, or the server busy, it comes again.
+// ask repeats a request while its key is in use or the server is busy.
 func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
 	t.Helper()
 	for deadline := time.Now().Add(testenv.Timeout(testenv.WaitTimeout)); ; {
@@ -231,7 +254,7 @@ func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
 		}
 		seconds, err := strconv.Atoi(cmp.Or(a.after, "1"))
 		if err != nil || time.Now().After(deadline) || inUse && a.after == "" {
-			t.Fatalf("%s: %v still, and Retry-After is %q", r, a, a.after)
+			t.Fatalf("%s: still %v, and Retry-After is %q", r, a, a.after)
 		}
 		k.passes(t, r)
 		select {
@@ -242,13 +265,14 @@ func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
 	}
 }
 
-// passes is the time for which a key is held for what is not done in the database, which is as long as this test.
+// passes releases keys that are held for work outside the database, since they would be held as long as this test runs.
 func (k *keyed) passes(t *testing.T, r *keyedRequest) {
 	t.Helper()
 	var longest bool
 	err := k.pool.QueryRow(t.Context(), `with held as (select * from idempotency_keys where credential_id = $1 and answer_sealed is null and held_until is not null)
 		update idempotency_keys k set held_until = clock_timestamp() from held where held.idempotency_key_id = k.idempotency_key_id
-		returning held.held_until > clock_timestamp() + interval '90 seconds'`, r.credential).Scan(&longest)
+		returning held.held_until > clock_timestamp() + interval '90 seconds'`, r.credential).
+		Scan(&longest)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}
@@ -262,7 +286,7 @@ func ask(ctx context.Context, url, token, path, key, body string) (a given, err 
 	if err != nil {
 		return a, err
 	}
-	r.GetBody = nil // nor is it sent again by the client itself
+	r.GetBody = nil // prevents a retry by the client
 	r.Header = apptest.Bearer(token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
@@ -272,10 +296,15 @@ func ask(ctx context.Context, url, token, path, key, body string) (a given, err 
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	return given{res.StatusCode, string(raw), res.Header.Get("Idempotency-Replayed") == "true", res.Header.Get("Retry-After")}, err
+	return given{
+		res.StatusCode,
+		string(raw),
+		res.Header.Get("Idempotency-Replayed") == "true",
+		res.Header.Get("Retry-After"),
+	}, err
 }
 
-// undisturbed has one request of each kind be answered by the server that lives, and remembers what has come of it.
+// undisturbed sends one request of each kind to the surviving server and records its effects.
 func (k *keyed) undisturbed(t *testing.T, kinds []string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -288,7 +317,7 @@ func (k *keyed) undisturbed(t *testing.T, kinds []string) {
 			if a := k.ask(t, r, r.body); a.status != http.StatusOK {
 				t.Errorf("%s: %v", r, a)
 			}
-			apptest.Until(t, r.kind+" has come about", func() bool { return k.settled(t, r) })
+			apptest.Until(t, r.kind+" has its effects", func() bool { return k.settled(t, r) })
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			k.want[r.kind] = r
@@ -299,7 +328,7 @@ func (k *keyed) undisturbed(t *testing.T, kinds []string) {
 
 func (r *keyedRequest) String() string { return fmt.Sprintf("%s, %s", r.kind, r.at.name) }
 
-// difference is told line by line.
+// difference returns a diff by line.
 func difference(got, want []string) (text string) {
 	count := map[string]int{}
 	for _, line := range want {

@@ -10,44 +10,44 @@ import (
 	"time"
 )
 
-// tenure is the time in which a server holds the lease of something: until it gives it back, or the lease has run out.
+// tenure is the time in which a server holds a lease, until it releases the lease or the lease expires.
 type tenure struct {
 	server   string
 	fence    int64
 	from, to time.Time
 }
 
-// absence is the time in which a server stands still, or when it was killed.
+// absence is the time in which a server was frozen, or the time of its kill.
 type absence struct {
 	server   string
 	from, to time.Time
 }
 
-// history is what servers did, and what they might do.
+// history is what servers did and what they were allowed to do.
 type history struct {
-	requests []request // those about something that has a lease, of servers that are known
+	requests []request // requests with a lease, from known servers
 	tenures  map[string][]tenure
 	frozen   []absence
 	killed   []absence
 }
 
-// verdict is what a history has shown.
+// verdict is the result of a history.
 type verdict struct {
-	handed   map[string]int // how often a request came from another server than the one before it, by lane
-	woken    map[string]int // requests that a server sent as it woke, whose lease had run out while it was frozen, by what they were
-	outlived int            // requests of a server that was frozen or killed, which were in the air when another began after the end of its lease
+	handed   map[string]int // how often the server of successive requests changed, by lane
+	woken    map[string]int // requests of a server that sent them when it was thawed and whose lease had expired meanwhile, by kind
+	outlived int            // requests of a frozen or killed server that were in flight when another server began after the end of the lease
 	wrong    []string
 }
 
-// wakes is how long after it woke a server may be found to send what it was frozen over between its look at the clock and the sending,
-// or while it connected.
+// wakes is how long after its thaw a server may send requests that it was about to send: it was frozen between its look
+// at the clock and the write, or while it connected.
 const wakes = 5 * time.Second
 
-// wokenAtMost is how many requests a server sends so, of one freeze: the moment is a short one.
+// wokenAtMost is the maximum number of such requests per freeze, since the window is short.
 const wokenAtMost = 2
 
-// judgeWoken has servers that woke send little without their leases. An endpoint takes a message twice, and nothing comes of a question
-// that is asked twice, but two writes in one storm are none that were frozen over by chance.
+// judgeWoken limits the requests of thawed servers without a lease. Endpoints accept repeated messages, and repeated
+// reads have no effect. But two such writes in one storm are no coincidence.
 func judgeWoken(complain func(string, ...any), woken map[string]int, freezes int) {
 	writes := 0
 	for what, n := range woken {
@@ -63,8 +63,8 @@ func judgeWoken(complain func(string, ...any), woken map[string]int, freezes int
 	}
 }
 
-// judge says whether each thing was worked on by one server at a time: by the one with the lease, and by none while another's
-// request was in the air.
+// judge checks that one server at a time worked on each object: the one with the lease, and none while a request of
+// another was in flight.
 func (h history) judge() (v verdict) {
 	by := map[string][]request{}
 	v.handed, v.woken = map[string]int{}, map[string]int{}
@@ -74,7 +74,7 @@ func (h history) judge() (v verdict) {
 	for _, of := range slices.Sorted(maps.Keys(by)) {
 		all := by[of]
 		slices.SortFunc(all, func(a, b request) int { return a.begin.Compare(b.begin) })
-		var air []request // may not be answered yet
+		var air []request // may not have a response yet
 		for n, r := range all {
 			if n > 0 && all[n-1].server != r.server {
 				lane, _, _ := strings.Cut(of, ":")
@@ -110,7 +110,7 @@ func (r request) String() string {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000000") }
 
-// tenureOf is the one in which a request began; nil: none. It ends at the latest when another begins.
+// tenureOf returns the tenure in which a request began, or nil. A tenure ends at the latest when the next one begins.
 func (h history) tenureOf(r request) *tenure {
 	for n, t := range h.tenures[r.of] {
 		if t.server == r.server && !r.begin.Before(t.from) && !r.begin.After(h.endOf(r.of, n)) {
@@ -120,7 +120,7 @@ func (h history) tenureOf(r request) *tenure {
 	return nil
 }
 
-// endOf is when the n-th tenure of something ended, in fact.
+// endOf returns when the n-th tenure of an object ended in fact.
 func (h history) endOf(of string, n int) time.Time {
 	all := h.tenures[of]
 	if n+1 < len(all) && all[n+1].from.Before(all[n].to) {
@@ -129,7 +129,7 @@ func (h history) endOf(of string, n int) time.Time {
 	return all[n].to
 }
 
-// holder says whose the lease was around the begin of a request.
+// holder describes who held the lease when a request began.
 func (h history) holder(r request) (text string) {
 	const around = time.Second
 	for n, t := range h.tenures[r.of] {
@@ -140,14 +140,15 @@ func (h history) holder(r request) (text string) {
 	return text
 }
 
-// hasWoken says whether a request without a lease is of a server that had it when it was frozen, and has just woken.
+// hasWoken reports whether a request without a lease is from a server that had the lease when it was frozen and has
+// just been thawed.
 func (h history) hasWoken(r request) bool {
 	return h.tenureOf(r) == nil && slices.ContainsFunc(h.frozen, func(f absence) bool {
 		return f.server == r.server && r.begin.After(f.to) && r.begin.Before(f.to.Add(wakes)) && h.ranOut(r.of, f)
 	})
 }
 
-// ranOut says whether a server had the lease when it was frozen or killed, and not when that ended.
+// ranOut reports whether a server had the lease when it was frozen or killed, but not when the freeze ended.
 func (h history) ranOut(of string, f absence) bool {
 	for n, t := range h.tenures[of] {
 		if t.server == f.server && !t.from.After(f.from) && !h.endOf(of, n).Before(f.from) && !h.endOf(of, n).After(f.to) {
@@ -157,8 +158,8 @@ func (h history) ranOut(of string, f absence) bool {
 	return false
 }
 
-// hasOutlived says whether a request that was in the air when another began is of a server that was frozen or killed after it had
-// sent it, and the other began when its lease had run out.
+// hasOutlived reports whether an in-flight request is from a server that was frozen or killed after sending it, and the
+// other request began after its lease had expired.
 func (h history) hasOutlived(a, r request) bool {
 	t := h.tenureOf(a)
 	return t != nil && r.begin.After(t.to) && slices.ContainsFunc(slices.Concat(h.frozen, h.killed), func(f absence) bool {
@@ -166,7 +167,7 @@ func (h history) hasOutlived(a, r request) bool {
 	})
 }
 
-func TestAServerThatWakesAndGoesOnAsIfItHadNotSleptIsWrong(t *testing.T) {
+func TestJudgeWoken_RejectsWritesWithoutLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		woken map[string]int
@@ -188,9 +189,9 @@ func TestAServerThatWakesAndGoesOnAsIfItHadNotSleptIsWrong(t *testing.T) {
 	}
 }
 
-// Each history is of a lock and the servers a, which has its lease from 0 to 15, and b, which has it from 20 to 40. A request is its
-// server, and when it begins and ends.
-func TestWhatWasWorkedOnByTwoAtOnceIsCounted(t *testing.T) {
+// Each history has a lock and two servers: a has the lease from 0 to 15, and b from 20 to 40. A request is its server,
+// its begin, and its end.
+func TestHistory_CountsConcurrentWork(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Unix(1_000_000+int64(second), 0) }
 	ask := func(server string, begin, end int) request {
@@ -200,39 +201,97 @@ func TestWhatWasWorkedOnByTwoAtOnceIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		requests        []request
 		frozen, killed  []absence
-		taken           int // when b takes the lease; 0: at 20
+		taken           int // when b takes the lease; 0 means 20
 		woken, outlived int
 		wrong           int
 	}{
-		"one after another":    {requests: []request{ask("a", 1, 2), ask("a", 3, 14), ask("b", 21, 22)}},
-		"several of one":       {requests: []request{ask("a", 1, 9), ask("a", 2, 3)}},
-		"two at once":          {requests: []request{ask("a", 14, 22), ask("b", 21, 23)}, wrong: 1},
-		"two beside one":       {requests: []request{ask("b", 21, 29), ask("a", 22, 23), ask("a", 24, 25)}, wrong: 4},
-		"nobody's turn":        {requests: []request{ask("a", 16, 17)}, wrong: 1},
-		"another's turn":       {requests: []request{ask("a", 21, 22)}, wrong: 1},
-		"no lease at any time": {requests: []request{ask("c", 5, 6)}, wrong: 1},
+		"one after another":   {requests: []request{ask("a", 1, 2), ask("a", 3, 14), ask("b", 21, 22)}},
+		"several of one":      {requests: []request{ask("a", 1, 9), ask("a", 2, 3)}},
+		"two concurrent ones": {requests: []request{ask("a", 14, 22), ask("b", 21, 23)}, wrong: 1},
+		"two next to one": {
+			requests: []request{ask("b", 21, 29), ask("a", 22, 23), ask("a", 24, 25)},
+			wrong:    4,
+		},
+		"without a lease":                           {requests: []request{ask("a", 16, 17)}, wrong: 1},
+		"another's turn":                            {requests: []request{ask("a", 21, 22)}, wrong: 1},
+		"no lease at any time":                      {requests: []request{ask("c", 5, 6)}, wrong: 1},
 		"a lease that another takes before its end": {requests: []request{ask("a", 12, 13)}, taken: 10, wrong: 1},
-		"one that woke":                            {requests: []request{ask("b", 21, 23), ask("a", 32, 33)}, frozen: away(5, 31), woken: 1},
-		"one that woke beside another":             {requests: []request{ask("a", 32, 35), ask("b", 33, 34)}, frozen: away(5, 31), woken: 1},
-		"one that woke a while ago":                {requests: []request{ask("a", 37, 38)}, frozen: away(5, 31), wrong: 1},
-		"one that woke and had never had it":       {requests: []request{ask("c", 32, 33)}, frozen: []absence{{"c", at(5), at(31)}}, wrong: 1},
-		"one that woke with a lease long gone":     {requests: []request{ask("a", 32, 33)}, frozen: away(18, 31), wrong: 1},
-		"another one woke":                         {requests: []request{ask("a", 32, 33)}, frozen: []absence{{"b", at(5), at(31)}}, wrong: 1},
+		"one that woke": {
+			requests: []request{ask("b", 21, 23), ask("a", 32, 33)},
+			frozen:   away(5, 31),
+			woken:    1,
+		},
+		"one after a thaw, next to another": {
+			requests: []request{ask("a", 32, 35), ask("b", 33, 34)},
+			frozen:   away(5, 31),
+			woken:    1,
+		},
+		"one that woke a while ago": {requests: []request{ask("a", 37, 38)}, frozen: away(5, 31), wrong: 1},
+		"one that woke and had never had it": {
+			requests: []request{ask("c", 32, 33)},
+			frozen:   []absence{{"c", at(5), at(31)}},
+			wrong:    1,
+		},
+		"one after a thaw, with a lease expired long ago": {
+			requests: []request{ask("a", 32, 33)},
+			frozen:   away(18, 31),
+			wrong:    1,
+		},
+		"another one woke": {
+			requests: []request{ask("a", 32, 33)},
+			frozen:   []absence{{"b", at(5), at(31)}},
+			wrong:    1,
+		},
 		"one that woke in time":                    {requests: []request{ask("a", 16, 17)}, frozen: away(5, 13), wrong: 1},
 		"one that was awake while another was not": {requests: []request{ask("c", 32, 33)}, frozen: away(5, 31), wrong: 1},
-		"in the air of a frozen one":               {requests: []request{ask("a", 4, 32), ask("b", 21, 22)}, frozen: away(5, 31), outlived: 1},
-		"in the air of a killed one":               {requests: []request{ask("a", 4, 22), ask("b", 21, 22)}, killed: away(5, 5), outlived: 1},
-		"in the air of one that was frozen later":  {requests: []request{ask("a", 4, 22), ask("b", 21, 24)}, frozen: away(23, 39), wrong: 1},
-		"in the air of one that was frozen before": {requests: []request{ask("a", 6, 22), ask("b", 21, 24)}, frozen: away(2, 3), wrong: 1},
-		"in the air when its lease ended":          {requests: []request{ask("a", 14, 32), ask("b", 21, 24)}, frozen: away(18, 31), wrong: 1},
-		"in the air of a lease that had not ended": {requests: []request{ask("a", 4, 12), ask("b", 11, 12)}, frozen: away(5, 31), taken: 10, wrong: 1},
-		"a killed one does not wake":               {requests: []request{ask("a", 22, 23)}, killed: away(5, 21), wrong: 1},
+		"in the air of a frozen one": {
+			requests: []request{ask("a", 4, 32), ask("b", 21, 22)},
+			frozen:   away(5, 31),
+			outlived: 1,
+		},
+		"in the air of a killed one": {
+			requests: []request{ask("a", 4, 22), ask("b", 21, 22)},
+			killed:   away(5, 5),
+			outlived: 1,
+		},
+		"in the air of one that was frozen later": {
+			requests: []request{ask("a", 4, 22), ask("b", 21, 24)},
+			frozen:   away(23, 39),
+			wrong:    1,
+		},
+		"in the air of one that was frozen before": {
+			requests: []request{ask("a", 6, 22), ask("b", 21, 24)},
+			frozen:   away(2, 3),
+			wrong:    1,
+		},
+		"in the air when its lease ended": {
+			requests: []request{ask("a", 14, 32), ask("b", 21, 24)},
+			frozen:   away(18, 31),
+			wrong:    1,
+		},
+		"in the air of a lease that had not ended": {
+			requests: []request{ask("a", 4, 12), ask("b", 11, 12)},
+			frozen:   away(5, 31),
+			taken:    10,
+			wrong:    1,
+		},
+		"a killed one does not wake": {requests: []request{ask("a", 22, 23)}, killed: away(5, 21), wrong: 1},
 	} {
 		h := history{requests: c.requests, frozen: c.frozen, killed: c.killed, tenures: map[string][]tenure{"lock": {
 			{"a", 1, at(0), at(15)}, {"b", 2, at(cmp.Or(c.taken, 20)), at(40)}}}}
 		v := h.judge()
 		if len(v.wrong) != c.wrong || total(v.woken) != c.woken || v.outlived != c.outlived {
-			t.Errorf("%s: %d wrong, %d woken, %d in the air; want %d, %d, %d: %q", name, len(v.wrong), total(v.woken), v.outlived, c.wrong, c.woken, c.outlived, v.wrong)
+			t.Errorf(
+				"%s: %d wrong, %d woken, %d in the air; want %d, %d, %d: %q",
+				name,
+				len(v.wrong),
+				total(v.woken),
+				v.outlived,
+				c.wrong,
+				c.woken,
+				c.outlived,
+				v.wrong,
+			)
 		}
 	}
 }

@@ -23,15 +23,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// brink is a cable by which a server learns that what it has noted is committed, that a write is about to be sent, only once it goes on.
+// brink is a connection that delays the response to a commit which records that a write is about to be sent.
 type brink struct {
 	*cable
-	noted  atomic.Int32  // such commits
-	goesOn chan struct{} // closed when the server does
-	stands atomic.Bool   // from then on no lease is renewed: nothing but its clock can tell the server that it has none
+	noted  atomic.Int32  // number of such commits
+	goesOn chan struct{} // closed when the server continues
+	stands atomic.Bool   // from then on, no lease is renewed, so that only its clock can tell the server that its leases expired
 }
 
-// tellsOfWrites has the database tell, with the commit, who notes that a code or a user is about to be sent.
+// tellsOfWrites makes the database notify which server commits that a code or a user is about to be sent.
 const tellsOfWrites = `
 create function tell_of_write() returns trigger language plpgsql as $$ begin raise notice '` + aboutToSend + `'; return null; end $$;
 create constraint trigger tell after update on access_codes deferrable initially deferred
@@ -50,10 +50,10 @@ func newBrink(t testing.TB, dsn string) *brink {
 
 var renewal = regexp.MustCompile(`^-- name: RenewLease `)
 
-// passes says whether what is asked is passed on.
+// passes reports whether statements are forwarded.
 func (b *brink) passes(now statements) bool { return !b.stands.Load() || !now.any(renewal) }
 
-// answer passes on what the database answers; what it says to such a commit once the server goes on.
+// answer forwards responses of the database. It holds the response to such a commit until the server continues.
 func (b *brink) answer(from *bufio.Reader, to io.Writer) {
 	var kept []byte
 	about := false
@@ -83,18 +83,25 @@ func (b *brink) answer(from *bufio.Reader, to io.Writer) {
 	}
 }
 
-// A server stands still when it has noted that it is about to send a code to a lock and a user to an access system, and goes on
-// when its leases have run out and another server has done both. It sends neither, though nobody has told it yet.
-func TestWhoStoodStillBeforeItSentSomethingDoesNotSendIt(t *testing.T) {
+// A server is frozen after it has recorded that it is about to send a code to a lock and a user to an access system. It
+// continues when its leases have expired and another server has done both. It must send neither, although nothing but
+// its clock tells it.
+func TestFrozenServer_DoesNotSendAfterLeaseExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	p := newPair(t)
-	first := p.server("the one that stands still", p.brink.dsn(p.dsn), "--ready-file", filepath.Join(p.data, "ready.json"))
+	first := p.server("the frozen server", p.brink.dsn(p.dsn), "--ready-file", filepath.Join(p.data, "ready.json"))
 	first.ready = filepath.Join(p.data, "ready.json")
 	key, _ := first.credentials()
-	c := &client{url: "http://" + first.addr, key: key, http: http.DefaultClient, asked: map[string]int{}, refused: map[string]int{}}
+	c := &client{
+		url:     "http://" + first.addr,
+		key:     key,
+		http:    http.DefaultClient,
+		asked:   map[string]int{},
+		refused: map[string]int{},
+	}
 	sent := []sending{p.code(), p.user()}
-	for n := range sent { // both are known by then: neither waits for long
+	for n := range sent { // both are known by then, so neither takes long
 		p.make(c, &sent[n])
 	}
 	until(t, "it is about to send both", func() bool { return int(p.brink.noted.Load()) == len(sent) })
@@ -112,7 +119,7 @@ func TestWhoStoodStillBeforeItSentSomethingDoesNotSendIt(t *testing.T) {
 			t.Errorf("%s was sent %q, want %q", s.of, got, want)
 		}
 		if n := p.named(s); n != 1 {
-			t.Errorf("what was sent is at %s %d times", s.of, n)
+			t.Errorf("%s has what was sent %d times", s.of, n)
 		}
 	}
 }
@@ -125,7 +132,7 @@ type pair struct {
 	pool               *pgxpool.Pool
 	brink              *brink
 	vendor             string // address of the cloud
-	watched            string // the same, where the witness listens
+	watched            string // address of the witness in front of the cloud
 	asking             openers
 }
 
@@ -141,63 +148,121 @@ func newPair(t testing.TB) *pair {
 		t.Fatal(err)
 	}
 	p.brink = newBrink(t, p.dsn)
-	p.vendor = newInstance(t, "the cloud", p.program, "sandbox", "serve", "--sandbox-speed", "20", "--data-dir", p.data, "--database-url", p.dsn).addr
+	p.vendor = newInstance(
+		t,
+		"the cloud",
+		p.program,
+		"sandbox",
+		"serve",
+		"--sandbox-speed",
+		"20",
+		"--data-dir",
+		p.data,
+		"--database-url",
+		p.dsn,
+	).addr
 	p.watched = p.watchCloud(t, p.vendor, p.asking.whose)
 	return p
 }
 
-// server starts one that reaches the database in its own way.
+// server starts a server with its own database connection.
 func (p *pair) server(name, dsn string, more ...string) *instance {
 	p.Helper()
 	cloud := p.asking.gate(p, p.watched, func(net.Conn) string { return name })
-	return newInstance(p, name, append([]string{p.program, "serve", "--sandbox", "--sandbox-url", "http://" + cloud.addr, "--data-dir", p.data, "--database-url", dsn}, more...)...)
+	return newInstance(
+		p,
+		name,
+		append(
+			[]string{
+				p.program,
+				"serve",
+				"--sandbox",
+				"--sandbox-url",
+				"http://" + cloud.addr,
+				"--data-dir",
+				p.data,
+				"--database-url",
+				dsn,
+			},
+			more...)...)
 }
 
-// sending is something that is to be sent to a vendor, once.
+// sending is an object that must be sent to a vendor once.
 type sending struct {
-	what, of string         // as the witness names it, and where it is sent
-	key      string         // of the lease
-	kind     string         // as the API names it
-	path     string         // where it is made
-	in       map[string]any // of what
-	id       string         // once it is made
-	done     string         // asks the database whether it is
-	memory   string         // of what it is sent to
-	name     string         // by which it is known there
-	token    string         // of the account
+	what, of string         // name and destination for the witness
+	key      string         // key of the lease
+	kind     string         // name in the API
+	path     string         // path that creates it
+	in       map[string]any // parameters of its creation
+	id       string         // once created
+	done     string         // SQL question whether it is done
+	memory   string         // memory of its destination
+	name     string         // name in that memory
+	token    string         // token of the account
 }
 
-// code is one that can be made on a lock.
+// code returns a code to be created on a lock.
 func (p *pair) code() sending {
 	p.Helper()
-	device, ref := p.finds("the locks have been read", `select device_id::text, vendor_ref from devices where device_type = 'august_lock'
-		and not exists (select 1 from devices where last_good_read_at is null or due_at <= now())`)
-	return sending{what: "POST lock access_codes", of: "lock:" + ref, key: "device:" + device, kind: "access_code", path: "/access_codes/create",
-		in: map[string]any{"device_id": device, "name": "Guest"}, done: "select status = 'set' from access_codes where access_code_id = $1",
-		memory: "locks/" + ref, name: "Guest", token: p.tokenOf("GET locks")}
+	device, ref := p.finds(
+		"the locks have been read",
+		`select device_id::text, vendor_ref from devices where device_type = 'august_lock'
+		and not exists (select 1 from devices where last_good_read_at is null or due_at <= now())`,
+	)
+	return sending{
+		what: "POST lock access_codes",
+		of:   "lock:" + ref,
+		key:  "device:" + device,
+		kind: "access_code",
+		path: "/access_codes/create",
+		in: map[string]any{
+			"device_id": device,
+			"name":      "Guest",
+		},
+		done:   "select status = 'set' from access_codes where access_code_id = $1",
+		memory: "locks/" + ref,
+		name:   "Guest",
+		token:  p.tokenOf("GET locks"),
+	}
 }
 
-// user is one who can be made on an access system.
+// user returns a user to be created on an access system.
 func (p *pair) user() sending {
 	p.Helper()
-	out, err := exec.CommandContext(p.Context(), p.program, "sandbox", "connect-access-systems", "--systems", "1", "--data-dir", p.data, "--database-url", p.dsn).CombinedOutput()
+	out, err := exec.CommandContext(p.Context(), p.program, "sandbox", "connect-access-systems", "--systems", "1", "--data-dir", p.data, "--database-url", p.dsn).
+		CombinedOutput()
 	if err != nil {
 		p.Fatalf("connect access systems: %v\n%s", err, out)
 	}
-	system, ref := p.finds("the access system has been read", `select acs_system_id::text, vendor_ref from acs_systems where exists (select 1 from acs_users)`)
-	return sending{what: "POST system users", of: "system:" + ref, key: "acs_system:" + system, kind: "acs_user", path: "/acs/users/create",
-		in: map[string]any{"acs_system_id": system, "full_name": "Jane Doe"}, done: "select written_gen >= desired_gen from acs_users where acs_user_id = $1",
-		memory: "systems/" + ref, name: "Jane Doe", token: p.tokenOf("GET systems")}
+	system, ref := p.finds(
+		"the access system has been read",
+		`select acs_system_id::text, vendor_ref from acs_systems where exists (select 1 from acs_users)`,
+	)
+	return sending{
+		what: "POST system users",
+		of:   "system:" + ref,
+		key:  "acs_system:" + system,
+		kind: "acs_user",
+		path: "/acs/users/create",
+		in: map[string]any{
+			"acs_system_id": system,
+			"full_name":     "Jane Doe",
+		},
+		done:   "select written_gen >= desired_gen from acs_users where acs_user_id = $1",
+		memory: "systems/" + ref,
+		name:   "Jane Doe",
+		token:  p.tokenOf("GET systems"),
+	}
 }
 
-// finds waits for something that the servers work on, and returns what it is called here and by its vendor.
+// finds waits for an object that the servers work on, and returns its id and the vendor's.
 func (p *pair) finds(what, question string) (id, ref string) {
 	p.Helper()
 	until(p, what, func() bool { return p.pool.QueryRow(p.Context(), question).Scan(&id, &ref) == nil })
 	return id, ref
 }
 
-// make has it be made.
+// make creates it.
 func (p *pair) make(c *client, s *sending) {
 	p.Helper()
 	a, ok := c.ask(p.Context(), s.path, s.in)
@@ -216,7 +281,7 @@ func (p *pair) is(question, id string) (yes bool) {
 	return yes
 }
 
-// writesTo are the requests to change something at a vendor's, and whose they were, in their order.
+// writesTo returns the writes to a vendor's object with their servers, in order.
 func (p *pair) writesTo(of string) (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +293,7 @@ func (p *pair) writesTo(of string) (all []string) {
 	return all
 }
 
-// named is how often what was to be sent is where it was to be sent.
+// named returns how many times it is at its destination.
 func (p *pair) named(s sending) (n int) {
 	p.Helper()
 	var memory struct {
@@ -251,7 +316,7 @@ func (p *pair) named(s sending) (n int) {
 	return n
 }
 
-// loses says whether a server has told that its work on something is over because the lease is not its own any more.
+// loses reports whether a server has logged that it stopped work because it lost the lease.
 func loses(t testing.TB, i *instance, key string) bool {
 	t.Helper()
 	log, err := os.ReadFile(i.log.Name())

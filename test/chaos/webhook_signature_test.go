@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// wrongWith is what is wrong with a message: it has to be signed with the endpoint's secret, as Standard Webhooks describe, and to carry the
-// event that it is named after.
+// wrongWith returns what is wrong with a message: it must have a signature of the endpoint's secret as in Standard
+// Webhooks, and contain the event of its id.
 func wrongWith(secret string, header http.Header, body []byte) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -21,7 +21,10 @@ func wrongWith(secret string, header http.Header, body []byte) error {
 	}
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.%s", header.Get("webhook-id"), header.Get("webhook-timestamp"), body)
-	if !slices.Contains(strings.Fields(header.Get("webhook-signature")), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))) {
+	if !slices.Contains(
+		strings.Fields(header.Get("webhook-signature")),
+		"v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+	) {
 		return fmt.Errorf("no signature is that of the endpoint's secret")
 	}
 	var event struct {
@@ -36,7 +39,7 @@ func wrongWith(secret string, header http.Header, body []byte) error {
 	return nil
 }
 
-func TestAMessageThatIsNotSignedOrOfAnotherEventIsWrong(t *testing.T) {
+func TestWrongWith(t *testing.T) {
 	t.Parallel()
 	sign := func(key, id, signed string) http.Header {
 		mac := hmac.New(sha256.New, []byte(key))

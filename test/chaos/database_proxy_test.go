@@ -18,16 +18,16 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// cable passes on what a server and its database say to each other.
+// cable forwards a server's connections to its database.
 type cable struct {
 	*gate
-	gone chan struct{} // closed once the server is
+	gone chan struct{} // closed when the server has exited
 	once sync.Once
 }
 
 func newCable() *cable { return &cable{gone: make(chan struct{})} }
 
-// lay has both pass on what comes by each connection.
+// lay makes both forward each connection.
 func (c *cable) lay(t testing.TB, dsn string, both func(from, on net.Conn)) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(dsn)
@@ -41,16 +41,16 @@ func (c *cable) lay(t testing.TB, dsn string, both func(from, on net.Conn)) {
 	t.Cleanup(c.end) // before the gate waits for its connections
 }
 
-// dsn is how a server connects by the cable. The database waits longer than it would for what stands still.
+// dsn returns a DSN through the cable. The database tolerates idle transactions for longer than usual.
 func (c *cable) dsn(of string) string {
 	cfg, err := pgx.ParseConfig(of)
 	if err != nil {
-		panic(err) // it was read before
+		panic(err) // it was parsed before
 	}
 	return "postgres://" + cfg.User + "@" + c.addr + "/" + cfg.Database + "?sslmode=disable&connect_timeout=5&idle_in_transaction_session_timeout=120000"
 }
 
-// end is of the server: nothing passes any more.
+// end ends all connections when the server has exited.
 func (c *cable) end() {
 	c.once.Do(func() {
 		close(c.gone)
@@ -59,8 +59,12 @@ func (c *cable) end() {
 	})
 }
 
-// passBoth passes on what comes by a connection, both ways: what is asked as long as it goesOn, and of what is answered what answer does.
-func (c *cable) passBoth(from, on net.Conn, goesOn func(statements) bool, answer func(from *bufio.Reader, to io.Writer)) {
+// passBoth forwards a connection in both directions: requests while goesOn returns true, and responses with answer.
+func (c *cable) passBoth(
+	from, on net.Conn,
+	goesOn func(statements) bool,
+	answer func(from *bufio.Reader, to io.Writer),
+) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		defer on.Close()
@@ -73,7 +77,7 @@ func (c *cable) passBoth(from, on net.Conn, goesOn func(statements) bool, answer
 	both.Wait()
 }
 
-// ask passes on what the server asks, as far as it comes. What does not go on stands still, until the server is gone.
+// ask forwards requests of the server. What goesOn holds waits until the server has exited.
 func (c *cable) ask(from *bufio.Reader, on io.Writer, goesOn func(statements) bool) {
 	var waiting []byte
 	var now statements
@@ -104,20 +108,20 @@ func (c *cable) ask(from *bufio.Reader, on io.Writer, goesOn func(statements) bo
 	}
 }
 
-// Of PostgreSQL's protocol, its chapter "Message Formats".
+// Constants of PostgreSQL's protocol, from its chapter "Message Formats".
 const (
 	idle   = 'I' // outside of a transaction
 	query  = 'Q'
 	parse  = 'P'
 	bind   = 'B'
 	flush  = 'H'
-	whole  = 'S' // what was asked is to be answered
+	whole  = 'S' // Sync: the server expects a response
 	bye    = 'X'
 	ready  = 'Z'
 	notice = 'N'
 )
 
-// frame reads a message; the first one of a server has no type.
+// frame reads a message. The first message of a client has no type.
 func frame(r *bufio.Reader, first bool) (kind byte, all []byte, err error) {
 	head := make([]byte, 5)
 	if first {
@@ -131,7 +135,7 @@ func frame(r *bufio.Reader, first bool) (kind byte, all []byte, err error) {
 	return head[0], slices.Concat(head, body), err
 }
 
-// statements are those that are asked together.
+// statements are sent together.
 type statements struct {
 	sql    []string
 	params [][]byte

@@ -10,13 +10,14 @@ import (
 	"runtime"
 )
 
-// origins says whether opener can tell of a connection whose it is: it reads that where Linux tells it.
+// origins reports whether opener works: it reads /proc of Linux.
 const origins = runtime.GOOS == "linux"
 
-// opener is which of these processes has opened a connection that was accepted here; 0: none is found, and why: it has ended as a rule.
+// opener returns which of these processes has opened an accepted connection. If it finds none, it returns 0 and the
+// reason: as a rule, the process has exited.
 func opener(c net.Conn, processes []int) (pid int, why string) {
 	socket := ""
-	for range 3 { // the table changes while it is read, which may leave one out
+	for range 3 { // the table changes while it is read, which may hide a line
 		if socket = socketOf(c.RemoteAddr(), c.LocalAddr()); socket != "" {
 			break
 		}
@@ -38,10 +39,10 @@ func opener(c net.Conn, processes []int) (pid int, why string) {
 		}
 		why += fmt.Sprintf(", %d has %d others", pid, len(open))
 	}
-	return 0, "nobody has " + socket + why
+	return 0, "no process has " + socket + why
 }
 
-// socketOf names the end of a connection as folders of processes do.
+// socketOf returns the name of a connection's end in the directory of a process.
 func socketOf(local, remote net.Addr) string {
 	table, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
@@ -56,7 +57,7 @@ func socketOf(local, remote net.Addr) string {
 	return ""
 }
 
-// inTable is an address as the kernel writes it: the number that its four bytes make on this machine.
+// inTable formats an address like the kernel: its four bytes as a number of this machine.
 func inTable(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok || tcp.IP.To4() == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// moveBolt has a door locked or unlocked.
+// moveBolt locks or unlocks a door.
 func (g *guests) moveBolt(ctx context.Context, device string) {
 	path := []string{"/locks/lock_door", "/locks/unlock_door"}[g.random.IntN(2)]
 	if a, ok := g.ask(ctx, path, map[string]any{"device_id": device}); ok && a.status == http.StatusOK {
@@ -23,14 +23,14 @@ func (g *guests) moveBolt(ctx context.Context, device string) {
 	}
 }
 
-// command is an attempt to move a bolt, and when a server began to.
+// command is an attempt to move a bolt, and when a server started it.
 type command struct {
 	attempt, of string
 	begun       time.Time
 }
 
-// judgeCommands says which commands were sent to a lock without an attempt that had begun, or a second time for the same one: of one
-// lock they are begun one after another.
+// judgeCommands reports commands to a lock without a started attempt, and second commands for one attempt. The attempts
+// of a lock start one after another.
 func judgeCommands(complain func(string, ...any), commands []command, sent []request) {
 	by, count := map[string][]command{}, map[string]int{}
 	for _, c := range commands {
@@ -41,9 +41,13 @@ func judgeCommands(complain func(string, ...any), commands []command, sent []req
 	}
 	for _, r := range sent {
 		all := by[r.of]
-		n, _ := slices.BinarySearchFunc(all, r.begin, func(c command, at time.Time) int { return cmp.Or(c.begun.Compare(at), -1) })
+		n, _ := slices.BinarySearchFunc(
+			all,
+			r.begin,
+			func(c command, at time.Time) int { return cmp.Or(c.begun.Compare(at), -1) },
+		)
 		if n == 0 {
-			complain("%s, which nobody had asked for", r)
+			complain("%s, which no attempt asked for", r)
 			continue
 		}
 		if attempt := all[n-1].attempt; count[attempt] > 0 {
@@ -54,7 +58,7 @@ func judgeCommands(complain func(string, ...any), commands []command, sent []req
 	}
 }
 
-// judgeBolts checks that the cloud was told of each bolt once at most, whatever became of the server that did.
+// judgeBolts checks that the cloud received each bolt command at most once, whatever happened to its server.
 func (s *storm) judgeBolts(complain func(string, ...any)) string {
 	s.Helper()
 	rows, err := s.pool.Query(s.Context(), `select a.action_attempt_id::text, 'lock:' || d.vendor_ref, a.started_at
@@ -72,7 +76,7 @@ func (s *storm) judgeBolts(complain func(string, ...any)) string {
 			s.Fatal(err)
 		}
 		if asked++; !slices.ContainsFunc(s.guests, func(g *guests) bool { return g.bolts[c.attempt] }) {
-			complain("nobody was told of attempt %s to move a bolt", c.attempt)
+			complain("the cloud did not receive attempt %s to move a bolt", c.attempt)
 		}
 		if at != nil {
 			c.begun = *at
@@ -94,13 +98,13 @@ func (s *storm) judgeBolts(complain func(string, ...any)) string {
 	if len(sent) == 0 {
 		complain("no bolt was moved: that was no load")
 	}
-	return fmt.Sprintf("\nbolts to be moved         %6d  of which the cloud was told %d times", asked, len(sent))
+	return fmt.Sprintf("\nbolts to be moved         %6d  of which the cloud received %d", asked, len(sent))
 }
 
-// toldTheCloud is a command that the cloud was told, whoever told it.
+// toldTheCloud is the outcome of a command that the cloud received from any server.
 const toldTheCloud = "the cloud was told"
 
-// countCommands has the commands counted that move a bolt, as they come to the cloud which the server that lives has in it.
+// countCommands counts the bolt commands that arrive at the cloud of the surviving server.
 func (k *keyed) countCommands(c *app.Config) {
 	around := c.Wrap
 	c.Wrap = func(next http.Handler) http.Handler {
@@ -116,11 +120,12 @@ func (k *keyed) countCommands(c *app.Config) {
 	}
 }
 
-// commands is how often the cloud was told to move the bolt of a lock.
+// commands returns how many bolt commands the cloud received for a lock.
 func (k *keyed) commands(t *testing.T, lock string) int {
 	t.Helper()
 	var ref string
-	if err := k.pool.QueryRow(t.Context(), "select vendor_ref from devices where device_id = $1", lock).Scan(&ref); err != nil {
+	if err := k.pool.QueryRow(t.Context(), "select vendor_ref from devices where device_id = $1", lock).
+		Scan(&ref); err != nil {
 		t.Fatal(err)
 	}
 	k.mu.Lock()
@@ -128,19 +133,19 @@ func (k *keyed) commands(t *testing.T, lock string) int {
 	return k.told[ref]
 }
 
-func TestABoltThatIsMovedTwiceIsCounted(t *testing.T) {
+func TestJudgeCommands_Duplicates(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Unix(1_000_000+int64(second), 0) }
 	commands := []command{{"second", "lock", at(20)}, {"first", "lock", at(10)}, {"other", "another lock", at(5)}}
 	for name, c := range map[string]struct {
-		sent  []int // to the lock
+		sent  []int // commands to the lock
 		wrong int
 	}{
 		"each once":                       {[]int{11, 21}, 0},
-		"at once":                         {[]int{10}, 0},
+		"concurrent commands":             {[]int{10}, 0},
 		"one twice":                       {[]int{11, 12, 21}, 1},
 		"the last one again":              {[]int{21, 40}, 1},
-		"one that nobody had begun":       {[]int{9}, 1},
+		"one without an attempt":          {[]int{9}, 1},
 		"none, as its server was killed":  {nil, 0},
 		"one three times, the other once": {[]int{11, 12, 13, 22}, 2},
 	} {

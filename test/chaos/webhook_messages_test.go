@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// meaning is what JSON says, however it is written.
+// meaning returns a checksum of JSON that does not depend on its formatting.
 func meaning(raw []byte) [sha256.Size]byte {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -28,15 +28,20 @@ func meant(v any) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// judgeMessages compares what each endpoint was sent of each event with what the API tells of it. It returns of how many that was.
+// judgeMessages compares what each endpoint received with the events of the API, and returns the number of compared
+// messages.
 func (s *storm) judgeMessages(complain func(string, ...any), events []uuid.UUID) (told int) {
 	s.Helper()
 	const atOnce = 500
 	for ids := range slices.Chunk(events, atOnce) {
-		a, ok := s.guests[0].ask(s.Context(), "/events/list", map[string]any{"since": time.Unix(0, 0).UTC(), "event_ids": ids, "limit": atOnce})
+		a, ok := s.guests[0].ask(
+			s.Context(),
+			"/events/list",
+			map[string]any{"since": time.Unix(0, 0).UTC(), "event_ids": ids, "limit": atOnce},
+		)
 		some, _ := a.body["events"].([]any)
 		if !ok || a.status != http.StatusOK || len(some) != len(ids) {
-			complain("of %d events the API tells %d: %d %s", len(ids), len(some), a.status, a.text("error", "message"))
+			complain("of %d events the API returns %d: %d %s", len(ids), len(some), a.status, a.text("error", "message"))
 			continue
 		}
 		for _, e := range some {
@@ -46,8 +51,8 @@ func (s *storm) judgeMessages(complain func(string, ...any), events []uuid.UUID)
 				s.receiver.mu.Lock()
 				sent, came := s.receiver.meanings[path+id]
 				s.receiver.mu.Unlock()
-				if came && sent != meant(e) { // what has not come is said elsewhere
-					complain("event %s, %s, is told otherwise than %s was sent it", id, body["event_type"], path)
+				if came && sent != meant(e) { // missing ones are reported elsewhere
+					complain("event %s, %s, differs from what %s received", id, body["event_type"], path)
 				}
 			}
 			told++
@@ -56,17 +61,20 @@ func (s *storm) judgeMessages(complain func(string, ...any), events []uuid.UUID)
 	return told
 }
 
-// oversleep finds endpoints that nobody is at work on and that are due only a while after something is to be sent there: a sweep would
-// not find them sooner.
+// oversleep finds endpoints without work in progress that are due later than their next delivery: a sweep would not
+// find them sooner.
 func (s *storm) oversleep() {
 	s.Helper()
-	until(s, "the database tells when endpoints are due", func() bool {
-		rows, err := s.pool.Query(s.Context(), `select w.webhook_id::text, coalesce(extract(epoch from w.due_at - d.at), -1)::float8
+	until(s, "the database knows when endpoints are due", func() bool {
+		rows, err := s.pool.Query(
+			s.Context(),
+			`select w.webhook_id::text, coalesce(extract(epoch from w.due_at - d.at), -1)::float8
 			from webhooks w join workspaces s using (workspace_id) cross join lateral (
 				select greatest(w.paused_until, next_attempt_at) as at from deliveries where webhook_id = w.webhook_id and state = 'pending'
 				order by next_attempt_at limit 1) d
 			where w.disabled_at is null and not s.is_suspended and (w.due_at is null or w.due_at > d.at + interval '5 seconds')
-				and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())`)
+				and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())`,
+		)
 		if err != nil {
 			return false
 		}
@@ -78,7 +86,10 @@ func (s *storm) oversleep() {
 			if rows.Scan(&webhook, &seconds) != nil {
 				return false
 			}
-			found = append(found, fmt.Sprintf("webhook %s is due %.1f s after what waits for it is (-1: never)", webhook, seconds))
+			found = append(
+				found,
+				fmt.Sprintf("webhook %s is due %.1f s after its pending deliveries (-1: never)", webhook, seconds),
+			)
 		}
 		if rows.Err() != nil {
 			return false

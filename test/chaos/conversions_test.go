@@ -11,8 +11,12 @@ func (g *guests) adopt(ctx context.Context, device, name string) {
 		return
 	}
 	pin := free.text("generated_code", "code")
-	g.byHand[device+pin] = true // also when the vendor's answer is lost, and another one says that the PIN is in use
-	a, ok := g.ask(ctx, "/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": name, "code": pin})
+	g.byHand[device+pin] = true // also if the vendor's response was lost and the repetition said that the PIN is in use
+	a, ok := g.ask(
+		ctx,
+		"/access_codes/simulate/create_unmanaged_access_code",
+		map[string]any{"device_id": device, "name": name, "code": pin},
+	)
 	if !ok || a.status != http.StatusOK {
 		return
 	}
@@ -27,7 +31,7 @@ func (g *guests) adopt(ctx context.Context, device, name string) {
 	}
 }
 
-// learn asks what has become of the conversion of a code, by the status of its attempt.
+// learn asks how the conversion of a code has ended, by its attempt.
 func (g *guests) learn(ctx context.Context, c *owned) (status string) {
 	if c.converting == "" {
 		return "error"
@@ -38,8 +42,8 @@ func (g *guests) learn(ctx context.Context, c *owned) (status string) {
 	return status
 }
 
-// concludes notes how the conversion of a code has ended. One that has succeeded makes it the server's, to be kept as it should be: a slot
-// with a PIN that it had before is nobody's any more.
+// concludes records the result of the conversion of a code. After success, the server manages the code. Another slot
+// with an earlier PIN of the code has no owner then.
 func (g *guests) concludes(c *owned, status string) {
 	if status == "success" && !c.converted {
 		c.converted = true
@@ -47,10 +51,17 @@ func (g *guests) concludes(c *owned, status string) {
 	}
 }
 
-// judgeConversions takes the codes whose conversion has succeeded, as guests may not have asked, for managed ones, and checks what was told of each.
+// judgeConversions treats codes whose conversion succeeded as managed, even if no guest has asked, and checks the
+// events of each.
 func (s *storm) judgeConversions(complain func(string, ...any)) {
 	s.Helper()
-	converted, deleted := s.tales("access_code.unmanaged.converted_to_managed", "access_code_id"), s.tales("access_code.deleted", "access_code_id")
+	converted, deleted := s.tales(
+		"access_code.unmanaged.converted_to_managed",
+		"access_code_id",
+	), s.tales(
+		"access_code.deleted",
+		"access_code_id",
+	)
 	for _, g := range s.guests {
 		for owner, codes := range map[int]map[string]*owned{0: g.codes, 1: g.deleted} {
 			for id, c := range codes {
@@ -59,7 +70,13 @@ func (s *storm) judgeConversions(complain func(string, ...any)) {
 				}
 				g.concludes(c, g.outcomes[c.converting])
 				if c.converted && (converted[id] != 1 || deleted[id] != owner) {
-					complain("of code %s, which was converted, this was told %d times, and its deletion %d times instead of %d", id, converted[id], deleted[id], owner)
+					complain(
+						"converted code %s has %d conversion events, and %d deletion events instead of %d",
+						id,
+						converted[id],
+						deleted[id],
+						owner,
+					)
 				}
 			}
 		}

@@ -21,28 +21,28 @@ import (
 
 type params = map[string]any
 
-// keyedRequest is a request with an Idempotency-Key that is good, and has not been sent before.
+// keyedRequest is a valid, new request with an Idempotency-Key.
 type keyedRequest struct {
 	kind, path, key string
-	in, other       params // other: how another one differs from it
+	in, other       params // other: a difference that makes it another request
 	body, otherBody string
 	token           string
-	credential      uuid.UUID // of its own
+	credential      uuid.UUID // its own credential
 	workspace       *apptest.Server
 	kindOfKey       access.CredentialKind
-	locks, accounts []string       // which nobody else uses
-	rows            map[string]any // what it makes elsewhere: a query that counts, and what for
-	person          string         // who is to be on the access system
+	locks, accounts []string       // used by no other request
+	rows            map[string]any // other rows that it creates: a query that counts them, and its parameter
+	person          string         // person that must be on the access system
 
 	at      moment // when its server was killed
-	stopped bool   // and whether it was stopped then
-	given   *given // nil: it was not answered
+	stopped bool   // and whether the request was stopped then
+	given   *given // nil without a response
 }
 
-// withSync ends the kinds that wait for their action attempt.
+// withSync is the suffix of kinds that wait for their action attempt.
 const withSync = " sync"
 
-// kinds are the operations of the contract that take an Idempotency-Key, and those that can wait once more.
+// kinds returns the operations of the contract with an Idempotency-Key, twice if they can wait.
 func (k *keyed) kinds(t *testing.T) (all []string) {
 	t.Helper()
 	doc, err := rest.Document()
@@ -57,7 +57,9 @@ func (k *keyed) kinds(t *testing.T) (all []string) {
 			t.Fatalf("add a request of %s to keyedRequests", path)
 		}
 		all = append(all, path)
-		if schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value; schema.Properties["sync"] != nil {
+		if schema := item.Post.RequestBody.Value.Content.Get(
+			"application/json",
+		).Schema.Value; schema.Properties["sync"] != nil {
 			all = append(all, path+withSync)
 		}
 	}
@@ -68,7 +70,7 @@ func (k *keyed) kinds(t *testing.T) (all []string) {
 	return all
 }
 
-// make prepares requests, by the server that lives.
+// make prepares requests with the surviving server.
 func (k *keyed) make(t *testing.T, plan []shot) []*keyedRequest {
 	t.Helper()
 	requests := make([]*keyedRequest, len(plan))
@@ -76,7 +78,15 @@ func (k *keyed) make(t *testing.T, plan []shot) []*keyedRequest {
 	for i, s := range plan {
 		all.Go(func() {
 			path, wait := strings.CutSuffix(s.kind, withSync)
-			r := &keyedRequest{kind: s.kind, at: s.at, path: path, key: uuid.NewString(), workspace: k.Server, kindOfKey: access.APIKey, rows: map[string]any{}}
+			r := &keyedRequest{
+				kind:      s.kind,
+				at:        s.at,
+				path:      path,
+				key:       uuid.NewString(),
+				workspace: k.Server,
+				kindOfKey: access.APIKey,
+				rows:      map[string]any{},
+			}
 			keyedRequests[path](&making{t, k, r, "m" + uuid.NewString()[:8]})
 			if wait {
 				r.in["sync"] = true
@@ -113,15 +123,15 @@ func written(t *testing.T, in params) string {
 	return string(b)
 }
 
-// making is of one request.
+// making prepares one request.
 type making struct {
 	*testing.T
 	k    *keyed
 	r    *keyedRequest
-	mark string // nothing else is called so
+	mark string // unique
 }
 
-// lock is a new one, of an account of its own: how many of one account are worked on at once is limited.
+// lock creates a lock in its own account, since work per account is limited.
 func (m *making) lock() string {
 	account, id := m.k.Connect(m.T, "august")
 	apptest.Until(m.T, "the lock is read", func() bool {
@@ -133,7 +143,7 @@ func (m *making) lock() string {
 	return id
 }
 
-// made asks the server that lives for something, which is the code in the answer.
+// made sends a request to the surviving server and returns the code in the response.
 func (m *making) made(path string, in params) params {
 	m.Helper()
 	var out params
@@ -148,7 +158,7 @@ var pins atomic.Int64
 
 func newPIN() string { return fmt.Sprint(210_000 + pins.Add(1)) }
 
-// code is on a lock already.
+// code creates a code that is on its lock.
 func (m *making) code(more params) params {
 	in := params{"device_id": m.lock(), "code": newPIN(), "name": "Before", "sync": true}
 	maps.Copy(in, more)
@@ -157,17 +167,22 @@ func (m *making) code(more params) params {
 	return code
 }
 
-// found is a code that somebody has made at a lock.
+// found returns an unmanaged code that was created at a lock.
 func (m *making) found() params {
 	lock := m.lock()
-	status := m.k.Post(m.T, "/access_codes/simulate/create_unmanaged_access_code", params{"device_id": lock, "code": newPIN(), "name": "Found"}, nil)
-	if status != http.StatusOK && status != http.StatusServiceUnavailable { // it has not been noticed yet
+	status := m.k.Post(
+		m.T,
+		"/access_codes/simulate/create_unmanaged_access_code",
+		params{"device_id": lock, "code": newPIN(), "name": "Found"},
+		nil,
+	)
+	if status != http.StatusOK && status != http.StatusServiceUnavailable { // not noticed yet
 		m.Fatalf("enter a code: %d", status)
 	}
 	var id string
 	apptest.Until(m.T, "the code is noticed", func() bool {
 		for _, c := range m.k.UnmanagedCodes(m.T, lock) {
-			if c.Name != nil && *c.Name == "Found" { // the lock has others
+			if c.Name != nil && *c.Name == "Found" { // the lock has other codes
 				id = c.AccessCodeID
 			}
 		}
@@ -176,17 +191,24 @@ func (m *making) found() params {
 	return params{"access_code_id": id}
 }
 
-// backed is a code with a backup that can be pulled.
+// backed creates a code with a backup code that can be pulled.
 func (m *making) backed() params {
-	code := params{"access_code_id": m.made("/access_codes/create", params{"device_id": m.lock(), "use_backup_access_code_pool": true, "sync": true,
-		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})["access_code_id"]}
+	code := params{
+		"access_code_id": m.made("/access_codes/create", params{
+			"device_id":                   m.lock(),
+			"use_backup_access_code_pool": true,
+			"sync":                        true,
+			"starts_at":                   time.Now(),
+			"ends_at":                     time.Now().Add(time.Hour),
+		})["access_code_id"],
+	}
 	apptest.Until(m.T, "a backup can be pulled", func() bool {
 		return m.made("/access_codes/get", code)["is_backup_access_code_available"] == true
 	})
 	return code
 }
 
-// asks is what the request is for, and how another one differs from it.
+// asks sets the parameters of the request, and a difference that makes it another one.
 func (m *making) asks(in, more, other params) {
 	m.r.in, m.r.other = maps.Clone(in), other
 	maps.Copy(m.r.in, more)
@@ -198,7 +220,7 @@ var (
 	anotherLock = params{"device_id": uuid.NewString()}
 )
 
-// keyedRequests make a request of each operation that takes an Idempotency-Key.
+// keyedRequests prepare a request of each operation with an Idempotency-Key.
 var keyedRequests = map[string]func(*making){
 	"/workspaces/create": func(m *making) {
 		m.r.kindOfKey = access.PAT
@@ -222,7 +244,11 @@ var keyedRequests = map[string]func(*making){
 	},
 	"/webhooks/create": func(m *making) {
 		url := "http://127.0.0.1:9/" + m.mark
-		m.asks(params{"url": url, "event_types": []string{"noise_sensor.noise_threshold_triggered"}}, nil, params{"url": "http://127.0.0.1:9/other"})
+		m.asks(
+			params{"url": url, "event_types": []string{"noise_sensor.noise_threshold_triggered"}},
+			nil,
+			params{"url": "http://127.0.0.1:9/other"},
+		)
 		m.r.rows["select count(*) from webhooks where url = $1"] = url
 	},
 	"/connect_webviews/create": func(m *making) {
@@ -237,7 +263,8 @@ var keyedRequests = map[string]func(*making){
 		m.r.person = m.mark
 		m.asks(params{"acs_system_id": m.k.system.ID, "full_name": m.mark}, nil, params{"full_name": "Other"})
 		m.r.rows["select count(*) from acs_users where full_name = $1 and written_gen = desired_gen"] = m.mark
-		m.r.rows["select count(*) from events e join acs_users u on u.acs_user_id::text = e.payload->>'acs_user_id' where u.full_name = $1"] = m.mark
+		m.r.rows["select count(*) from events e join acs_users u on u.acs_user_id::text = e.payload->>'acs_user_id' "+
+			"where u.full_name = $1"] = m.mark
 	},
 	"/locks/lock_door":   func(m *making) { m.asks(params{"device_id": m.lock()}, nil, anotherLock) },
 	"/locks/unlock_door": func(m *making) { m.asks(params{"device_id": m.lock()}, nil, anotherLock) },
@@ -248,7 +275,12 @@ var keyedRequests = map[string]func(*making){
 		m.asks(params{"device_id": m.lock(), "code": "987123"}, nil, params{"code": "987124"})
 	},
 	"/locks/simulate/manual_lock_via_keypad": func(m *making) { m.asks(params{"device_id": m.lock()}, nil, anotherLock) },
-	"/access_codes/create":                   func(m *making) { m.asks(params{"device_id": m.lock(), "name": "Once"}, nil, anotherName) },
+	"/access_codes/create": func(m *making) {
+		m.asks(params{
+			"device_id": m.lock(),
+			"name":      "Once",
+		}, nil, anotherName)
+	},
 	"/access_codes/create_multiple": func(m *making) {
 		m.asks(params{"device_ids": []string{m.lock(), m.lock()}, "name": "Many"}, nil, anotherName)
 	},
@@ -267,12 +299,13 @@ var keyedRequests = map[string]func(*making){
 	"/access_codes/unmanaged/delete":             func(m *making) { m.asks(m.found(), nil, anotherCode) },
 }
 
-// settled says whether nothing is to be done about the locks of a request any more.
+// settled reports whether no work is left on the locks of a request.
 func (k *keyed) settled(t *testing.T, r *keyedRequest) (settled bool) {
 	t.Helper()
 	err := k.pool.QueryRow(t.Context(), `select not exists (select from action_attempts a where a.device_id = any($1) and status = 'pending')
 		and not exists (select from devices where device_id = any($1) and due_at <= now())
-		and not exists (select from access_codes where device_id = any($1) and status not in ('set', 'unset', 'unknown'))`, r.locks).Scan(&settled)
+		and not exists (select from access_codes where device_id = any($1) and status not in ('set', 'unset', 'unknown'))`, r.locks).
+		Scan(&settled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,13 +323,17 @@ func (k *keyed) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// outcome is all that has come of a request, one line each.
+// outcome returns all effects of a request, one per line.
 func (k *keyed) outcome(t *testing.T, r *keyedRequest) (all []string) {
 	t.Helper()
 	for n, lock := range r.locks {
-		rows, err := k.pool.Query(t.Context(), `select concat_ws(' ', 'attempt', action_type, status, error_type) from action_attempts where device_id = $1
+		rows, err := k.pool.Query(
+			t.Context(),
+			`select concat_ws(' ', 'attempt', action_type, status, error_type) from action_attempts where device_id = $1
 			union all select 'event '||event_type from events where device_id = $1
-			union all select concat_ws(' ', 'code', name, status, case when is_managed then 'managed' end, case when in_pool then 'in the pool' end) from access_codes where device_id = $1`, lock)
+			union all select concat_ws(' ', 'code', name, status, case when is_managed then 'managed' end, case when in_pool then 'in the pool' end) from access_codes where device_id = $1`,
+			lock,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,15 +360,27 @@ func (k *keyed) outcome(t *testing.T, r *keyedRequest) (all []string) {
 	if r.person != "" {
 		all = append(all, fmt.Sprint("on the access system: ", len(k.system.Named(t, r.person))))
 	}
-	all = append(all, fmt.Sprint("entries of the audit log: ", k.count(t, "select count(*) from audit_log where actor_id = $1", r.credential)),
-		fmt.Sprint("keys: ", k.count(t, "select count(*) from idempotency_keys where credential_id = $1 and answer_sealed is not null", r.credential)))
+	all = append(
+		all,
+		fmt.Sprint(
+			"entries of the audit log: ",
+			k.count(t, "select count(*) from audit_log where actor_id = $1", r.credential),
+		),
+		fmt.Sprint(
+			"keys: ",
+			k.count(
+				t,
+				"select count(*) from idempotency_keys where credential_id = $1 and answer_sealed is not null",
+				r.credential,
+			),
+		),
+	)
 	slices.Sort(all)
 	return all
 }
 
-// isRight says whether that has come of a request which comes of one that nothing happens to. What is done at a door is in no
-// transaction and done once at most: where its server is killed before it has told what has become of it, the attempt ends in an
-// error, and nobody tries again.
+// isRight reports whether a request has the same effects as an undisturbed one. Lock commands are not transactional and
+// are sent at most once: if the server is killed before it has recorded the result, the attempt fails without a retry.
 func (r *keyedRequest) isRight(got, want []string) bool {
 	if slices.Equal(got, want) || !strings.HasPrefix(r.path, "/locks/") {
 		return slices.Equal(got, want)

@@ -12,27 +12,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// upgrade is from the version of a commit to the one that is tested.
+// upgrade is an upgrade from the version of a commit to the tested one.
 type upgrade struct {
 	commit        string
 	older, newer  string // programs
-	schema, added int    // migrations: those of the older version, and what the newer one has added to them while others ran
-	mixed         int    // requests that were answered while servers of both versions ran
+	schema, added int    // migrations of the older version, and those that the newer one added while others ran
+	mixed         int    // requests answered while both versions ran
 }
 
 const root = "../.."
 
-// before is the last version with an older schema than migration 39 makes.
+// before is the last version with a schema older than migration 39.
 const before = "79d4b2c"
 
-// newUpgrade builds the older program, from the commit that CHAOS_FROM names. Without it, that is a version whose schema is older; nil: these
-// sources are without their history.
+// newUpgrade builds the older program from the commit in CHAOS_FROM, or from a version with an older schema. It returns
+// nil if the sources have no history.
 func newUpgrade(t testing.TB, newer string) *upgrade {
 	t.Helper()
 	commit := os.Getenv("CHAOS_FROM")
 	if commit == "" {
 		if exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", before+"^{commit}").Run() != nil {
-			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err == nil && strings.TrimSpace(string(out)) == "false" {
+			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").
+				Output(); err == nil &&
+				strings.TrimSpace(string(out)) == "false" {
 				t.Fatalf("the history is here, and commit %s is not: name another one", before)
 			}
 			t.Logf("there is no upgrade: commit %s is not here", before)
@@ -51,7 +53,7 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 		return strings.TrimSpace(string(out))
 	}
 	u := &upgrade{newer: newer, commit: tell("git", "-C", root, "rev-parse", "--verify", "--short", commit+"^{commit}")}
-	dir := t.TempDir() // an archive, and no worktree, which git would have to be told of and forget
+	dir := t.TempDir() // an archive instead of a worktree, which git would track
 	archive := filepath.Join(t.TempDir(), "older.tar")
 	tell("git", "-C", root, "archive", "--format=tar", "--output="+archive, u.commit)
 	tell("tar", "-xf", archive, "-C", dir)
@@ -59,23 +61,24 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 	return u
 }
 
-// become has the next process of an instance be of another program.
+// become sets the program of the next process of an instance.
 func (i *instance) become(program string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.args[0] = program
 }
 
-// migrations are how many the database has.
+// migrations returns the schema version of the database.
 func (s *storm) migrations() (n int) {
 	s.Helper()
-	if err := s.pool.QueryRow(s.Context(), "select count(*) from goose_db_version where is_applied and version_id > 0").Scan(&n); err != nil {
+	if err := s.pool.QueryRow(s.Context(), "select count(*) from goose_db_version where is_applied and version_id > 0").
+		Scan(&n); err != nil {
 		s.Fatal(err)
 	}
 	return n
 }
 
-// allWell waits until every server is sent requests.
+// allWell waits until every server receives requests.
 func (s *storm) allWell(what string) {
 	s.Helper()
 	for _, i := range s.instances {
@@ -83,8 +86,8 @@ func (s *storm) allWell(what string) {
 	}
 }
 
-// upgrade has servers of the older version become newer ones, one after another. The first of these migrates. Then a server of
-// the older version is started again, as a supervisor would whose turn has not come, and finds a schema that it does not know.
+// upgrade upgrades servers one after another. The first one migrates. Then a server of the older version starts again,
+// like under a supervisor, and finds a newer schema.
 func (r *rolling) upgrade(s *storm, u *upgrade) (restarts int) {
 	s.Helper()
 	u.schema = s.migrations()
@@ -113,9 +116,9 @@ func (r *rolling) upgrade(s *storm, u *upgrade) (restarts int) {
 	return restarts
 }
 
-// nothingIsLeft checks that what servers of one version have begun was brought to its end by those of the other: nothing waits,
-// no lock holds a code that was deleted, each event has arrived. What fails behind the requests is tried again, which no client
-// notices, and told in the log. It returns how many events there were.
+// nothingIsLeft checks that each version completed what the other began: no work is left, no lock holds a deleted code,
+// and each event has arrived. Failures behind the requests are retried and logged, and no client notices them. It
+// returns the number of events.
 func (s *storm) nothingIsLeft(devices []string) int {
 	s.Helper()
 	s.settle()

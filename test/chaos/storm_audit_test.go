@@ -14,10 +14,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// settlesWithin is how long anything takes once nothing is killed or cut off any more: what has failed is tried again in a minute.
+// settlesWithin is how long anything takes once nothing is killed or cut off: failed work is retried within a minute.
 const settlesWithin = 2 * time.Minute
 
-// settle waits until nothing is to be done any more.
+// settle waits until no work is left.
 func (s *storm) settle() {
 	s.Helper()
 	var what string
@@ -30,11 +30,12 @@ func (s *storm) settle() {
 		{"codes whose time is over", "select count(*) from access_codes where is_managed and ends_at <= now()"},
 		{"devices that are due", "select count(*) from devices where due_at <= now() - interval '10 seconds'"},
 		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
-		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
+		{"events without fan-out", "select count(*) from events where fanned_out_at is null"},
 		{"deliveries that are pending", "select count(*) from deliveries where state = 'pending'"},
 		{"access systems that are due", "select count(*) from acs_systems where due_at <= now() - interval '10 seconds'"},
 		{"endpoints that are due", "select count(*) from webhooks where due_at <= now() - interval '10 seconds'"},
-		{"requests that are waited for", "select count(*) from idempotency_keys where answer_sealed is null and held_until > clock_timestamp()"},
+		{"requests that are waited for", "select count(*) from idempotency_keys where answer_sealed is null and " +
+			"held_until > clock_timestamp()"},
 	} {
 		switch what = rest.what; what {
 		case "access systems that are due":
@@ -62,7 +63,7 @@ func (s *storm) settle() {
 	}
 }
 
-// audit compares what guests were told with what is on the locks and what endpoints were sent.
+// audit compares what guests were answered with what is on the locks and what endpoints received.
 func (s *storm) audit(faults int, took time.Duration) {
 	s.Helper()
 	var wrong []string
@@ -89,17 +90,28 @@ func (s *storm) audit(faults int, took time.Duration) {
 		for _, c := range g.codes {
 			living++
 			if c.adopted && !c.converted {
-				continue // what became of it is checked with the others on its lock
+				continue // its result is checked with the other codes of its lock
 			}
 			a, ok := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": c.id})
 			if !ok || a.status != 200 {
-				complain("code %s was made or converted, and get answers %d", c.id, a.status)
+				complain("code %s was created or converted, and get answers %d", c.id, a.status)
 			} else if ends, err := time.Parse(time.RFC3339Nano, a.text("access_code", "ends_at")); !ends.Equal(c.ends) || err != nil && !c.ends.IsZero() {
-				complain("code %s ends at %q, and was last told to at %s", c.id, a.text("access_code", "ends_at"), c.ends)
+				complain("code %s ends at %q, but its last acknowledged end is %s", c.id, a.text("access_code", "ends_at"), c.ends)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
 				told := a.text("access_code", "code")
-				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t, and told %t; converted %t, %s, on %s, errors %v", c.id, name, c.name, told == c.pin, told != "",
-					c.converted, a.text("access_code", "status"), c.device, a.body["access_code"].(map[string]any)["errors"])
+				complain(
+					"code %s differs from its last change: it is %q instead of %q, right PIN %t, shown %t; converted %t, %s, on "+
+						"%s, errors %v",
+					c.id,
+					name,
+					c.name,
+					told == c.pin,
+					told != "",
+					c.converted,
+					a.text("access_code", "status"),
+					c.device,
+					a.body["access_code"].(map[string]any)["errors"],
+				)
 			}
 		}
 	}
@@ -110,7 +122,17 @@ func (s *storm) audit(faults int, took time.Duration) {
 	told := s.judgeMessages(complain, events)
 	s.told(complain)
 	judgeFailures(complain, living, reported, len(attempts(s.guests)), failed)
-	ends, bolts, staff, cuts, together := s.judgeEnds(complain), s.judgeBolts(complain), s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
+	ends, bolts, staff, cuts, together := s.judgeEnds(
+		complain,
+	), s.judgeBolts(
+		complain,
+	), s.judgeStaff(
+		complain,
+	), s.judgeCuts(
+		complain,
+	), s.oneAtATime(
+		complain,
+	)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -121,7 +143,8 @@ func (s *storm) audit(faults int, took time.Duration) {
 	judgeRefusals(complain, c.asked, c.refused)
 	s.receiver.mu.Lock()
 	defer s.receiver.mu.Unlock()
-	s.Logf(`
+	s.Logf(
+		`
 seed %d, %d faults in %s: %v
 requests answered         %6d  %v
   asked again             %6d  as no answer came
@@ -134,13 +157,44 @@ messages received         %6d  %d of them a second time, with the same bytes; %d
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze; %d more ran out with nothing due
 settled                   %s  after the storm, for what took longest
 starts that failed        %6d  times, as the database was away%s%s%s%s%s
-wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, told, s.takeovers, s.worst.Round(100*time.Millisecond), s.dropped, s.settled.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
+wrong                     %6d`,
+		s.seed,
+		faults,
+		took.Round(time.Second),
+		s.counts,
+		c.answers,
+		did,
+		c.again,
+		total(c.refused),
+		c.refused,
+		living,
+		slots,
+		reported,
+		total(failed),
+		failed,
+		len(
+			events,
+		),
+		s.receiver.messages,
+		s.receiver.duplicates,
+		told,
+		s.takeovers,
+		s.worst.Round(100*time.Millisecond),
+		s.dropped,
+		s.settled.Round(100*time.Millisecond),
+		byItself,
+		ends,
+		bolts,
+		staff,
+		cuts,
+		together,
+		len(wrong),
+	)
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
-	if faults >= 20 && s.takeovers == 0 { // fewer may have met servers that had nothing in hand
-		s.Errorf("nothing was taken over, so nothing is known of how soon")
+	if faults >= 20 && s.takeovers == 0 { // with fewer faults, all servers may have been idle
+		s.Errorf("no work was taken over, so the test proves nothing about takeover")
 	}
 	if s.long && s.worst > 30*time.Second {
 		s.Errorf("work of a killed server was taken over after %s: %s", s.worst, s.slowest)
@@ -150,7 +204,7 @@ wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.count
 	}
 }
 
-// learnOutcomes asks how all attempts have ended, and counts those that failed by what they say.
+// learnOutcomes asks for the results of all attempts, and counts failures by message.
 func (g *guests) learnOutcomes(ctx context.Context, complain func(string, ...any), failed map[string]int) {
 	g.outcomes = map[string]string{}
 	for _, id := range g.tries {
@@ -166,18 +220,17 @@ func (g *guests) learnOutcomes(ctx context.Context, complain func(string, ...any
 	}
 }
 
-// expected are failures of attempts that guests bring about themselves: whoever adopts what another has deleted, or what its vendor
-// does not let be adopted, or changes what was deleted meanwhile.
+// expected are failures that guests cause: adopting what another guest has deleted or what the vendor does not support,
+// or changing what was deleted meanwhile.
 var expected = map[string]bool{
 	"CONVERT_ACCESS_CODE_TO_MANAGED access_code_not_found": true, "CONVERT_ACCESS_CODE_TO_MANAGED cannot_be_managed": true,
 	"UPDATE_ACCESS_CODE access_code_deleted": true,
 }
 
-// few is of how many codes, users or attempts one may fail for no reason that is known.
+// few limits unexplained failures to one of so many codes, users, or attempts.
 const few = 50
 
-// judgeFailures has little be reported as failed for which nobody has given a reason: a server that says so of all that it was asked
-// for keeps its word, too.
+// judgeFailures limits unexplained failures: a server that fails every request would otherwise keep all its promises.
 func judgeFailures(complain func(string, ...any), living, reported, attempts int, failed map[string]int) {
 	if reported > 1+living/few {
 		complain("%d of %d codes are reported as failed", reported, living)
@@ -196,13 +249,13 @@ func attempts(all []*guests) (ids []string) {
 	return ids
 }
 
-// listed is a code as the API lists it.
+// listed is a code in the API.
 type listed struct {
 	answer
 	managed bool
 }
 
-// codes are all on a device.
+// codes returns all codes of a device.
 func (s *storm) codes(c *client, device string) (all []listed) {
 	s.Helper()
 	for path, managed := range map[string]bool{"/access_codes/list": true, "/access_codes/unmanaged/list": false} {
@@ -219,10 +272,13 @@ func (s *storm) codes(c *client, device string) (all []listed) {
 	return all
 }
 
-// events are those that both webhooks are owed.
+// events returns the events that both webhooks must receive.
 func (s *storm) events() (ids []uuid.UUID) {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), "select event_id from events where created_at >= (select max(created_at) from webhooks)")
+	rows, err := s.pool.Query(
+		s.Context(),
+		"select event_id from events where created_at >= (select max(created_at) from webhooks)",
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -240,41 +296,66 @@ func (s *storm) events() (ids []uuid.UUID) {
 	return ids
 }
 
-// told checks that the making of each code that guests have or had was told once, its deletion once if it was deleted, and neither of any other.
+// told checks the events of each code of the guests: one creation, one deletion if it was deleted, and none of other
+// codes.
 func (s *storm) told(complain func(string, ...any)) {
 	s.Helper()
-	created, deleted, set := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id"), s.tales("access_code.set_on_device", "access_code_id")
+	created, deleted, set := s.tales(
+		"access_code.created",
+		"access_code_id",
+	), s.tales(
+		"access_code.deleted",
+		"access_code_id",
+	), s.tales(
+		"access_code.set_on_device",
+		"access_code_id",
+	)
 	for _, g := range s.guests {
 		for id, c := range g.codes {
 			if c.adopted {
 				continue
 			}
 			if created[id] != 1 || deleted[id] != 0 {
-				complain("of code %s, which is there, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
+				complain(
+					"existing code %s has %d access_code.created and %d access_code.deleted events",
+					id,
+					created[id],
+					deleted[id],
+				)
 			}
-			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); a.text("access_code", "status") == "set" && set[id] == 0 {
-				complain("code %s is set, and nobody was told", id)
+			if a, _ := g.ask(
+				s.Context(),
+				"/access_codes/get",
+				map[string]any{"access_code_id": id},
+			); a.text("access_code", "status") == "set" &&
+				set[id] == 0 {
+				complain("code %s is set without an event", id)
 			}
 		}
 		for id, c := range g.deleted {
 			if !c.adopted && (created[id] != 1 || deleted[id] != 1) {
-				complain("of code %s, which was deleted, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
+				complain(
+					"deleted code %s has %d access_code.created and %d access_code.deleted events",
+					id,
+					created[id],
+					deleted[id],
+				)
 			}
 		}
 	}
 	for what, tales := range map[string]map[string]int{"made": created, "deleted": deleted} {
 		for id, n := range tales {
 			if n > 1 {
-				complain("that code %s was %s was told %d times", id, what, n)
+				complain("code %s has several events that it was %s: %d", id, what, n)
 			}
 			if !s.isKnown(id) {
-				complain("that code %s was %s was told, and nobody has or had it", id, what)
+				complain("an event says that code %s was %s, but no guest has or had it", id, what)
 			}
 		}
 	}
 }
 
-// isKnown says whether a guest was told of a code.
+// isKnown reports whether a guest knows a code.
 func (s *storm) isKnown(id string) bool {
 	return slices.ContainsFunc(s.guests, func(g *guests) bool { return g.knows(id) })
 }
@@ -283,10 +364,15 @@ func (g *guests) knows(id string) bool {
 	return g.codes[id] != nil || g.deleted[id] != nil || g.ended[id] != nil
 }
 
-// tales are how often events of a type tell of each code, or of what another field names.
+// tales counts the events of a type by code, or by another field.
 func (s *storm) tales(eventType, of string) map[string]int {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), "select payload->>$2, count(*) from events where event_type = $1 group by 1", eventType, of)
+	rows, err := s.pool.Query(
+		s.Context(),
+		"select payload->>$2, count(*) from events where event_type = $1 group by 1",
+		eventType,
+		of,
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -313,7 +399,7 @@ func total(m map[string]int) (n int) {
 	return n
 }
 
-func TestAServerThatSaysOfAllThatItFailedIsWrong(t *testing.T) {
+func TestJudgeFailures_RejectsServerThatFailsEverything(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[int]struct {
 		living, reported, attempts int

@@ -11,7 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// leaseLog has the database write down who takes which lease, renews it and gives it back: servers connect by their names.
+// leaseLog makes the database record which server takes, renews, and releases which lease. Servers connect with their
+// names.
 const leaseLog = `
 create table lease_log (n bigint generated always as identity primary key, at timestamptz not null default clock_timestamp(),
   key text not null, fence bigint not null, held_until timestamptz not null, server text not null);
@@ -21,10 +22,13 @@ create function log_lease() returns trigger language plpgsql as $$ begin
 end $$;
 create trigger log_lease after insert or update on leases for each row execute function log_lease()`
 
-// tenures are those of all leases, by key.
+// tenures returns the tenures of all leases by key.
 func (s *storm) tenures() map[string][]tenure {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), `select key, fence, server, at, case when held_until = '-infinity' then at else held_until end from lease_log order by n`)
+	rows, err := s.pool.Query(
+		s.Context(),
+		`select key, fence, server, at, case when held_until = '-infinity' then at else held_until end from lease_log order by n`,
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -36,8 +40,9 @@ func (s *storm) tenures() map[string][]tenure {
 		if err := rows.Scan(&key, &t.fence, &t.server, &t.from, &t.to); err != nil {
 			s.Fatal(err)
 		}
-		if known := all[key]; len(known) > 0 && known[len(known)-1].fence == t.fence && known[len(known)-1].server == t.server {
-			known[len(known)-1].to = t.to // renewed, or given back
+		if known := all[key]; len(known) > 0 && known[len(known)-1].fence == t.fence &&
+			known[len(known)-1].server == t.server {
+			known[len(known)-1].to = t.to // renewed or released
 		} else {
 			all[key] = append(known, t)
 		}
@@ -48,24 +53,28 @@ func (s *storm) tenures() map[string][]tenure {
 	return all
 }
 
-// oneAtATime checks that each device, account and endpoint was worked on by one server at a time, as seen by the cloud and by the
-// endpoints, and returns what it has counted.
+// oneAtATime checks at the cloud and the endpoints that one server at a time worked on each device, account, and
+// endpoint, and returns statistics.
 func (s *storm) oneAtATime(complain func(string, ...any)) string {
 	s.Helper()
 	s.witness.mu.Lock()
 	seen, strangers := slices.Clone(s.witness.seen), slices.Clone(s.witness.strangers)
 	s.witness.mu.Unlock()
 	keys := s.leaseKeys(seen)
-	h := history{tenures: s.tenures(), frozen: s.frozen, killed: s.killed} // after the requests were: servers may go on, and what they have taken since is not missed
+	h := history{
+		tenures: s.tenures(),
+		frozen:  s.frozen,
+		killed:  s.killed,
+	} // read after the requests: servers may continue, and later leases are not missing
 	asked, free, unknown := map[string]int{}, map[string]int{}, 0
 	for _, r := range seen {
 		switch key := keys[r.of]; {
 		case r.of == "":
 			free[r.what]++
 		case r.server == "":
-			// A busy machine looks up who has a connection only after it is closed; the short form goes without those.
+			// On a busy machine, a connection may close before its owner is looked up. The short form skips such connections.
 			if unknown++; s.long && !s.hasEnded(r.begin) {
-				complain("%s, of nobody knows whom: %q", r, strangers)
+				complain("%s, of an unknown server: %q", r, strangers)
 			}
 		case key == "":
 			complain("%s, which has no lease", r)
@@ -84,9 +93,9 @@ func (s *storm) oneAtATime(complain func(string, ...any)) string {
 		complain("%s", w)
 	}
 	judgeWoken(complain, v.woken, len(s.frozen))
-	for _, lane := range []string{"device", "endpoint"} { // an account is asked once a minute
+	for _, lane := range []string{"device", "endpoint"} { // an account is read once a minute
 		if v.handed[lane] == 0 && (lane != "endpoint" || origins) {
-			complain("of %d requests none came from another server than the one before it, at any %s", asked[lane], lane)
+			complain("none of %d requests came from another server than the one before it, at any %s", asked[lane], lane)
 		}
 	}
 	return fmt.Sprintf(`
@@ -98,16 +107,19 @@ requests by servers       %6d  %v, of servers that had just ended: %d
 worked on by two at once  %6d`, len(h.requests)+unknown, asked, unknown, total(v.handed), v.handed, total(v.woken), v.woken, v.outlived, total(free), free, len(v.wrong))
 }
 
-// hasEnded says whether a server ended shortly before: which connections it had opened is not known from then on.
+// hasEnded reports whether a server ended shortly before, so that its connections cannot be identified.
 func (s *storm) hasEnded(before time.Time) bool {
 	return slices.ContainsFunc(s.instances, func(i *instance) bool {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		return slices.ContainsFunc(i.ends, func(e absence) bool { return before.After(e.from) && before.Before(e.to.Add(wakes)) })
+		return slices.ContainsFunc(
+			i.ends,
+			func(e absence) bool { return before.After(e.from) && before.Before(e.to.Add(wakes)) },
+		)
 	})
 }
 
-// leaseKeys are the leases of what requests were about.
+// leaseKeys returns the leases of the objects of requests.
 func (s *storm) leaseKeys(seen []request) map[string]string {
 	s.Helper()
 	keys := maps.Clone(s.webhooks)
@@ -127,10 +139,15 @@ func (s *storm) leaseKeys(seen []request) map[string]string {
 	if rows.Err() != nil {
 		s.Fatal(rows.Err())
 	}
-	accounts := map[string]string{} // there is one of locks, and one of access systems
-	for adapter, what := range map[string]string{access.SandboxAdapter: "GET locks", access.SandboxAccessAdapter: "GET systems"} {
+	accounts := map[string]string{} // one of locks, and one of access systems
+	for adapter, what := range map[string]string{
+		access.SandboxAdapter:       "GET locks",
+		access.SandboxAccessAdapter: "GET systems",
+	} {
 		var account string
-		if err := s.pool.QueryRow(s.Context(), "select coalesce(max('account:' || connected_account_id), '') from connected_accounts where adapter = $1", adapter).Scan(&account); err != nil {
+		if err := s.pool.QueryRow(s.Context(), "select coalesce(max('account:' || connected_account_id), '') from "+
+			"connected_accounts where adapter = $1", adapter).
+			Scan(&account); err != nil {
 			s.Fatal(err)
 		}
 		accounts[what] = account

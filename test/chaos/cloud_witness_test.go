@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// request is what a server asked of something, and when, as is seen where it was asked.
+// request is a request of a server as seen by its receiver.
 type request struct {
-	server     string // "": a process that had ended when it was looked for
-	of         string // such as "lock:<reference>", "account:<token>" or "endpoint:<path>"; "": nothing that has a lease
+	server     string // empty if the process had exited when it was looked up
+	of         string // such as "lock:<reference>", "account:<token>", or "endpoint:<path>"; empty for objects without a lease
 	what       string
 	begin, end time.Time
 }
 
-// witness stands before what servers work on, each at a time, and notes who asks.
+// witness is in front of what servers work on and records their requests.
 type witness struct {
 	mu        sync.Mutex
 	seen      []request
-	strangers []string // connections whose opener was not found, and why
+	strangers []string // connections without a known process, and why
 }
 
 func (w *witness) stranger(c net.Conn, why string) {
@@ -40,24 +40,24 @@ func (w *witness) note(r request) {
 	w.seen = append(w.seen, r)
 }
 
-// vendorTakes is how long the cloud of a vendor thinks before it answers. It has carried out by then what it was asked for,
-// so one that is cut off meanwhile leaves the server in doubt.
+// vendorTakes is the latency of the vendor's cloud after it has carried out a request, so that a cut leaves the server
+// in doubt.
 const vendorTakes = 20 * time.Millisecond
 
-// watchCloud passes requests on to the cloud at an address. It returns where it listens; whose tells whose a connection is by
-// the address that it comes from.
+// watchCloud forwards requests to the cloud at an address and returns its own address. whose returns the server of a
+// remote address.
 func (w *witness) watchCloud(t testing.TB, addr string, whose func(string) string) string {
 	t.Helper()
 	cloud := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: addr}) },
 		ModifyResponse: func(res *http.Response) error {
 			select {
-			case <-res.Request.Context().Done(): // who asked is gone
+			case <-res.Request.Context().Done(): // the client has exited
 			case <-time.After(vendorTakes):
 			}
 			return nil
 		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // no answer is none here, too
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // a missing response stays missing
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		r := request{server: whose(req.RemoteAddr), begin: time.Now()}
@@ -70,7 +70,7 @@ func (w *witness) watchCloud(t testing.TB, addr string, whose func(string) strin
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// answered is told before the answer goes out: once it is there, who asked may be done.
+// answered is called before the response is sent: afterwards, the client may be done.
 type answered struct {
 	http.ResponseWriter
 	first func()
@@ -81,13 +81,14 @@ func (a *answered) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// asked is what a request to the cloud is about. Some need no lease: they do nothing twice, or what a person does at a lock.
+// asked returns the object of a request to the cloud. Some requests need no lease: they have no effect if repeated, or
+// are those of a person at a lock.
 func asked(r *http.Request) (of, what string) {
 	part := strings.Split(strings.TrimPrefix(r.URL.Path, "/sandbox/cloud/"), "/")
 	switch {
 	case (part[0] == "locks" || part[0] == "systems") && len(part) == 1:
 		return "account:" + r.Header.Get("Authorization"), r.Method + " " + part[0]
-	case part[0] == "systems": // whoever its users are
+	case part[0] == "systems": // with any of its users
 		return "system:" + part[1], strings.Join(append([]string{r.Method, "system"}, part[2:min(len(part), 3)]...), " ")
 	case part[0] == "locks":
 		return "lock:" + part[1], strings.Join(append([]string{r.Method, "lock"}, part[2:]...), " ")
@@ -101,7 +102,7 @@ func asked(r *http.Request) (of, what string) {
 	}
 }
 
-// delivery is one that a server has begun at an endpoint.
+// delivery records the start of a delivery at an endpoint.
 func (w *witness) delivery(server, path string) (done func()) {
 	if !origins {
 		return func() {}
@@ -110,16 +111,16 @@ func (w *witness) delivery(server, path string) (done func()) {
 	return func() { w.note(r) }
 }
 
-// openers remember whose connections are that go on to one place. To another there may be some from the same addresses.
+// openers remember the servers of forwarded connections. Connections to another target may have the same addresses.
 type openers struct{ by sync.Map }
 
-// gate knows whose the connections are that come.
+// gate creates a gate that records the servers of its connections.
 func (o *openers) gate(t testing.TB, addr string, whose func(net.Conn) string) *gate {
 	t.Helper()
 	return newToldGate(t, to(addr), func(from, on net.Conn) { o.by.Store(on.LocalAddr().String(), whose(from)) })
 }
 
-// whose is it what comes from that address.
+// whose returns the server of a remote address.
 func (o *openers) whose(address string) string {
 	who, _ := o.by.Load(address)
 	name, _ := who.(string)

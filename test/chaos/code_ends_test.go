@@ -13,25 +13,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// Of codes that end.
+// Parameters of codes that end.
 const (
-	soonest  = 10 * time.Second // after they are made or given another end
+	soonest  = 10 * time.Second // after their creation or their last change
 	latest   = 60 * time.Second
-	lastEnds = 15 * time.Second // of half of those that are left when a storm is over
-	farEnd   = time.Hour        // of the others: it has to be on their locks
+	lastEnds = 15 * time.Second // of half of the codes that are left at the end of a storm
+	farEnd   = time.Hour        // of the others: it must be on their locks
 
 	sooner = 3 // times, in the short form
 )
 
-// endLate is how long after its end a code is gone at the latest, whatever is cut off, killed or frozen meanwhile: two long cuts and the pauses
-// that follow them.
+// endLate is how long after its end a code may still exist, whatever is cut off, killed, or frozen: two long cuts and
+// the pauses after them.
 const endLate = 2 * time.Minute
 
-// endEarly is how long before its end a code may be told to have gone: an event has the time at which its transaction began, which may
-// have waited for its device then, for 5 s at most, and was to find out what is over by now when it had it.
+// endEarly is how long before its end a code may be reported as deleted. Events have the time at which their
+// transaction began. The transaction may then have waited for its device, for at most 5 s, before it checked the end.
 const endEarly = 6 * time.Second
 
-// soonEnd is when a code ends that does while the storm lasts. Vendors keep no fractions of seconds.
+// soonEnd returns the end of a code that ends during the storm. Vendors store whole seconds.
 func (g *guests) soonEnd() time.Time {
 	in := soonest + time.Duration(g.random.Int64N(int64(latest-soonest)))
 	if g.pace > 0 {
@@ -40,16 +40,16 @@ func (g *guests) soonEnd() time.Time {
 	return time.Now().Add(in).UTC().Truncate(time.Second)
 }
 
-// isOver is whether the time of a code is, so that it need not be there any more.
+// isOver reports whether a code has ended, so that it need not exist.
 func (c *owned) isOver() bool { return !c.ends.IsZero() && !time.Now().Before(c.ends) }
 
-// parts has a guest know that the time of a code is over.
+// parts tells a guest that a code has ended.
 func (g *guests) parts(c *owned) {
 	delete(g.codes, c.id)
 	g.ended[c.id] = c
 }
 
-// refusedAsOver is whether a request about a code was refused because its time was over by then.
+// refusedAsOver reports whether a request about a code was rejected because the code had ended.
 func (g *guests) refusedAsOver(path string, c *owned, a answer) bool {
 	gone := a.status == http.StatusNotFound || a.text("error", "type") == "access_code_being_deleted"
 	if !gone || !c.isOver() {
@@ -64,7 +64,7 @@ func (g *guests) refusedAsOver(path string, c *owned, a answer) bool {
 	return true
 }
 
-// lastWishes gives the codes that end another end, when a storm is over: half of them a near one, half a far one.
+// lastWishes changes the ends of the remaining codes at the end of a storm: half to a near end, half to a far one.
 func (g *guests) lastWishes(ctx context.Context) {
 	left := []time.Duration{lastEnds, farEnd}
 	if g.pace > 0 {
@@ -88,7 +88,7 @@ func (g *guests) lastWishes(ctx context.Context) {
 	}
 }
 
-// outlive waits until the time of all codes that end soon is over.
+// outlive waits until all codes with a near end have ended.
 func (s *storm) outlive() {
 	s.Helper()
 	until(s, "the time of codes is over", func() bool {
@@ -107,7 +107,7 @@ func (s *storm) outlive() {
 	})
 }
 
-// judgeEnds checks that each code that ended was taken away then, and no sooner, and what was told of that.
+// judgeEnds checks that each ended code was deleted then and not earlier, with the right events.
 func (s *storm) judgeEnds(complain func(string, ...any)) string {
 	s.Helper()
 	created, deleted := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id")
@@ -119,29 +119,37 @@ func (s *storm) judgeEnds(complain func(string, ...any)) string {
 		for id, c := range g.ended {
 			ended++
 			if created[id] != 1 || deleted[id] != 1 {
-				complain("of code %s, which has ended, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
+				complain("ended code %s has %d access_code.created and %d access_code.deleted events", id, created[id], deleted[id])
 				continue
 			}
 			after := gone[id].Sub(c.ends)
 			late = max(late, after)
 			if after < -endEarly || after > testenv.Timeout(endLate) {
-				complain("code %s was gone %s after its end", id, after)
+				complain("code %s was deleted %s after its end", id, after)
 			}
 		}
 	}
 	if ended == 0 || s.long && kept == 0 {
 		complain("%d codes have ended, and %d ends are on locks: that was no load", ended, kept)
 	}
-	return fmt.Sprintf("\ncodes that ended          %6d  and were gone at most %s after; ends that are on locks: %d", ended, late.Round(100*time.Millisecond), kept)
+	return fmt.Sprintf(
+		"\ncodes that ended          %6d  and were deleted at most %s after; ends that are on locks: %d",
+		ended,
+		late.Round(100*time.Millisecond),
+		kept,
+	)
 }
 
-// endKept is counted for each end that is on a lock as it should be.
+// endKept is counted for each correct end in the memory of a lock.
 const endKept = "end that is on a lock"
 
-// deletions is when codes were deleted, by what was told of it.
+// deletions returns the times of the deletion events by code.
 func (s *storm) deletions() map[string]time.Time {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), "select payload->>'access_code_id', occurred_at from events where event_type = 'access_code.deleted'")
+	rows, err := s.pool.Query(
+		s.Context(),
+		"select payload->>'access_code_id', occurred_at from events where event_type = 'access_code.deleted'",
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -161,7 +169,7 @@ func (s *storm) deletions() map[string]time.Time {
 	return all
 }
 
-// place is what a vendor calls a lock, and whether that keeps when its codes end.
+// place is the vendor's id of a lock, and whether the lock stores the end of codes.
 type place struct {
 	ref       string
 	keepsEnds bool
@@ -169,7 +177,10 @@ type place struct {
 
 func (s *storm) places() map[string]place {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), "select device_id::text, vendor_ref, coalesce((capabilities->>'native_schedule')::boolean, false) from devices")
+	rows, err := s.pool.Query(
+		s.Context(),
+		"select device_id::text, vendor_ref, coalesce((capabilities->>'native_schedule')::boolean, false) from devices",
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -189,13 +200,13 @@ func (s *storm) places() map[string]place {
 	return all
 }
 
-// slot is a code in a lock's own memory.
+// slot is a code in the memory of a lock.
 type slot struct {
 	pin, name string
 	ends      time.Time
 }
 
-// memory is what is really on a lock.
+// memory reads the memory of a lock.
 func (s *storm) memory(device string) (slots []slot) {
 	s.Helper()
 	var memory struct {
@@ -213,13 +224,13 @@ func (s *storm) memory(device string) (slots []slot) {
 	return slots
 }
 
-// look asks the cloud for the memory of a lock or an access system.
+// look reads the memory of a lock or an access system from the cloud.
 func (s *storm) look(at, token string, memory any) {
 	s.Helper()
 	lookInto(s, "http://"+s.vendor+"/sandbox/cloud/sandbox/"+at+"/memory", token, memory)
 }
 
-// lookInto asks for a memory at its address, which only those can who stand before it.
+// lookInto reads a memory at its address in the simulated cloud.
 func lookInto(t testing.TB, url, token string, memory any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

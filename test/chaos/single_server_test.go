@@ -18,18 +18,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// soon is how long after the start of a server that was killed what it had in hand may wait: its own leases, which last 15 s, a
-// sweep of 2 s, and the recovery of its database.
+// soon is how long after its start a killed server may need for the work it had in hand: leases of 15 s, a sweep of 2
+// s, and the recovery of the database.
 const soon = 30 * time.Second
 
-// ballast is what the database has to go through again when it was killed: some 100 MB of its log.
+// ballast is some 100 MB of WAL that the database must recover after a kill.
 const ballast = "create table ballast as select n, repeat('x', 80) as text from generate_series(1, 600000) n"
 
-// A server with a database of its own is killed with codes and deliveries in hand, and started again; its database is killed, too.
-// Each lock and each endpoint that it was at is worked on again, and in the end each code is on its lock once and each event has
-// arrived. The long form (CHAOS_RESTARTS) also kills the server alone, gives the database much to recover, and fails unless that
-// takes less than 30 s.
-func TestALoneServerGoesOnSoon(t *testing.T) {
+// A server with a private database is killed with codes and deliveries in flight, and started again. Its database is
+// killed, too. All locks and endpoints with work in flight get work again, each code is on its lock once, and each
+// event arrives. The long form (CHAOS_RESTARTS) also kills the server alone and gives the database much to recover. It
+// fails unless recovery takes less than 30 s.
+func TestSingleServer_RecoversSoon(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	program, long := build(t), isLong("CHAOS_RESTARTS")
@@ -50,7 +50,11 @@ func TestALoneServerGoesOnSoon(t *testing.T) {
 			}
 			f.holds()
 			names := a.makeCodes(3)
-			until(t, "a request is in the air to every lock and every endpoint", func() bool { return f.inTheAir() == len(f.all()) })
+			until(
+				t,
+				"a request is in the air to every lock and every endpoint",
+				func() bool { return f.inTheAir() == len(f.all()) },
+			)
 			a.kill(who != "the server")
 			f.letsGo()
 			begun := a.start()
@@ -63,14 +67,23 @@ func TestALoneServerGoesOnSoon(t *testing.T) {
 				}
 			}
 			times := slices.SortedFunc(maps.Values(seen), time.Time.Compare)
-			t.Logf("%d locks and %d endpoints were being worked on when it was killed; requests are answered %s after the start, and the locks and endpoints were worked on again %s to %s after it",
-				len(f.locks), len(f.paths), ready.Round(time.Millisecond), times[0].Sub(begun).Round(time.Millisecond), times[len(times)-1].Sub(begun).Round(time.Millisecond))
+			t.Logf(
+				"%d locks and %d endpoints had work in flight at the kill; the server answers requests %s after the start, and "+
+					"continued the work %s to %s after it",
+				len(
+					f.locks,
+				),
+				len(f.paths),
+				ready.Round(time.Millisecond),
+				times[0].Sub(begun).Round(time.Millisecond),
+				times[len(times)-1].Sub(begun).Round(time.Millisecond),
+			)
 			a.allIsDone(f, names)
 		})
 	}
 }
 
-// connect has the server work on the field: it makes a workspace, and connects the vendor's account and the endpoints.
+// connect gives the server work on the field: a workspace, the vendor's account, and the endpoints.
 func (a *alone) connect(f *field) {
 	a.Helper()
 	workspace := a.run("workspaces", "create", "Home")
@@ -85,12 +98,15 @@ func (a *alone) connect(f *field) {
 	}
 	until(a, "the locks have been read", func() bool {
 		var n int
-		err := a.database().QueryRow(a.Context(), "select count(*) from devices where last_good_read_at is not null and (due_at is null or due_at > now())").Scan(&n)
+		err := a.database().
+			QueryRow(a.Context(), "select count(*) from devices where last_good_read_at is not null and (due_at is null or "+
+				"due_at > now())").
+			Scan(&n)
 		return err == nil && n == len(f.locks)
 	})
 }
 
-// makeCodes has some codes be made on each lock, and names them.
+// makeCodes creates codes on each lock and returns their names.
 func (a *alone) makeCodes(each int) (names []string) {
 	a.Helper()
 	devices, _ := a.ask("/devices/list", map[string]any{}).body["devices"].([]any)
@@ -105,7 +121,7 @@ func (a *alone) makeCodes(each int) (names []string) {
 	return names
 }
 
-// kill ends the server as kill -9 does, and its database.
+// kill ends the server, and optionally its database, like kill -9.
 func (a *alone) kill(database bool) {
 	a.Helper()
 	lines, _ := filepath.Glob(filepath.Join(a.dir, "data/postgres/*/data/postmaster.pid"))
@@ -133,21 +149,28 @@ func (a *alone) allIsDone(f *field, names []string) {
 	a.Helper()
 	until(a, "all codes are on their locks", func() bool {
 		var n int
-		err := a.database().QueryRow(a.Context(), "select count(*) from access_codes where is_managed and status <> 'set'").Scan(&n)
+		err := a.database().
+			QueryRow(a.Context(), "select count(*) from access_codes where is_managed and status <> 'set'").
+			Scan(&n)
 		return err == nil && n == 0
 	})
 	on := f.onLocks()
 	for _, name := range names {
 		if on[name] != 1 {
-			a.Errorf("%q was made once and is on locks %d times", name, on[name])
+			a.Errorf("%q was created once and is on locks %d times", name, on[name])
 		}
 	}
-	until(a, "nothing is to be delivered any more", func() bool {
+	until(a, "no delivery is pending", func() bool {
 		var n int
-		err := a.database().QueryRow(a.Context(), "select (select count(*) from events where fanned_out_at is null) + (select count(*) from deliveries where state = 'pending')").Scan(&n)
+		err := a.database().
+			QueryRow(a.Context(), "select (select count(*) from events where fanned_out_at is null) + (select count(*) from "+
+				"deliveries where state = 'pending')").
+			Scan(&n)
 		return err == nil && n == 0
 	})
-	rows, err := a.database().Query(a.Context(), "select event_id from events e where created_at >= (select max(created_at) from webhooks w where w.workspace_id = e.workspace_id)")
+	rows, err := a.database().
+		Query(a.Context(), "select event_id from events e where created_at >= (select max(created_at) from webhooks w "+
+			"where w.workspace_id = e.workspace_id)")
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -156,7 +179,7 @@ func (a *alone) allIsDone(f *field, names []string) {
 		a.Fatal(err)
 	}
 	if len(events) < len(names) {
-		a.Errorf("%d codes were made, and %d events written", len(names), len(events))
+		a.Errorf("%d codes were created, and %d events written", len(names), len(events))
 	}
 	for _, id := range events {
 		for _, path := range f.paths {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// gate passes connections on, as a balancer or a cable does, and can be cut.
+// gate forwards connections, like a load balancer or a network, and can be cut.
 type gate struct {
 	addr string
 	cut  atomic.Bool
-	gone atomic.Int64 // connections that a cut has ended or turned away
+	gone atomic.Int64 // connections that a cut has ended or rejected
 	dial func(context.Context) (net.Conn, error)
-	both func(from, on net.Conn) // passes on what comes, until one of them ends
+	both func(from, on net.Conn) // forwards data until one of them ends
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -27,7 +27,7 @@ func newGate(t testing.TB, dial func(context.Context) (net.Conn, error)) *gate {
 	return newPassingGate(t, dial, passAll)
 }
 
-// newToldGate tells of each connection that has come, and of the one that it goes on by, before anything passes.
+// newToldGate calls begins for each connection and its forwarding connection before any data passes.
 func newToldGate(t testing.TB, dial func(context.Context) (net.Conn, error), told func(from, on net.Conn)) *gate {
 	t.Helper()
 	return newPassingGate(t, dial, func(from, on net.Conn) {
@@ -36,7 +36,7 @@ func newToldGate(t testing.TB, dial func(context.Context) (net.Conn, error), tol
 	})
 }
 
-// newPassingGate has both pass on what comes by each connection.
+// newPassingGate makes both forward each connection.
 func newPassingGate(t testing.TB, dial func(context.Context) (net.Conn, error), both func(from, on net.Conn)) *gate {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func newPassingGate(t testing.TB, dial func(context.Context) (net.Conn, error), 
 	return g
 }
 
-// sever ends the connections that there are.
+// sever closes all connections.
 func (g *gate) sever() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,14 +71,14 @@ func (g *gate) sever() {
 		c.Close()
 	}
 	if g.cut.Load() {
-		g.gone.Add(int64(len(g.open) / 2)) // each comes and goes on
+		g.gone.Add(int64(len(g.open) / 2)) // each has two ends
 	}
 }
 
-// gates are several to one place, so that it is known who comes through which.
+// gates are several gates to one target, one for each client.
 type gates []*gate
 
-// during cuts all of them while f runs.
+// during cuts all gates while f runs.
 func (all gates) during(f func()) {
 	for _, g := range all {
 		g.cut.Store(true)
@@ -90,7 +90,7 @@ func (all gates) during(f func()) {
 	}
 }
 
-// lost is how many connections cuts have ended or turned away.
+// lost returns how many connections cuts have ended or rejected.
 func (all gates) lost() (n int64) {
 	for _, g := range all {
 		n += g.gone.Load()

@@ -2,8 +2,7 @@ package chaos_test
 
 import "time"
 
-// lock compares what guests were told of the codes of a lock with what is in its memory. It counts the slots in use, and
-// the codes that say what is wrong with them.
+// lock compares what guests know of a lock's codes with its memory. It counts used slots and codes with errors.
 func (s *storm) lock(complain func(string, ...any), g *guests, device string) (slots, reported int) {
 	s.Helper()
 	codes, memory, keepsEnds := s.codes(g.client, device), s.memory(device), s.places()[device].keepsEnds
@@ -25,9 +24,9 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		names[name]++
 		errs, _ := c.body["errors"].([]any)
 		at := held(memory, pin)
-		switch { // a PIN of a code that nobody was told of is nobody's
+		switch { // no guest knows the code of this PIN
 		case c.managed && !g.knows(id):
-			complain("code %s of %s is managed, and nobody has or had it", id, device)
+			complain("code %s of %s is managed, but no guest has or had it", id, device)
 		case c.managed:
 			owned[pin] = true
 		}
@@ -41,28 +40,29 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		case c.managed && pin != "" && at[0].name != name:
 			complain("code %s is called %q on %s, and %q by the API", id, at[0].name, device, name)
 		case c.managed && pin != "" && g.codes[id] != nil:
-			var want time.Time // where the lock knows of none, the server takes the code away
+			var want time.Time // on locks without ends, the server deletes the code
 			if keepsEnds {
 				want = g.codes[id].ends
 			}
 			if ends := at[0].ends; !ends.Equal(want) {
-				complain("code %s ends at %s on %s, and was last told to at %s", id, ends, device, want)
+				complain("code %s ends at %s on %s, but its last acknowledged end is %s", id, ends, device, want)
 			} else if !ends.IsZero() {
 				g.did[endKept]++
 			}
 		}
 		if (g.deleted[id] != nil || g.ended[id] != nil) && len(errs) == 0 {
-			complain("code %s was deleted, or its time is over, and is still there", id)
+			complain("code %s was deleted or has ended, and still exists", id)
 		}
 	}
 	for id, c := range g.deleted {
-		if c.device == device && c.removed && g.outcomes[c.removing] != "error" && !owned[c.pin] && !s.saysWhy(codes, id) && len(held(memory, c.pin)) > 0 {
-			complain("code %s was deleted, nothing says that it could not be, and its PIN is still on %s", id, device)
+		if c.device == device && c.removed && g.outcomes[c.removing] != "error" && !owned[c.pin] && !s.saysWhy(codes, id) &&
+			len(held(memory, c.pin)) > 0 {
+			complain("code %s was deleted without an error, and its PIN is still on %s", id, device)
 		}
 	}
 	for _, m := range memory {
 		if !owned[m.pin] && !g.byHand[device+m.pin] {
-			complain("a slot of %s holds %q, which nobody owns", device, m.name)
+			complain("a slot of %s has %q, which has no owner", device, m.name)
 		}
 	}
 	if len(memory) > len(codes) {
@@ -70,13 +70,13 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 	}
 	for name, n := range names {
 		if g.made[name] > 0 && n > 1 {
-			complain("%q was made once and is there %d times", name, n)
+			complain("%q was created once and exists %d times", name, n)
 		}
 	}
 	return len(memory), reported
 }
 
-// saysWhy is whether a code is listed with an error.
+// saysWhy reports whether a code is listed with an error.
 func (s *storm) saysWhy(codes []listed, id string) bool {
 	for _, c := range codes {
 		if errs, _ := c.body["errors"].([]any); c.text("access_code_id") == id && len(errs) > 0 {
@@ -86,7 +86,7 @@ func (s *storm) saysWhy(codes []listed, id string) bool {
 	return false
 }
 
-// held are the slots that a PIN is in.
+// held returns the slots with a PIN.
 func held(memory []slot, pin string) (at []slot) {
 	for _, m := range memory {
 		if m.pin == pin {

@@ -17,19 +17,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// client asks the servers behind a balancer, and asks again what it got no answer to.
+// client sends requests to the servers behind a balancer, and retries until it gets a response.
 type client struct {
 	url, key string
 	http     *http.Client
 
 	mu      sync.Mutex
-	answers int            // definite ones
-	again   int            // asked again
-	asked   map[string]int // those that were answered, by path
+	answers int            // final ones
+	again   int            // retries
+	asked   map[string]int // answered requests by path
 	refused map[string]int
 }
 
-// answer is what was answered for good.
+// answer is a final response.
 type answer struct {
 	status int
 	body   map[string]any
@@ -45,13 +45,13 @@ func (a answer) text(path ...string) string {
 	return s
 }
 
-// refusal is what was refused, and how.
+// refusal describes a rejected request.
 func (a answer) refusal(path string) string {
 	return fmt.Sprintf("%s %d %s %s", path, a.status, a.text("error", "type"), a.text("error", "message"))
 }
 
-// ask sends a request until it is answered, with one Idempotency-Key, so that what was done already is not done again.
-// It gives up when ctx ends; ok says whether there was an answer.
+// ask sends a request with one Idempotency-Key until it gets a response, or until ctx ends. ok reports whether there
+// was a response.
 func (c *client) ask(ctx context.Context, path string, in map[string]any) (a answer, ok bool) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -63,14 +63,20 @@ func (c *client) ask(ctx context.Context, path string, in map[string]any) (a ans
 			c.mu.Lock()
 			c.again++
 			c.mu.Unlock()
-			select { // a server that is down is not asked in a spin
+			select { // do not retry in a busy loop
 			case <-ctx.Done():
 				return a, false
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
-		if a, err = c.once(ctx, path, key, body); err != nil || a.status >= 500 || a.text("error", "type") == "idempotency_key_in_use" ||
-			n > 0 && a.status == http.StatusTooManyRequests { // which says nothing of those before
+		if a, err = c.once(
+			ctx,
+			path,
+			key,
+			body,
+		); err != nil || a.status >= 500 ||
+			a.text("error", "type") == "idempotency_key_in_use" ||
+			n > 0 && a.status == http.StatusTooManyRequests { // says nothing about the earlier tries
 			continue
 		}
 		c.mu.Lock()
@@ -86,7 +92,7 @@ func (c *client) ask(ctx context.Context, path string, in map[string]any) (a ans
 }
 
 func (c *client) once(ctx context.Context, path, key string, body []byte) (a answer, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 40*time.Second) // a frozen server answers nobody
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second) // a frozen server does not respond
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -116,21 +122,22 @@ func (c *client) answered() int {
 	return c.answers
 }
 
-// owned is a code of which a guest was told.
+// owned is a code that a guest knows.
 type owned struct {
-	id, device, name, pin string    // pin "": the vendor chooses it
+	id, device, name, pin string    // an empty pin means that the vendor chooses it
 	adopted               bool      // it was on the lock before
-	converting            string    // the attempt that makes an adopted one managed
-	converted             bool      // that has succeeded: it is as one that was made here from then on
-	removing              string    // the attempt that deletes it, where its deletion was accepted and has one
+	converting            string    // the attempt of its conversion
+	converted             bool      // the conversion succeeded, so it counts as created here
+	removing              string    // the attempt of its accepted deletion, if it has one
 	removed               bool      // its deletion was accepted
-	ends                  time.Time // zero: it does not
+	ends                  time.Time // zero if it does not end
 }
 
-// pace is how long guests and staff wait before each thing they do in the short form, so that the load is the same on any machine.
+// pace is the delay of guests and staff before each action in the short form, so that the load is the same on every
+// machine.
 const pace = 150 * time.Millisecond
 
-// wait waits until d is over or ctx ends.
+// wait waits for d or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -141,39 +148,58 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// guests make, change, adopt and delete codes on locks of their own.
+// guests create, change, adopt, and delete codes on their own locks.
 type guests struct {
 	*client
-	pace     time.Duration // before each thing they do
+	pace     time.Duration // delay before each action
 	random   *rand.Rand
 	devices  []string
 	codes    map[string]*owned // by id
 	deleted  map[string]*owned
-	ended    map[string]*owned // those whose time is over, and that nobody has deleted
-	made     map[string]int    // by name, what was asked for
-	byHand   map[string]bool   // by device and PIN, what was put on locks beside the API
-	bolts    map[string]bool   // attempts to move one
+	ended    map[string]*owned // ended codes that no guest has deleted
+	made     map[string]int    // requested creations by name
+	byHand   map[string]bool   // put on locks outside the API, by device and PIN
+	bolts    map[string]bool   // lock command attempts
 	tries    []string          // action attempts
-	outcomes map[string]string // their status in the end
+	outcomes map[string]string // their final status
 	did      map[string]int    // by operation
 }
 
 func newGuests(c *client, seed uint64, devices []string) *guests {
-	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, ended: map[string]*owned{}, made: map[string]int{}, byHand: map[string]bool{}, bolts: map[string]bool{}, did: map[string]int{}}
+	return &guests{
+		client:  c,
+		random:  rand.New(rand.NewPCG(seed, 1)),
+		devices: devices,
+		codes:   map[string]*owned{},
+		deleted: map[string]*owned{},
+		ended:   map[string]*owned{},
+		made:    map[string]int{},
+		byHand:  map[string]bool{},
+		bolts:   map[string]bool{},
+		did:     map[string]int{},
+	}
 }
 
-// perLock is how many codes guests keep on a lock: fewer than any has room for.
+// perLock is the number of codes that guests keep on a lock: fewer than any lock has room for.
 const perLock = 4
 
-// deeds are what guests together do at least, however soon loading ends.
-var deeds = []string{"create", "update", "delete", "convert", "update of a converted one", "delete of a converted one", "update of an end"}
+// deeds are what the guests together do at least, even if loading ends early.
+var deeds = []string{
+	"create",
+	"update",
+	"delete",
+	"convert",
+	"update of a converted one",
+	"delete of a converted one",
+	"update of an end",
+}
 
-// hasDone says whether all was done of what there is to do.
+// hasDone reports whether each action was done.
 func hasDone(did map[string]int, all []string) bool {
 	return !slices.ContainsFunc(all, func(what string) bool { return did[what] == 0 })
 }
 
-// live works until loading ends; what has begun is brought to an end as long as ctx allows.
+// live acts until loading ends. It completes started actions while ctx allows.
 func (g *guests) live(ctx, loading context.Context) {
 	for n := 0; loading.Err() == nil; n++ {
 		wait(loading, g.pace)
@@ -206,16 +232,17 @@ func (g *guests) act(ctx context.Context, n int) {
 		g.change(ctx, here[g.random.IntN(len(here))], n)
 	default:
 		c := here[g.random.IntN(len(here))]
-		if c.ends.IsZero() || g.random.IntN(3) == 0 { // the others are to live until they end
+		if c.ends.IsZero() || g.random.IntN(3) == 0 { // the others live until they end
 			g.delete(ctx, c)
 		}
 	}
 }
 
-// shortPIN is the length of PINs that are found by chance wherever there are numbers.
+// shortPIN is the length up to which a PIN can occur by chance in other numbers.
 const shortPIN = 5
 
-// unlikeNumbers is a PIN that nothing else is: no number begins with a 0. So it is found wherever it is told.
+// unlikeNumbers returns a PIN that occurs nowhere else, since numbers do not start with 0. So any leak of it can be
+// found.
 func (g *guests) unlikeNumbers(digits int) string {
 	return fmt.Sprintf("0%0*d", digits-1, g.random.Int64N(int64(math.Pow10(digits-1))))
 }
@@ -232,7 +259,13 @@ func (g *guests) create(ctx context.Context, device string, n int) {
 	a, ok := g.ask(ctx, "/access_codes/create", in)
 	if ok && a.status == http.StatusOK {
 		g.did["create"]++
-		g.codes[a.text("access_code", "access_code_id")] = &owned{id: a.text("access_code", "access_code_id"), device: device, name: name, pin: a.text("access_code", "code"), ends: ends}
+		g.codes[a.text("access_code", "access_code_id")] = &owned{
+			id:     a.text("access_code", "access_code_id"),
+			device: device,
+			name:   name,
+			pin:    a.text("access_code", "code"),
+			ends:   ends,
+		}
 	}
 }
 
@@ -243,7 +276,7 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 		case "error":
 			g.delete(ctx, c)
 			return
-		default: // it is on its way
+		default: // in progress
 			return
 		}
 	}
@@ -282,7 +315,7 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 	g.remembers(a)
 }
 
-// remembers the attempt that an answer names, if any.
+// remembers records the attempt in a response, if any.
 func (g *guests) remembers(a answer) {
 	if id := a.text("action_attempt", "action_attempt_id"); id != "" {
 		g.tries = append(g.tries, id)
@@ -295,7 +328,7 @@ func (g *guests) delete(ctx context.Context, c *owned) {
 		path = "/access_codes/unmanaged/delete"
 	}
 	a, ok := g.ask(ctx, path, map[string]any{"access_code_id": c.id})
-	if ok && a.status == http.StatusNotFound && c.adopted && !c.converted { // it is a managed one by now
+	if ok && a.status == http.StatusNotFound && c.adopted && !c.converted { // it is managed by now
 		a, ok = g.ask(ctx, "/access_codes/delete", map[string]any{"access_code_id": c.id})
 	}
 	if g.refusedAsOver(path, c, a) {

@@ -12,18 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// moment is one in the answering of a request with an Idempotency-Key, as it shows between the server and its database.
+// moment is a moment in the handling of a request with an Idempotency-Key, as seen between the server and its database.
 type moment struct {
 	name      string
-	statement int  // before this statement is passed on, counted from the one that claims the key
-	commit    int  // before this commit is passed on; neither: there is none, and the request is answered
-	after     bool // it is passed on, and what the database says to it is not
+	statement int  // before this statement is forwarded, counted from the one that claims the key
+	commit    int  // before this commit is forwarded; neither: after the response
+	after     bool // it is forwarded, but not the response of the database
 }
 
-// trip is a request that is being answered, by what it asks the database for.
+// trip is the handling of a request, as seen in its statements.
 type trip struct {
 	at                  moment
-	credential          uuid.UUID // by which it is known: each has its own
+	credential          uuid.UUID // identifies the trip: each request has its own
 	statements, commits int
 	held                chan struct{} // closed at the moment
 }
@@ -32,7 +32,7 @@ type trip struct {
 type wire struct {
 	*cable
 	mu    sync.Mutex
-	trips map[[16]byte]*trip // by credential, and by action attempt once that is known
+	trips map[[16]byte]*trip // by credential, and by action attempt once known
 }
 
 func newWire(t testing.TB, dsn string) *wire {
@@ -42,7 +42,7 @@ func newWire(t testing.TB, dsn string) *wire {
 	return w
 }
 
-// expect has the request with this credential be stopped at a moment.
+// expect makes the request with this credential stop at a moment.
 func (w *wire) expect(credential uuid.UUID, at moment) *trip {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *wire) expect(credential uuid.UUID, at moment) *trip {
 	return t
 }
 
-// look is how far a trip has come.
+// look returns the progress of a trip.
 func (w *wire) look(t *trip) trip {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,9 +61,9 @@ func (w *wire) look(t *trip) trip {
 // talk is one connection.
 type talk struct {
 	*wire
-	of     *trip // nil: of none that is watched
+	of     *trip // nil for other requests
 	deaf   atomic.Pointer[trip]
-	status atomic.Int32 // of the transaction, as PostgreSQL names it
+	status atomic.Int32 // of the transaction, in PostgreSQL's protocol
 }
 
 func (w *wire) pass(from, on net.Conn) {
@@ -72,7 +72,7 @@ func (w *wire) pass(from, on net.Conn) {
 	w.passBoth(from, on, k.goesOn, k.answer)
 }
 
-// answer passes on what the database answers, unless the server is not to hear of it.
+// answer forwards responses of the database, unless the server must not receive them.
 func (k *talk) answer(from *bufio.Reader, to io.Writer) {
 	var kept []byte
 	for {
@@ -111,9 +111,9 @@ var (
 	writes = regexp.MustCompile(`(?m)^(insert into|update|delete from|with) `)
 )
 
-// goesOn says whether what is asked is passed on.
+// goesOn reports whether statements are forwarded.
 func (k *talk) goesOn(now statements) bool {
-	if len(now.sql) == 0 { // statements are prepared
+	if len(now.sql) == 0 { // statements are being prepared
 		return true
 	}
 	k.mu.Lock()
@@ -130,7 +130,7 @@ func (k *talk) goesOn(now statements) bool {
 		return true
 	}
 	if now.any(holds) {
-		if attempt := now.params[0]; len(attempt) == 16 { // else the request has none
+		if attempt := now.params[0]; len(attempt) == 16 { // otherwise the request has none
 			k.trips[[16]byte(attempt)] = t
 		}
 	}
@@ -149,7 +149,7 @@ func (k *talk) goesOn(now statements) bool {
 	return true
 }
 
-// tripOf is whose statements these are. With mu held.
+// tripOf returns the trip of statements. It requires mu.
 func (k *talk) tripOf(now statements) *trip {
 	known := now.any(ofKeys)
 	if !known && !now.any(writes) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// expectedRefusals are those that guests bring about themselves: they ask for PINs where the vendor chooses them, change PINs to such as
-// a lock does not take, look for as unmanaged what is managed by now, type in codes at a lock that is offline, and ask for an end that is
-// over when a server gets to it.
+// expectedRefusals are rejections that guests cause: a PIN where the vendor chooses it, a PIN that the lock rejects, an
+// unmanaged code that is managed by now, a code at the keypad of an offline lock, and an end that has passed when a
+// server handles the request.
 var expectedRefusals = []string{
 	"/access_codes/generate_code 400 invalid_input The vendor of this device chooses the PINs",
 	"/access_codes/update 400 invalid_input A PIN on this device must not ",
@@ -18,7 +18,7 @@ var expectedRefusals = []string{
 	"/access_codes/simulate/create_unmanaged_access_code 400 device_offline ",
 }
 
-// judgeRefusals has little be refused for which nobody has given a reason: what is refused is nobody's, whatever the server does then.
+// judgeRefusals limits unexplained rejections: a server that rejects everything would otherwise keep all its promises.
 func judgeRefusals(complain func(string, ...any), asked, refused map[string]int) {
 refusals:
 	for what, n := range refused {
@@ -34,9 +34,14 @@ refusals:
 	}
 }
 
-func TestAServerThatRefusesWhatIsGoodIsWrong(t *testing.T) {
+func TestJudgeRefusals_RejectsServerThatRefusesEverything(t *testing.T) {
 	t.Parallel()
-	asked := map[string]int{"/access_codes/create": 1000, "/access_codes/update": 1000, "/access_codes/unmanaged/delete": 100, "/acs/users/delete": 10}
+	asked := map[string]int{
+		"/access_codes/create":           1000,
+		"/access_codes/update":           1000,
+		"/access_codes/unmanaged/delete": 100,
+		"/acs/users/delete":              10,
+	}
 	for want, refused := range []map[string]int{
 		{"/access_codes/update 400 invalid_input A PIN on this device must not contain 0 (no_zeros)": 300, "/access_codes/unmanaged/delete 404 access_code_not_found Could": 77,
 			"/access_codes/create 400 unknown No": 21, "/acs/users/delete 404 acs_user_not_found No": 1},

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// askAndKill returns when the server is dead.
+// askAndKill sends requests and returns when the server is dead.
 func (k *keyed) askAndKill(t *testing.T, requests []*keyedRequest) {
 	t.Helper()
 	w := newWire(t, k.dsn)
@@ -27,7 +27,15 @@ func (k *keyed) askAndKill(t *testing.T, requests []*keyedRequest) {
 		trips[i] = trip
 		going.Go(func() {
 			defer close(answered)
-			if a, err := ask(ctx, v.url, r.token, r.path, r.key, r.body); err == nil && a.status != http.StatusServiceUnavailable { // which says that it is not done yet
+			if a, err := ask(
+				ctx,
+				v.url,
+				r.token,
+				r.path,
+				r.key,
+				r.body,
+			); err == nil &&
+				a.status != http.StatusServiceUnavailable { // this means that it is not done yet
 				r.given = &a
 			}
 		})
@@ -78,8 +86,29 @@ func (k *keyed) victim(t *testing.T, w *wire) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &victim{ended: make(chan struct{}), cmd: exec.CommandContext(t.Context(), k.program, "serve", "--sandbox", "--sandbox-url", strings.TrimSuffix(k.CloudURL(), "/sandbox/cloud"), "--listen", "127.0.0.1:0",
-		"--ready-file", file, "--data-dir", k.data, "--database-url", w.dsn(k.dsn), "--allow-webhook-prefix", "127.0.0.0/8", "--max-connections", "80")}
+	v := &victim{
+		ended: make(chan struct{}),
+		cmd: exec.CommandContext(
+			t.Context(),
+			k.program,
+			"serve",
+			"--sandbox",
+			"--sandbox-url",
+			strings.TrimSuffix(k.CloudURL(), "/sandbox/cloud"),
+			"--listen",
+			"127.0.0.1:0",
+			"--ready-file",
+			file,
+			"--data-dir",
+			k.data,
+			"--database-url",
+			w.dsn(k.dsn),
+			"--allow-webhook-prefix",
+			"127.0.0.0/8",
+			"--max-connections",
+			"80",
+		),
+	}
 	v.cmd.Stdout, v.cmd.Stderr = log, log
 	if err := v.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// field is what a server works on: the locks of a vendor's cloud, and endpoints. It can keep answers back.
+// field is what a server works on: the locks of a vendor's cloud, and endpoints. It can hold responses.
 type field struct {
 	testing.TB
 	vendor, endpoints *httptest.Server
@@ -30,10 +30,10 @@ type field struct {
 	locks, paths      []string
 
 	mu    sync.Mutex
-	held  chan struct{}        // while it is there, a request that is work waits until it is closed, or its sender gone
-	air   map[string]bool      // what such requests are about
-	first map[string]time.Time // when something was worked on for the first time since
-	came  map[string]bool      // messages, by path and identifier
+	held  chan struct{}        // while set, requests wait until it is closed or their sender exits
+	air   map[string]bool      // objects of the waiting requests
+	first map[string]time.Time // first request since then, by object
+	came  map[string]bool      // messages by path and id
 }
 
 func newField(t testing.TB) *field {
@@ -41,7 +41,9 @@ func newField(t testing.TB) *field {
 	f := &field{TB: t, paths: []string{"/one", "/two"}, air: map[string]bool{}, came: map[string]bool{}}
 	box := sandbox.New(sandbox.Options{Seed: 17, Speed: 20})
 	t.Cleanup(box.Close)
-	account, err := box.EnsureAccount(sandbox.AccountSpec{Key: "home", Profiles: []string{"august", "schlage"}, LocksPerProfile: 3})
+	account, err := box.EnsureAccount(
+		sandbox.AccountSpec{Key: "home", Profiles: []string{"august", "schlage"}, LocksPerProfile: 3},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +67,11 @@ func newField(t testing.TB) *field {
 		}
 	}))
 	t.Cleanup(f.endpoints.Close)
-	t.Cleanup(f.letsGo) // before the servers close, which wait for their requests
+	t.Cleanup(f.letsGo) // before the servers close, since they wait for their requests
 	return f
 }
 
-// all are the locks and the endpoints.
+// all returns the locks and the endpoints.
 func (f *field) all() (all []string) {
 	for _, l := range f.locks {
 		all = append(all, "lock "+l)
@@ -80,14 +82,14 @@ func (f *field) all() (all []string) {
 	return all
 }
 
-// holds keeps back the answers from now on.
+// holds holds all responses from now on.
 func (f *field) holds() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held = make(chan struct{})
 }
 
-// letsGo gives answers again. Nothing is done of what nobody waits for any more.
+// letsGo releases the responses. Requests whose sender has exited have no effect.
 func (f *field) letsGo() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,9 +99,9 @@ func (f *field) letsGo() {
 	}
 }
 
-// pass says whether a request is to be carried out. While answers are kept back none is.
+// pass reports whether a request is carried out. While responses are held, none is.
 func (f *field) pass(of string, r *http.Request) bool {
-	body, err := io.ReadAll(r.Body) // only then it is noticed when its sender is gone
+	body, err := io.ReadAll(r.Body) // only then does the server notice that the sender has exited
 	if err != nil {
 		return false
 	}
@@ -123,14 +125,14 @@ func (f *field) pass(of string, r *http.Request) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// inTheAir counts what requests without an answer are about.
+// inTheAir returns how many objects have waiting requests.
 func (f *field) inTheAir() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.air)
 }
 
-// seen is when each was worked on first.
+// seen returns the time of the first request by object.
 func (f *field) seen() map[string]time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,12 +145,17 @@ func (f *field) has(path string, event uuid.UUID) bool {
 	return f.came[path+event.String()]
 }
 
-// onLocks are the names of the codes that are really on locks, and on how many.
+// onLocks returns the names of the codes in the memories of locks, with their numbers.
 func (f *field) onLocks() map[string]int {
 	f.Helper()
 	on := map[string]int{}
 	for _, lock := range f.locks {
-		req, err := http.NewRequestWithContext(f.Context(), http.MethodGet, f.vendor.URL+"/sandbox/locks/"+lock+"/memory", nil)
+		req, err := http.NewRequestWithContext(
+			f.Context(),
+			http.MethodGet,
+			f.vendor.URL+"/sandbox/locks/"+lock+"/memory",
+			nil,
+		)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -171,7 +178,7 @@ func (f *field) onLocks() map[string]int {
 	return on
 }
 
-// alone is a server with a database of its own.
+// alone is a server with a private database.
 type alone struct {
 	testing.TB
 	program, dir, url, key string
@@ -182,7 +189,7 @@ type alone struct {
 
 func newAlone(t testing.TB, program string) *alone {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // another user has to enter it
+	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // another user must be able to enter it
 	if err == nil {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // so that it can
 	}
@@ -207,15 +214,27 @@ func newAlone(t testing.TB, program string) *alone {
 	return a
 }
 
-// start runs the server, and says when that was. It returns when requests are answered.
+// start starts the server and returns the time of its start once it answers requests.
 func (a *alone) start() (begun time.Time) {
 	a.Helper()
 	file := filepath.Join(a.dir, "ready.json")
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		a.Fatal(err)
 	}
-	a.cmd = exec.CommandContext(a.Context(), a.program, "serve", "--listen", "127.0.0.1:0", "--ready-file", file, "--data-dir", filepath.Join(a.dir, "data"), "--allow-webhook-prefix", "127.0.0.0/8")
-	a.cmd.Cancel = func() error { return nil } // it is told to end when the test has
+	a.cmd = exec.CommandContext(
+		a.Context(),
+		a.program,
+		"serve",
+		"--listen",
+		"127.0.0.1:0",
+		"--ready-file",
+		file,
+		"--data-dir",
+		filepath.Join(a.dir, "data"),
+		"--allow-webhook-prefix",
+		"127.0.0.0/8",
+	)
+	a.cmd.Cancel = func() error { return nil } // the test ends it in its cleanup
 	a.cmd.Stdout, a.cmd.Stderr = a.log, a.log
 	begun = time.Now()
 	if err := a.cmd.Start(); err != nil {
@@ -234,7 +253,7 @@ func (a *alone) start() (begun time.Time) {
 	return begun
 }
 
-// database is that of the server, until it ends.
+// database returns a pool for the server's database, until it ends.
 func (a *alone) database() *pgxpool.Pool {
 	a.Helper()
 	if a.pool == nil {
@@ -242,7 +261,10 @@ func (a *alone) database() *pgxpool.Pool {
 		if err != nil {
 			a.Fatal(err)
 		}
-		if a.pool, err = pgxpool.New(a.Context(), fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable pool_max_conns=2", socket)); err != nil {
+		if a.pool, err = pgxpool.New(
+			a.Context(),
+			fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable pool_max_conns=2", socket),
+		); err != nil {
 			a.Fatal(err)
 		}
 		a.Cleanup(a.pool.Close)
@@ -250,7 +272,7 @@ func (a *alone) database() *pgxpool.Pool {
 	return a.pool
 }
 
-// run runs a command beside the server, and returns what it says.
+// run runs a command next to the server and returns its output.
 func (a *alone) run(args ...string) string {
 	a.Helper()
 	cmd := exec.CommandContext(a.Context(), a.program, args...)
@@ -262,7 +284,7 @@ func (a *alone) run(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// ask sends a request that has to succeed.
+// ask sends a request that must succeed.
 func (a *alone) ask(path string, in map[string]any) answer {
 	a.Helper()
 	body, err := json.Marshal(in)
