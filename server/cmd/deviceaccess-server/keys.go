@@ -39,7 +39,7 @@ func keysCommand() *cli.Command {
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
 					&spanFlag{
 						Name:      "lifetime",
-						Usage:     "expire after `TIME`, such as 12h or 90d (default: never)",
+						Usage:     "expire after `TIME`, such as 12h or 90d; without it, never",
 						Validator: positive[time.Duration],
 					},
 				}, databaseFlags()...),

@@ -137,8 +137,8 @@ func serveCommand() *cli.Command {
 				Name:     "connect-gateways",
 				Sources:  env("DEVICEACCESS_CONNECT_GATEWAYS"),
 				Category: "Server",
-				Usage: "let users connect their own gateways on connect pages of workspaces with real locks (default: only " +
-					"accounts connect can)",
+				Usage: "let users connect their own gateways on connect pages of workspaces with real locks, in addition to " +
+					"accounts connect",
 			},
 			allowGatewayFlag(),
 			&spanFlag{
