@@ -1,5 +1,6 @@
-// Package app puts the server together: it builds the other rooms from a Config, starts them in order and
-// stops them in the opposite one.
+// Package app assembles the server. It creates the other packages' services from a Config, starts them in order, and
+// stops them in reverse order. It also has what the administrative commands need: opening the database, backup, and
+// restore. It must not know business rules; those are in packages access and acs.
 package app
 
 import (
@@ -19,51 +20,76 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Config says how the server runs.
+// Config configures the server.
 type Config struct {
+	// Database says where the data is.
 	Database
-	Listen     string // host:port; port 0 takes a free one
-	PublicURL  string // how clients reach it; empty: as they have called it
-	TrustProxy bool   // X-Forwarded-Proto, -Host and -For come from a proxy of ours
-	Limits     rest.Limits
+	// Listen is the host:port of the API. Port 0 selects a free port.
+	Listen string
+	// PublicURL is the URL in links to the server. If empty, links use the URL of the request.
+	PublicURL string
+	// TrustProxy makes the server trust X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For.
+	TrustProxy bool
+	// Limits are the rate limits of the API.
+	Limits rest.Limits
 
-	// Connections is how many clients may hold at once; 0: crowd.Connections.
+	// Connections is the maximum number of client connections. The default is admission.Connections.
 	Connections int
 
-	Sandbox    bool // make sure that there is a sandbox workspace with simulated devices
+	// Sandbox creates a sandbox workspace with simulated devices if there is none.
+	Sandbox bool
+	// Sandboxing configures the simulated devices.
 	Sandboxing Sandboxing
+	// Connecting says what people can connect on connect pages.
 	Connecting Connecting
-	Access     access.Options
-	Reconcile  reconcile.Options
-	Drive      acsreconcile.Options
-	Webhooks   webhook.Options
-	Retention  retention.Options
-	Work       worker.Options
-	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
-	Log        *slog.Logger
+	// Access configures the domain.
+	Access access.Options
+	// Reconcile configures the reconciliation of devices.
+	Reconcile reconcile.Options
+	// Drive configures the reconciliation of access systems.
+	Drive acsreconcile.Options
+	// Webhooks configures the delivery of events.
+	Webhooks webhook.Options
+	// Retention says how long events and audit entries are kept.
+	Retention retention.Options
+	// Work configures the job engines.
+	Work worker.Options
+	// Wrap, if not nil, wraps the handler of all requests.
+	Wrap func(http.Handler) http.Handler
+	// Log receives log messages. If nil, they are discarded.
+	Log *slog.Logger
 
-	Health    HealthOptions
-	StopAfter time.Duration // how long requests are still taken, while /health says that the server stops
+	// Health configures /health.
+	Health HealthOptions
+	// StopAfter is how long the server still accepts requests on shutdown while /health reports that it stops.
+	StopAfter time.Duration
 
-	MetricsListen string // host:port of the metrics; empty: there are none
+	// MetricsListen is the host:port of the metrics. If empty, the server has no metrics.
+	MetricsListen string
 
-	Traces traces.Options // the zero value: there are none
+	// Traces configures tracing. The zero value turns it off.
+	Traces traces.Options
 }
 
 // App is a running server.
 type App struct {
-	URL     string // where it listens
-	Access  *access.Service
-	ACS     *acs.Service
+	// URL is where the server listens, reachable from this machine.
+	URL string
+	// Access is the domain of devices, codes, and webhooks.
+	Access *access.Service
+	// ACS is the domain of access systems.
+	ACS *acs.Service
+	// Sandbox is the simulated cloud.
 	Sandbox *Sandbox
 
-	MetricsURL string // where metrics are, if anywhere
+	// MetricsURL is where the metrics are; empty if the server has none.
+	MetricsURL string
 
 	db       *openDatabase
 	engine   *worker.Engine
@@ -74,13 +100,13 @@ type App struct {
 	driver   *acsreconcile.Driver
 	http     *http.Server
 	served   chan error
-	health   *monitor
+	health   *health
 	traces   *traces.Traces
 	config   Config
 	log      *slog.Logger
 }
 
-// Start runs the server until Stop. When it returns, requests are answered.
+// Start starts the server, which runs until Stop. Once Start returns, the server answers requests.
 func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -93,18 +119,23 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Retention.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
 	c.Access.Providers = c.Connecting.providers
-	a := &App{log: c.Log, config: c, traces: spans, served: make(chan error, 1)}
+	a := &App{
+		log:    c.Log,
+		config: c,
+		traces: spans,
+		served: make(chan error, 1),
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, closeWithin(ctx, a.Stop)) // also without the database that it may want for that
+			err = errors.Join(err, closeWithin(ctx, a.Stop))
 		}
 	}()
-	asked := ctx // what is done because of the command; the rest goes on by itself
+	asked := ctx // for the audit log: what the operator's command causes
 	ctx = access.Unasked(ctx)
-	// The addresses first: they are the likeliest to be refused, and vendors are told one.
+	// Listen first: it is the most likely to fail, and vendors receive the address.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --listen", c.Listen, err)
 	}
 	a.http = newHTTP(c.Log)
 	a.URL = "http://" + reachable(listener.Addr())
@@ -157,25 +188,54 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	callers := rest.NewCallers(c.Limits)
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Callers: callers, Health: a.health.now, Logger: c.Log, Observe: observeRequest, Traces: spans})
+	api, err := rest.NewHandler(rest.Options{
+		Access:         a.Access,
+		ACS:            a.ACS,
+		Simulator:      simulator{r, a.Sandbox},
+		CursorKey:      cursorKey,
+		PublicURL:      c.PublicURL,
+		TrustForwarded: c.TrustProxy,
+		Limits:         c.Limits,
+		Callers:        callers,
+		Health:         a.health.now,
+		Logger:         c.Log,
+		Observe:        observeRequest,
+		Traces:         spans,
+	})
 	if err != nil {
 		return nil, err
 	}
 	connections, files := admission.Fitting(c.Connections)
 	if files > 0 {
-		c.Log.Warn("the limit of open files leaves clients fewer connections than --client-connections says: raise it (LimitNOFILE= of systemd, --ulimit nofile= of a container, ulimit -n)",
-			"limit", files, "connections", connections)
+		c.Log.Warn(
+			"limiting client connections below --client-connections because of the limit of open files; raise it with "+
+				"LimitNOFILE= (systemd), --ulimit nofile= (containers), or ulimit -n",
+			"limit", files, "connections", connections,
+		)
 	}
-	clients := admission.New(admission.Limits{Connections: connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
+	clients := admission.New(
+		admission.Limits{
+			Connections: connections,
+			Proxied:     c.TrustProxy,
+			Address:     func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) },
+		},
+	)
 	mux := http.NewServeMux()
 	mux.Handle(vendorsPath, admission.InTurn(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
-	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
+	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{
+		Access:    a.Access,
+		Vendors:   newLogins(a.Sandbox, a.URL, c.Connecting),
+		PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
 			return callers.Guess(rest.AddressOf(r, c.TrustProxy))
 		},
 		Page:           func(r *http.Request) time.Duration { return callers.Page(rest.AddressOf(r, c.TrustProxy)) },
-		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest, Traces: spans}))
+		TrustForwarded: c.TrustProxy,
+		Log:            c.Log,
+		Observe:        observeRequest,
+		Traces:         spans,
+	}))
 	mux.Handle("/", api)
 	a.http.Handler = a.sentAway(clients.Limit(mux))
 	if c.Wrap != nil {
@@ -202,10 +262,10 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	return a, nil
 }
 
-// Failed is closed, or carries why, when the server cannot go on.
+// Failed returns a channel that receives the error that prevents the server from continuing.
 func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
 
-// sentAway has clients that keep their connections make new ones while the server stops: those lead to servers that stay.
+// sentAway closes client connections after the response during shutdown, so that clients reconnect to other servers.
 func (a *App) sentAway(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.health.stopping.Load() {
@@ -215,8 +275,9 @@ func (a *App) sentAway(next http.Handler) http.Handler {
 	})
 }
 
-// Stop ends the server: it says so to those who ask for its health, for as long as StopAfter; then no new requests, those in hand to their end, the work in hand, the database last.
-// When ctx ends, the rest is cut off.
+// Stop stops the server. For StopAfter, /health reports the shutdown while the server still accepts requests. Then Stop
+// waits for running requests and running work, and closes the database last. When ctx is done, Stop aborts what is
+// left.
 func (a *App) Stop(ctx context.Context) error {
 	var errs []error
 	if a.health != nil {
@@ -230,7 +291,7 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	if a.http != nil && a.http.Handler != nil {
 		if err := a.http.Shutdown(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("wait for the requests in hand: %w", err), a.http.Close())
+			errs = append(errs, fmt.Errorf("wait for running requests: %w", err), a.http.Close())
 		}
 	}
 	if a.metering != nil {
@@ -261,7 +322,7 @@ func (a *App) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reachable is an address that a client on this machine can call.
+// reachable returns the host:port at which a client on this machine reaches addr.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if ok && tcp.IP.IsUnspecified() {

@@ -18,22 +18,32 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Names of what a data directory holds, which are those in a backup, too.
+// Names of the entries of a data directory and of a backup.
 const (
 	postgresName = "postgres"
 	keyName      = "master.key"
 	sandboxName  = "sandbox"
 )
 
-// errNotOurs says what to do with a database that others run.
-var errNotOurs = errors.New("this is for the private database in a data directory, and --database-url names another (or DEVICEACCESS_DATABASE_URL does): " +
-	"back that one up with pg_dump --format=custom, and restore it with pg_restore --exit-on-error --no-owner into an empty database; keep the master key, which is not in it, apart. " +
-	"The guide \"Backup, restore and upgrade of the server\" shows how")
+// errNotOurs is the error of backup and restore for a database that the server does not run.
+var errNotOurs = errors.New(
+	"this command works on the private database in a data directory, but --database-url or DEVICEACCESS_DATABASE_URL " +
+		"is set: " +
+		"back up that database with pg_dump --format=custom, restore it with pg_restore --exit-on-error --no-owner into " +
+		"an empty database, and keep the master key separately. " +
+		"The guide \"Backup, restore and upgrade of the server\" shows how",
+)
 
-// Backup writes all that is in a data directory to a file: the private database, whether a server runs on it or not,
-// the simulated locks, and, unless withoutKey, the master key if it is kept there. It changes nothing. Its manifest says
-// what there is.
-func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, program string, log *slog.Logger) (_ backup.Manifest, err error) {
+// Backup writes a data directory to a file, also while a server runs on it: the private database, the simulated locks,
+// and, unless withoutKey, the master key if it is in the directory. It returns the manifest of the backup.
+func Backup(
+	ctx context.Context,
+	c Database,
+	to io.Writer,
+	withoutKey bool,
+	program string,
+	log *slog.Logger,
+) (_ backup.Manifest, err error) {
 	m := backup.Manifest{CreatedAt: time.Now().UTC().Truncate(time.Second), Program: program, Platform: platform()}
 	if c.DatabaseURL != "" {
 		return m, errNotOurs
@@ -50,7 +60,7 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 	}
 	defer func() { err = errors.Join(err, h.Close(ctx)) }()
 	if m.Schema, err = store.SchemaVersion(ctx, h.DSN("postgres")); errors.Is(err, store.ErrNoSchema) {
-		return m, fmt.Errorf("%w: there is something to back up once serve has been ready", err)
+		return m, fmt.Errorf("%w: there is nothing to back up before the first start of serve", err)
 	} else if err != nil {
 		return m, err
 	}
@@ -58,7 +68,7 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 	if err != nil {
 		return m, err
 	}
-	if key != nil || c.MasterKey != "" { // of a backup that nobody can use it is better to hear now
+	if key != nil || c.MasterKey != "" { // report a backup that cannot be restored now
 		if err := checkKey(ctx, c, h.DSN("postgres")); err != nil {
 			return m, err
 		}
@@ -83,7 +93,13 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 		return m, err
 	}
 	err = base.Copy(ctx, c.Progress, func(h *tar.Header, content io.Reader) error {
-		return w.Put(&tar.Header{Typeflag: h.Typeflag, Name: postgresName + "/" + h.Name, Mode: h.Mode, Size: h.Size, ModTime: h.ModTime}, content)
+		return w.Put(&tar.Header{
+			Typeflag: h.Typeflag,
+			Name:     postgresName + "/" + h.Name,
+			Mode:     h.Mode,
+			Size:     h.Size,
+			ModTime:  h.ModTime,
+		}, content)
 	})
 	if err != nil {
 		return m, err
@@ -93,18 +109,24 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// cluster says how the private database below the data directory is run.
+// cluster returns the options of the private database in the data directory.
 func (c Database) cluster(log *slog.Logger) pglocal.Options {
-	return pglocal.Options{Dir: filepath.Join(c.DataDir, postgresName), Log: log, Progress: c.Progress, NoSync: c.FastAndLoose}
+	return pglocal.Options{
+		Dir:      filepath.Join(c.DataDir, postgresName),
+		Log:      log,
+		Progress: c.Progress,
+		NoSync:   c.FastAndLoose,
+	}
 }
 
+// closeWithin runs stop with a timeout of its own, since ctx may be done.
 func closeWithin(ctx context.Context, stop func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
 	defer cancel()
 	return stop(ctx)
 }
 
-// keptKey is the file of the master key, as it is; nil: the key is not kept there.
+// keptKey returns the content of the master key file, or nil if the key is not in the data directory.
 func keptKey(c Database) ([]byte, error) {
 	if c.MasterKey != "" {
 		return nil, nil
@@ -119,7 +141,7 @@ func keptKey(c Database) ([]byte, error) {
 	return key, nil
 }
 
-// checkKey fails when the master key is not the one that secrets are sealed with, or is missing.
+// checkKey returns an error if the master key is missing or does not open the secrets of the database.
 func checkKey(ctx context.Context, c Database, dsn string) error {
 	keys, err := c.keysOf(ctx, dsn)
 	if err == nil && keys == nil {
@@ -128,11 +150,11 @@ func checkKey(ctx context.Context, c Database, dsn string) error {
 	return err
 }
 
-// putLocks adds what is on the simulated locks. A lock's file is replaced as a whole when it changes.
+// putLocks adds the files of the simulated locks. The server replaces these files atomically.
 func putLocks(w *backup.Writer, dir string) error {
 	root := os.DirFS(dir)
 	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // no simulated locks, or one that has just gone
+		if errors.Is(err, fs.ErrNotExist) { // no simulated locks, or just removed
 			return nil
 		}
 		if err != nil || !entry.Type().IsRegular() {

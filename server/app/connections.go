@@ -23,18 +23,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Connection says how a vendor or a gateway is reached. As JSON it is what an account is kept as.
+// Connection is the address and the credentials of a vendor or a gateway. Its JSON is the configuration of an account.
 type Connection interface {
-	// Adapter is the protocol, such as "zigbee2mqtt".
+	// Adapter returns the name of the adapter, such as "zigbee2mqtt".
 	Adapter() string
-	// Address is what is reached, without any credential, such as "mqtts://broker:8883 zigbee2mqtt".
+	// Address returns the address without credentials, such as "mqtts://broker:8883 zigbee2mqtt".
 	Address() string
-	// Check reaches it once, and says which gateway it is by what that says itself, whatever its address; empty: it is none.
-	// Its error says what to do.
+	// Check connects once. It returns the identity that the gateway reports, which does not depend on its address, or
+	// "" for a cloud. Its error is an *adapter.Error that says what to do.
 	Check(ctx context.Context) (gateway string, err error)
 }
 
-// connections make an empty Connection for each protocol that an account can be connected with.
+// connections has a constructor of an empty Connection for each adapter that commands can connect.
 var connections = map[string]func() Connection{
 	"devicecloud": func() Connection { return &DeviceCloud{} },
 	"zwavejs":     func() Connection { return &ZWaveJS{} },
@@ -42,20 +42,30 @@ var connections = map[string]func() Connection{
 	"accesscloud": func() Connection { return &AccessCloud{} },
 }
 
-// DeviceCloud is a vendor's cloud that follows the contract in package sandbox.
+// DeviceCloud connects to a vendor's cloud that implements the device API of package sandbox.
 type DeviceCloud struct {
-	BaseURL  string `json:"base_url"`
-	Token    string `json:"token"`
+	// BaseURL is the URL of the API.
+	BaseURL string `json:"base_url"`
+	// Token is the bearer token of the account.
+	Token string `json:"token"`
+	// Provider is the device_provider_name of locks that do not report one.
 	Provider string `json:"provider,omitempty"`
 }
 
-func (DeviceCloud) Adapter() string   { return "devicecloud" }
+// Adapter implements Connection.
+func (DeviceCloud) Adapter() string { return "devicecloud" }
+
+// Address implements Connection.
 func (c DeviceCloud) Address() string { return c.BaseURL }
 
+// Check implements Connection.
 func (c DeviceCloud) Check(ctx context.Context) (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return "", adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://locks.example.com/api, and hold no credential")
+		return "", adapter.Errorf(
+			adapter.Invalid,
+			"the cloud's URL must look like https://locks.example.com/api and have no credentials",
+		)
 	}
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token})
 	defer a.Close() //nolint:errcheck // nothing was opened
@@ -63,22 +73,31 @@ func (c DeviceCloud) Check(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// AccessCloud is the cloud of a vendor of access systems that follows the contract in package sandbox.
+// AccessCloud connects to a vendor's cloud that implements the access system API of package sandbox.
 type AccessCloud struct {
+	// BaseURL is the URL of the API.
 	BaseURL string `json:"base_url"`
-	Token   string `json:"token"`
+	// Token is the bearer token of the account.
+	Token string `json:"token"`
 }
 
-func (AccessCloud) Adapter() string   { return "accesscloud" }
+// Adapter implements Connection.
+func (AccessCloud) Adapter() string { return "accesscloud" }
+
+// Address implements Connection.
 func (c AccessCloud) Address() string { return c.BaseURL }
 
-// Takes says what is taken from the account.
+// Takes returns the capabilities that the account accepts.
 func (AccessCloud) Takes() []string { return []string{access.AccessControl} }
 
+// Check implements Connection.
 func (c AccessCloud) Check(ctx context.Context) (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return "", adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://access.example.com/api, and hold no credential")
+		return "", adapter.Errorf(
+			adapter.Invalid,
+			"the cloud's URL must look like https://access.example.com/api and have no credentials",
+		)
 	}
 	a := accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token})
 	defer a.Close() //nolint:errcheck // nothing was opened
@@ -86,18 +105,19 @@ func (c AccessCloud) Check(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// control judges an address before it is dialled, as of net.Dialer.
+// control accepts or rejects an address before it is dialed, like Control of net.Dialer.
 type control = func(network, address string, c syscall.RawConn) error
 
-// ZWaveJS is a zwave-js-server.
+// ZWaveJS connects to a zwave-js-server.
 type ZWaveJS struct {
 	zwavejs.Config
 	guarded
 }
 
+// Adapter implements Connection.
 func (ZWaveJS) Adapter() string { return "zwavejs" }
 
-// dialWithin has guard judge the addresses of what somebody has entered on a page, and says whether that is so.
+// dialWithin applies guard to an address from a connect page, and reports whether the address is from one.
 func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
 	if c.FromWebview {
 		c.Control = guard
@@ -105,13 +125,14 @@ func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
 	return c.FromWebview
 }
 
+// Check implements Connection.
 func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
 	c.Met = noted(&gateway)
 	err = zwavejs.Check(ctx, c.Config)
 	return gateway, err
 }
 
-// noted is a Met that takes any gateway, and says which it was.
+// noted returns a Met callback that accepts every gateway and stores its identity to *which.
 func noted(which *string) func(context.Context, string) error {
 	return func(_ context.Context, gateway string) error {
 		*which = gateway
@@ -119,7 +140,8 @@ func noted(which *string) func(context.Context, string) error {
 	}
 }
 
-// Address leaves out the user and the password of a proxy. A path stays: behind one proxy there may be several gateways.
+// Address implements Connection. It leaves out the user and password of a proxy. It keeps the path, since one proxy may
+// have several gateways.
 func (c ZWaveJS) Address() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -135,13 +157,16 @@ func (c ZWaveJS) Address() string {
 	return u.Scheme + "://" + host + strings.TrimRight(u.Path, "/")
 }
 
-// Zigbee2MQTT is a Zigbee2MQTT behind an MQTT broker.
+// Zigbee2MQTT connects to Zigbee2MQTT through its MQTT broker.
 type Zigbee2MQTT struct {
 	zigbee2mqtt.Config
 	guarded
 }
 
-func (Zigbee2MQTT) Adapter() string   { return "zigbee2mqtt" }
+// Adapter implements Connection.
+func (Zigbee2MQTT) Adapter() string { return "zigbee2mqtt" }
+
+// Address implements Connection.
 func (c Zigbee2MQTT) Address() string { return c.Config.Address() }
 
 func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
@@ -151,19 +176,21 @@ func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
 	return c.FromWebview
 }
 
+// Check implements Connection.
 func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
 	c.Met = noted(&gateway)
 	err = zigbee2mqtt.Check(ctx, c.Config)
 	return gateway, err
 }
 
-// ConnectedAccount is an account and how it is reached; Connection is nil for simulated ones.
+// ConnectedAccount is an account and its connection.
 type ConnectedAccount struct {
 	access.AccountSummary
+	// Connection is nil for simulated accounts.
 	Connection Connection
 }
 
-// Accounts lists the accounts of all workspaces.
+// Accounts returns the accounts of all workspaces.
 func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 	rows, err := a.Access.ListAllAccounts(ctx)
 	if err != nil {
@@ -179,7 +206,7 @@ func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 	return out, nil
 }
 
-// connection is how the account is reached, nil for those that no command makes.
+// connection returns the connection of an account, or nil for a simulated account.
 func connection(account access.Account) (Connection, error) {
 	blank, ok := connections[account.Adapter]
 	if !ok {
@@ -187,13 +214,13 @@ func connection(account access.Account) (Connection, error) {
 	}
 	c := blank()
 	if err := json.Unmarshal(account.Config, c); err != nil {
-		return nil, fmt.Errorf("read how account %s is reached: it is not as it was written", account.ID)
+		return nil, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
 	}
 	return c, nil
 }
 
-// Connect checks a connection and makes an account of it, whose devices appear by themselves.
-// It fails with an *adapter.Error where it does not work, and with an *access.Error where it is connected already.
+// Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
+// *adapter.Error if the check fails, and an *access.Error if the address or gateway is already connected.
 func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c Connection) (uuid.UUID, error) {
 	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
@@ -204,16 +231,23 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
+		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	n := access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Gateway: gateway, Config: config}
+	n := access.NewAccount{
+		WorkspaceID: workspace,
+		Adapter:     c.Adapter(),
+		DisplayName: name,
+		Address:     c.Address(),
+		Gateway:     gateway,
+		Config:      config,
+	}
 	if c, ok := c.(interface{ Takes() []string }); ok {
 		n.Takes = c.Takes()
 	}
 	return a.Access.ConnectAccount(ctx, n)
 }
 
-// ConnectSandboxAccess makes an account at the simulated vendor of access systems, in the oldest sandbox workspace.
+// ConnectSandboxAccess creates an account with simulated access systems in the oldest sandbox workspace.
 func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems int) (uuid.UUID, error) {
 	workspaces, err := a.Access.ListAllWorkspaces(ctx)
 	if err != nil {
@@ -221,18 +255,25 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 	}
 	i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox })
 	if i < 0 {
-		return uuid.Nil, errors.New("there is no sandbox workspace; `deviceaccess-server serve` makes one unless it is told not to")
+		return uuid.Nil, errors.New("there is no sandbox workspace; create one with `deviceaccess-server serve --sandbox`")
 	}
 	config, err := json.Marshal(sandboxConfig{Key: uuid.NewString(), Systems: systems})
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
+		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return a.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: workspaces[i].ID, Adapter: access.SandboxAccessAdapter, DisplayName: name,
-		Takes: []string{access.AccessControl}, User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config})
+	return a.Access.ConnectAccount(ctx, access.NewAccount{
+		WorkspaceID: workspaces[i].ID,
+		Adapter:     access.SandboxAccessAdapter,
+		DisplayName: name,
+		Takes:       []string{access.AccessControl},
+		User:        access.UserIdentifier{Email: sandbox.People[0]},
+		Config:      config,
+	})
 }
 
-// Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect, and where somebody
-// has entered the address on a page and it leads elsewhere than Entered allows, or to the gateway of another account.
+// Reconnect checks a connection and makes it the connection of an account. It returns the errors of Connect. It also
+// returns an error if the address is from a connect page and is in a network that Entered does not allow, or is the
+// gateway of another account.
 func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c Connection) error {
 	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), account); err != nil {
 		return err
@@ -249,8 +290,12 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	gateway, err := c.Check(ctx)
 	switch {
 	case err != nil && outside.Load():
-		return adapter.Errorf(adapter.Invalid, "somebody has entered %s on a connect page, and it leads to a network where such gateways may not be: "+
-			"name that with --allow-gateway-prefix, as serve does, or give an address of your own with --url or --broker", c.Address())
+		return adapter.Errorf(
+			adapter.Invalid,
+			"%s was entered on a connect page and is in a network where such gateways are not allowed: "+
+				"allow the network with --allow-gateway-prefix, as for serve, or set another address with --url or --broker",
+			c.Address(),
+		)
 	case err != nil:
 		return err
 	case entered:
@@ -260,7 +305,12 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("write how the account is reached: %w", err)
+		return fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return a.Access.ChangeAccount(ctx, account, access.AccountChange{DisplayName: name, Address: c.Address(), Gateway: gateway, Config: config})
+	return a.Access.ChangeAccount(ctx, account, access.AccountChange{
+		DisplayName: name,
+		Address:     c.Address(),
+		Gateway:     gateway,
+		Config:      config,
+	})
 }

@@ -23,20 +23,30 @@ import (
 
 // Database says where the data is.
 type Database struct {
-	DatabaseURL  string // empty: a private PostgreSQL in DataDir
-	URLGiven     string // how DatabaseURL was given, for people: a flag, or a variable
-	DataDir      string
-	MasterKey    string    // base64, before earlier ones with a comma between; empty: in the file master.key of DataDir, made when there is none
-	MaxConns     int32     // all that a server has; 0: the driver's default for its pool
-	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
-	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
+	// DatabaseURL is a PostgreSQL URL or connection string. If empty, the server runs a private PostgreSQL in DataDir.
+	DatabaseURL string
+	// URLGiven is the flag or variable that DatabaseURL comes from, for messages.
+	URLGiven string
+	// DataDir is the directory of the private PostgreSQL, the master key, and the simulated locks.
+	DataDir string
+	// MasterKey is the master key in base64, optionally followed by earlier keys, separated by commas. If empty, the key
+	// is in the file master.key in DataDir, which the first start creates.
+	MasterKey string
+	// MaxConns is the maximum number of connections of a server. The default is that of the driver's pool.
+	MaxConns int32
+	// Progress, if not nil, receives the progress of long steps, such as downloading PostgreSQL.
+	Progress io.Writer
+	// FastAndLoose is for tests: the private PostgreSQL does not sync to disk and does not survive a power failure.
+	FastAndLoose bool
 
-	traced bool   // statements are told of in traces
-	proven func() // tests only: called by a restore before it puts anything in its place
+	// traced adds statements to traces.
+	traced bool
+	// proven is for tests: restore calls it before it moves files to their place.
+	proven func()
 }
 
-// DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
-// PostgreSQL can reach, else below the user's own state; empty where the user has no home.
+// DefaultDataDir returns the default data directory. For root, it is a directory that the user that runs PostgreSQL can
+// reach; else it is below the user's state directory. It is empty if the user has no home directory.
 func DefaultDataDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/lib/deviceaccess"
@@ -51,31 +61,31 @@ func DefaultDataDir() string {
 	return filepath.Join(home, ".local", "state", "deviceaccess")
 }
 
-// openDatabase is a connection to the data, with the cluster behind it where that is private.
+// openDatabase is an open database, with its cluster if that is private.
 type openDatabase struct {
 	store *store.DB
 	keys  *encryption.Keys
-	stale func() // ends what keeps the keys fresh; nil: nothing does
+	stale func() // stops refreshing the keys; may be nil
 	waker *worker.Waker
-	own   *pglocal.Cluster // run by this process for as long as it lives
-	lent  *pglocal.Handle  // for a command
+	own   *pglocal.Cluster // a server's, for the life of the process
+	lent  *pglocal.Handle  // a command's
 }
 
-// BesidePool is how many connections a server has beside its pool: the one that keys and health are read on, and one on which each of
-// its two job queues listens.
+// BesidePool is the number of connections of a server outside its pool: one for keys and health, and one listener for
+// each of its two job queues.
 const BesidePool = 3
 
-// right is what somebody who opens a database may do to it.
+// right is what opening a database may change in it.
 type right int
 
 const (
-	mayUse     right = iota // it has to be there, with a schema that is not older than this program's
-	mayBegin                // use it, and make it where there is nothing
-	mayMigrate              // make it, and bring up its schema
+	mayUse     right = iota // the database must exist, with a schema at least as new as this program's
+	mayBegin                // create the database if there is none
+	mayMigrate              // create the database and migrate its schema
 )
 
-// openDB opens the database, with a schema of at least this program's. A server runs the private cluster itself; a command joins
-// the one that runs, or starts one for the moment.
+// openDB opens a database whose schema is at least as new as this program's. A server starts the private cluster. A
+// command uses the running cluster, or starts one temporarily.
 func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Logger) (_ *openDatabase, err error) {
 	db := &openDatabase{}
 	defer func() {
@@ -92,7 +102,7 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 		if err != nil {
 			return nil, err
 		}
-		log.Info("database", "host", host, "database", name, "given", c.URLGiven)
+		log.Info("using a database", "host", host, "database", name, "given", c.URLGiven)
 	}
 	if dsn == "" {
 		if err := c.notRestoring(); err != nil {
@@ -135,29 +145,34 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 	return db, nil
 }
 
-// sound fails where the master key that is given, or kept, is none: that is better told of before a database is made.
+// sound returns an error if the master key is malformed, before anything creates a database.
 func (c Database) sound() error {
 	_, err := c.readKeys()
-	if c.MasterKey == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) { // it is made, or whoever opens the database is told whose it is
-		return nil
+	if c.MasterKey == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return nil // the key is created, or opening the database reports the owner of the directory
 	}
 	return err
 }
 
-// unreached adds to an error what to look at, where there is no way to a database that others run.
+// unreached adds the next step to the error of a database of --database-url that cannot be reached.
 func (c Database) unreached(err error) error {
 	if c.DatabaseURL == "" || !errors.Is(err, store.ErrNotConnected) {
 		return err
 	}
-	return fmt.Errorf("%w; see whether PostgreSQL runs there and takes this user, and what %s says of host, port, user, password and database", err, cmp.Or(c.URLGiven, "the database URL"))
+	return fmt.Errorf(
+		"%w; check that PostgreSQL runs there and accepts this user, and check host, port, user, password, and database "+
+			"in %s",
+		err,
+		cmp.Or(c.URLGiven, "the database URL"),
+	)
 }
 
-// commandWithin is how long a server waits for a command that has started the private cluster.
+// commandWithin is how long a server waits for a command that runs the private cluster.
 const commandWithin = 30 * time.Second
 
-// startOwn starts the private cluster. Where a command has done so it waits for that to end, for a while.
+// startOwn starts the private cluster. If a command runs it, startOwn first waits for the command to end.
 func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.Cluster, error) {
-	end, told := time.Now().Add(commandWithin), false
+	end, logged := time.Now().Add(commandWithin), false
 	for {
 		own, err := pglocal.Start(ctx, opt)
 		if !errors.Is(err, pglocal.ErrInUse) {
@@ -166,14 +181,26 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 		command, unknown := pglocal.ByCommand(ctx, opt.Dir)
 		switch late := time.Now().After(end); {
 		case unknown == nil && !command:
-			return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
+			return nil, fmt.Errorf(
+				"a server is running on the data directory %s: stop it or choose another directory with --data-dir: %w",
+				c.DataDir,
+				err,
+			)
 		case late && unknown == nil:
-			return nil, fmt.Errorf("a command uses the data directory %s: start the server when that has ended: %w", c.DataDir, err)
+			return nil, fmt.Errorf(
+				"a command uses the data directory %s: start the server when it has ended: %w",
+				c.DataDir,
+				err,
+			)
 		case late:
-			return nil, fmt.Errorf("another process uses the data directory %s: stop it, or choose another with --data-dir: %w", c.DataDir, errors.Join(err, unknown))
-		case command && !told:
-			opt.Log.Info("a command uses the data directory: waiting until that has ended", "for", commandWithin)
-			told = true
+			return nil, fmt.Errorf(
+				"another process uses the data directory %s: stop it or choose another directory with --data-dir: %w",
+				c.DataDir,
+				errors.Join(err, unknown),
+			)
+		case command && !logged:
+			opt.Log.Info("waiting until a command that uses the data directory has ended", "for", commandWithin)
+			logged = true
 		}
 		select {
 		case <-ctx.Done():
@@ -183,7 +210,7 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 	}
 }
 
-// services are the rooms of the domain, put together.
+// services returns the services of the domain.
 func (db *openDatabase) services(opt access.Options) (*access.Service, *acs.Service) {
 	a := access.New(db.store, db.keys, db.waker, opt)
 	s := acs.New(db.store, a, db.waker)
@@ -191,7 +218,7 @@ func (db *openDatabase) services(opt access.Options) (*access.Service, *acs.Serv
 	return a, s
 }
 
-// failed carries why the server cannot go on: its listener has ended, or its private database has.
+// failed returns a channel that receives the error of the listener or of the private database when one of them stops.
 func (db *openDatabase) failed(served <-chan error) <-chan error {
 	out := make(chan error, 1)
 	var gone <-chan struct{}
@@ -209,7 +236,7 @@ func (db *openDatabase) failed(served <-chan error) <-chan error {
 	return out
 }
 
-// beside runs f until what it returns is called, which waits for its end.
+// runInBackground runs f in the background. The returned function cancels f and waits for it.
 func beside(f func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -220,10 +247,11 @@ func beside(f func(context.Context)) (end func()) {
 	}
 }
 
+// stopDatabaseWithin limits stopping the private cluster.
 const stopDatabaseWithin = 15 * time.Second
 
-// close ends the way to the data, and stops the private cluster if it was started for that: at the end of ctx also where commands
-// use it that have come later.
+// close closes the database, and stops the private cluster if openDB started it. When ctx is done, it stops the cluster
+// even if later commands use it.
 func (db *openDatabase) close(ctx context.Context) error {
 	if db.stale != nil {
 		db.stale()
@@ -240,15 +268,17 @@ func (db *openDatabase) close(ctx context.Context) error {
 	return nil
 }
 
-// Admin is what a command works with, whether the server runs or not.
+// Admin is the open data of a command, whether a server runs or not.
 type Admin struct {
-	Access  *access.Service
-	Entered Connecting // where gateways may be that somebody has entered on a page
+	// Access is the domain of devices, codes, and webhooks.
+	Access *access.Service
+	// Entered says in which networks gateways from connect pages may be.
+	Entered Connecting
 	db      *openDatabase
 }
 
-// OpenAdmin opens the data for a command. It makes none where there is none, as the directory or the database is the wrong one,
-// and migrates none, as servers of the version before may be running.
+// OpenAdmin opens existing data for a command. It creates none, since a missing database means a wrong directory or
+// URL. It migrates none, since servers of an older version may run.
 func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
 	if err := c.wanted(); err != nil {
 		return nil, err
@@ -256,7 +286,7 @@ func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error
 	return openAdmin(ctx, c, mayUse, log)
 }
 
-// BeginAdmin opens the data for a command that one can begin with: it makes what is not there, and migrates nothing that is.
+// BeginAdmin opens the data for a command that may come first. It creates missing data but migrates none.
 func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
 	return openAdmin(ctx, c, mayBegin, log)
 }
@@ -270,37 +300,40 @@ func openAdmin(ctx context.Context, c Database, may right, log *slog.Logger) (*A
 	return &Admin{Access: a, db: db}, nil
 }
 
-// wanted fails where there is no database, or no master key.
+// wanted returns an error if the database or the master key does not exist.
 func (c Database) wanted() error {
 	if err := c.wantedDatabase(); err != nil || c.MasterKey != "" {
 		return err
 	}
 	path := filepath.Join(c.DataDir, keyName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no master key in %s: name the directory that serve uses with --data-dir, or give the key with DEVICEACCESS_MASTER_KEY", path)
+		return fmt.Errorf(
+			"there is no master key in %s: set --data-dir to the directory of serve, or set DEVICEACCESS_MASTER_KEY",
+			path,
+		)
 	}
 	return nil
 }
 
-// wantedDatabase fails where there is no private database that should be there.
+// wantedDatabase returns an error if a private database is configured and does not exist.
 func (c Database) wantedDatabase() error {
 	if c.DatabaseURL != "" {
 		return nil
 	}
 	there, err := pglocal.HasData(filepath.Join(c.DataDir, postgresName))
-	if errors.Is(err, fs.ErrPermission) { // whoever opens it is told whose it is
+	if errors.Is(err, fs.ErrPermission) { // opening the database reports the owner
 		return nil
 	}
 	if err == nil && !there {
-		err = fmt.Errorf("there is no database in %s: name the directory that serve uses with --data-dir", c.DataDir)
+		err = fmt.Errorf("there is no database in %s: set --data-dir to the directory of serve", c.DataDir)
 	}
 	return err
 }
 
-// Close ends the command's way to the data.
+// Close closes the data.
 func (a *Admin) Close(ctx context.Context) error { return a.db.close(ctx) }
 
-// Migrate brings the database up to this program, and ends.
+// Migrate creates the database if there is none and migrates its schema to this program's.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
 	db, err := openDB(ctx, c, false, mayMigrate, log)
 	if err != nil {

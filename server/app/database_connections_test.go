@@ -13,8 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Whoever runs several servers on one database adds up what each may take of its connections.
-func TestAServerHasNoMoreConnectionsThanItIsGiven(t *testing.T) {
+// A server never has more database connections than its limit, so that operators can add up those of several servers.
+func TestMaxConns_IsNotExceeded(t *testing.T) {
 	t.Parallel()
 	const given = 8
 	servers, _ := strconv.Atoi(os.Getenv("INSTANCES"))
@@ -23,13 +23,15 @@ func TestAServerHasNoMoreConnectionsThanItIsGiven(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		dsn = c.DatabaseURL
 		c.MaxConns = given
-		c.DatabaseURL += "&lock_timeout=0&application_name=measured" // what stands at the gate is not run again
+		c.DatabaseURL += "&lock_timeout=0&application_name=measured" // a statement that waits at the gate must not be retried
 	})
 	conn := must(pgx.Connect(t.Context(), dsn))(t)
 	t.Cleanup(func() { conn.Close(t.Context()) })
 	has := func(which string) (n int) {
 		t.Helper()
-		err := conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'measured' and "+which).Scan(&n)
+		err := conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and "+
+			"application_name = 'measured' and "+which).
+			Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,16 +43,21 @@ func TestAServerHasNoMoreConnectionsThanItIsGiven(t *testing.T) {
 	defer asked.Wait()
 	for range 2 * given {
 		asked.Go(func() {
-			if status := s.Post(t, "/webhooks/create", map[string]any{"url": "https://hooks.example/x"}, nil); status != http.StatusOK {
+			if status := s.Post(
+				t,
+				"/webhooks/create",
+				map[string]any{"url": "https://hooks.example/x"},
+				nil,
+			); status != http.StatusOK {
 				t.Errorf("create: %d", status)
 			}
 		})
 	}
 	defer gate.Open()
 	gate.Await(given-3, "insert into webhooks")
-	for range 50 { // should others still be connecting
-		if n := has("true") - 1; n > given*servers { // the gate has one that is named so, too
-			t.Fatalf("%d servers have %d connections, and were given %d each", servers, n, given)
+	for range 50 { // others may still be connecting
+		if n := has("true") - 1; n > given*servers { // the gate's own connection has this name, too
+			t.Fatalf("%d servers have %d connections, with a limit of %d each", servers, n, given)
 		}
 	}
 }

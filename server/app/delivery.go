@@ -9,13 +9,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// endpointWorkers is how many endpoints are sent to at once: three quarters may be of one workspace, seven eighths of all that one
-// credential has made, and seven eighths such as have not been prompt the last time, whoever's they are. Each costs a few requests in the air and no connection of the database. One that goes on hanging
-// is tried three to five times for 15 s and then left alone for up to a minute, so that several times as many can be dead for good.
+// endpointWorkers is the maximum number of endpoints with deliveries in flight. Three quarters may belong to one
+// workspace, seven eighths to workspaces of one credential, and seven eighths may be endpoints that were suspect at
+// their last delivery. Each worker holds a few HTTP requests and no database connection. A hanging endpoint gets three
+// to five attempts of 15 s and then a pause of up to a minute, so several times as many endpoints can be dead
+// permanently.
 const endpointWorkers = 600
 
-// delivery is the sending of events. It has an engine of its own, so that endpoints which hang keep no
-// worker from a device.
+// delivery sends events to webhooks. It has its own engine so that hanging endpoints do not block work on devices.
 type delivery struct {
 	deliverer *webhook.Deliverer
 	sweeper   *retention.Sweeper

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// business is clients at work on a server, each on a lock, who remember what they were answered.
+// business is a server with one client per lock. The clients remember what the server has acknowledged.
 type business struct {
 	*old
 	secrets    secretscan.Ledger
@@ -25,24 +25,24 @@ type business struct {
 	receiver   string
 	url, cloud string
 	devices    []string
-	main       string // webhook that is told of everything
+	main       string // webhook for all events
 	stop       func(context.Context) error
-	end        func() // has the clients leave, and the server stop
+	end        func() // stops the clients and the server
 
 	mu      sync.Mutex
 	answers int
 	codes   map[string]kept
-	hooks   map[string]string // secret by identifier
-	paths   map[string]string // of the same
-	gone    map[string]bool   // codes that were deleted
+	hooks   map[string]string // secret by id
+	paths   map[string]string // path by id
+	gone    map[string]bool   // deleted codes
 }
 
-// kept is a code as it was acknowledged last. Its name tells which it is, and its PIN follows from that.
+// kept is a code as last acknowledged. Its name encodes its identity, and its PIN follows from that.
 type kept struct{ client, code, version int }
 
 func (k kept) name() string { return fmt.Sprintf("%d.%d.%d", k.client, k.code, k.version) }
 
-// pin is one that nothing else is: no number begins with a 0.
+// pin returns digits that occur nowhere else: numbers do not start with 0.
 func (k kept) pin() string { return fmt.Sprintf("0%d%03d%03d", k.client+1, k.code, k.version) }
 
 func (b *business) answered() int {
@@ -51,20 +51,30 @@ func (b *business) answered() int {
 	return b.answers
 }
 
-// acknowledged is what clients were told so far.
+// acknowledged returns a copy of what the server has acknowledged so far.
 func (b *business) acknowledged() *business {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &business{codes: maps.Clone(b.codes), hooks: maps.Clone(b.hooks), paths: maps.Clone(b.paths), gone: maps.Clone(b.gone)}
+	return &business{
+		codes: maps.Clone(b.codes),
+		hooks: maps.Clone(b.hooks),
+		paths: maps.Clone(b.paths),
+		gone:  maps.Clone(b.gone),
+	}
 }
 
-// ask asks, and has note remember what is answered at the moment it is.
+// ask sends a request, and calls note with the response as soon as it arrives.
 func (b *business) ask(path string, in map[string]any, note func(id string)) (id string) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		panic(err)
 	}
-	req, err := http.NewRequestWithContext(context.WithoutCancel(b.Context()), http.MethodPost, b.url+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		context.WithoutCancel(b.Context()),
+		http.MethodPost,
+		b.url+path,
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -87,7 +97,7 @@ func (b *business) ask(path string, in map[string]any, note func(id string)) (id
 		} `json:"webhook"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || res.StatusCode != http.StatusOK {
-		b.Errorf("%s is answered %d, %v", path, res.StatusCode, err)
+		b.Errorf("%s is answered %d: %v", path, res.StatusCode, err)
 		return ""
 	}
 	b.mu.Lock()
@@ -105,7 +115,7 @@ func (b *business) webhook(path, eventType string) string {
 	return b.ask("/webhooks/create", map[string]any{"url": b.receiver + path, "event_types": []string{eventType}}, nil)
 }
 
-// begin has a client work on each lock until end is called: some codes are made and changed, some are taken away.
+// begin starts a client per lock, which creates, changes, and deletes codes until end is called.
 func (b *business) begin() {
 	working, leave := context.WithCancel(b.Context())
 	var clients sync.WaitGroup
@@ -113,17 +123,25 @@ func (b *business) begin() {
 		clients.Go(func() {
 			for n := 0; working.Err() == nil && n < 1000; n++ {
 				k := kept{client, n, 0}
-				id := b.ask("/access_codes/create", map[string]any{"device_id": device, "name": k.name(), "code": k.pin()}, func(id string) { b.codes[id] = k })
+				id := b.ask(
+					"/access_codes/create",
+					map[string]any{"device_id": device, "name": k.name(), "code": k.pin()},
+					func(id string) { b.codes[id] = k },
+				)
 				for id != "" && k.version < 2 {
 					k.version++
-					b.ask("/access_codes/update", map[string]any{"access_code_id": id, "name": k.name(), "code": k.pin()}, func(string) { b.codes[id] = k })
+					b.ask(
+						"/access_codes/update",
+						map[string]any{"access_code_id": id, "name": k.name(), "code": k.pin()},
+						func(string) { b.codes[id] = k },
+					)
 				}
 				if n%30 == 0 {
 					b.webhook(fmt.Sprintf("/%d/%d", client, n), "access_code.deleted")
 				}
 				if id != "" && n%20 != 0 { // the others stay
 					b.mu.Lock()
-					delete(b.codes, id) // whether it is there is not known from now on
+					delete(b.codes, id) // unknown from now on
 					b.mu.Unlock()
 					b.ask("/access_codes/delete", map[string]any{"access_code_id": id}, func(string) { b.gone[id] = true })
 				}
@@ -138,7 +156,7 @@ func (b *business) begin() {
 	b.Cleanup(func() { leave(); clients.Wait() })
 }
 
-// judge compares the server, which was started from the dump, with what was acknowledged before.
+// judge compares the server, which runs on the restored dump, with what was acknowledged before the dump.
 func (b *business) judge(before *business, due []string) {
 	b.Helper()
 	type code struct {
@@ -173,7 +191,7 @@ func (b *business) judge(before *business, due []string) {
 		var now kept
 		c := there[id]
 		if _, err := fmt.Sscanf(c.Name, "%d.%d.%d", &now.client, &now.code, &now.version); b.after(id) {
-			continue // it was deleted while the dump was made, which may know it or not
+			continue // deleted during the dump, which may contain it or not
 		} else if err != nil || now.client != was.client || now.code != was.code || now.version < was.version {
 			b.Errorf("code %s was acknowledged as %q, and is %q", id, was.name(), c.Name)
 		}
@@ -204,9 +222,14 @@ func (b *business) judge(before *business, due []string) {
 		}
 	}
 	if len(before.codes) < 3 || len(before.gone) < 10 || len(before.hooks) < 3 {
-		b.Errorf("%d codes, %d deleted ones and %d webhooks were acknowledged before the dump: that is no business", len(before.codes), len(before.gone), len(before.hooks))
+		b.Errorf(
+			"%d codes, %d deleted ones and %d webhooks were acknowledged before the dump: that is no business",
+			len(before.codes),
+			len(before.gone),
+			len(before.hooks),
+		)
 	}
-	b.until("what was due has arrived", func() bool {
+	b.until("the pending deliveries have arrived", func() bool {
 		got := b.endpoint.got(b.hooks[b.main], "/main")
 		return !slices.ContainsFunc(due, func(event string) bool { return !got[event] })
 	})
@@ -217,14 +240,18 @@ func (b *business) judge(before *business, due []string) {
 	b.goesOn(before, first)
 }
 
-// goesOn looks whether the server does new work: a deletion is carried out and told to every webhook, each with its signature, and
-// what it does not know of is found on the lock.
+// goesOn checks that the server does new work: it deletes a code, notifies every webhook with the right signature, and
+// finds codes on the lock that it does not know.
 func (b *business) goesOn(before *business, code string) {
 	b.Helper()
 	b.endpoint.forget()
 	b.ask("/access_codes/delete", map[string]any{"access_code_id": code, "sync": true}, func(string) {})
-	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "New", "code": "07777777", "sync": true}, func(string) {})
-	b.until("every webhook is told, with its signature", func() bool {
+	b.ask(
+		"/access_codes/create",
+		map[string]any{"device_id": b.devices[0], "name": "New", "code": "07777777", "sync": true},
+		func(string) {},
+	)
+	b.until("every webhook receives the event with its signature", func() bool {
 		for id, path := range before.paths {
 			if len(b.endpoint.got(before.hooks[id], path)) == 0 {
 				return false
@@ -232,7 +259,7 @@ func (b *business) goesOn(before *business, code string) {
 		}
 		return true
 	})
-	b.until("what was made after the dump is found on its lock", func() bool {
+	b.until("the code from after the dump is found on its lock", func() bool {
 		var unmanaged struct {
 			Codes []struct {
 				PIN string `json:"code"`
@@ -247,14 +274,18 @@ func (b *business) goesOn(before *business, code string) {
 	})
 }
 
-// late is a code that is made after the dump.
+// late is a code that is created after the dump.
 var late = kept{8, 0, 0}
 
-// comesLate puts a code on its lock that a dump of before does not have, however long the line of others is.
+// comesLate creates a code after the dump and waits until it is on its lock.
 func (b *business) comesLate() {
 	b.Helper()
 	var id string
-	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "Late", "code": late.pin()}, func(made string) { id = made })
+	b.ask(
+		"/access_codes/create",
+		map[string]any{"device_id": b.devices[0], "name": "Late", "code": late.pin()},
+		func(made string) { id = made },
+	)
 	b.until("the late code is on its lock", func() bool {
 		var made struct {
 			Code struct {
@@ -266,7 +297,7 @@ func (b *business) comesLate() {
 	})
 }
 
-// stopAtEnd stops a server, or a cloud, when the test ends.
+// stopAtEnd stops a server or a cloud when the test ends.
 func stopAtEnd(t *testing.T, stop func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -278,7 +309,7 @@ func stopAtEnd(t *testing.T, stop func(context.Context) error) {
 	})
 }
 
-// after says whether a code was deleted, or was to be, by the end.
+// after reports whether a code was deleted, or its deletion requested, at the end.
 func (b *business) after(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// endpoint takes deliveries, and keeps them to be looked through when the secrets of their webhooks are known.
+// endpoint receives deliveries and keeps them to be checked once the secrets of their webhooks are known.
 type endpoint struct {
 	mu      sync.Mutex
-	held    chan struct{} // nil: nobody waits
+	held    chan struct{} // nil: responds immediately
 	waits   int
 	arrived []delivery
 }
 
-// delivery is what has come to a path, and its signature.
+// delivery is a delivery to a path, with its signature.
 type delivery struct{ path, signed, signature, event string }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,10 +45,18 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.waits--
-	e.arrived = append(e.arrived, delivery{r.URL.Path, fmt.Sprintf("%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body), r.Header.Get("Webhook-Signature"), event.ID})
+	e.arrived = append(
+		e.arrived,
+		delivery{
+			r.URL.Path,
+			fmt.Sprintf("%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body),
+			r.Header.Get("Webhook-Signature"),
+			event.ID,
+		},
+	)
 }
 
-// hold has no delivery be taken until release is called.
+// hold makes the endpoint delay its responses until release is called.
 func (e *endpoint) hold() (release func()) {
 	held := make(chan struct{})
 	e.mu.Lock()
@@ -62,7 +70,7 @@ func (e *endpoint) hold() (release func()) {
 	}
 }
 
-// waiting is how many deliveries are held.
+// waiting returns the number of delayed deliveries.
 func (e *endpoint) waiting() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,14 +80,14 @@ func (e *endpoint) waiting() int {
 	return e.waits
 }
 
-// forget forgets what has arrived so far.
+// forget drops the received deliveries.
 func (e *endpoint) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.arrived = nil
 }
 
-// got are the events that have arrived at a path, signed with a webhook's secret.
+// got returns the events that a path has received with the signature of a secret.
 func (e *endpoint) got(secret, path string) map[string]bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {

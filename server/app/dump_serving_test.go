@@ -23,10 +23,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// A dump that is made while clients write and deliveries are in the air holds all that was acknowledged before it began, tells no
-// secret, and a server with the key goes on from it: every code works with the PIN it was told to have, every webhook signs with
-// its secret, and what was to be delivered is. What was acknowledged later is on the locks, and is found there.
-func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
+// A dump during writes and deliveries contains everything that was acknowledged before it began, and reveals no secret.
+// A server with the key continues from it: every code has its PIN, every webhook signs with its secret, and pending
+// deliveries are sent. Later codes are found on the locks.
+func TestDump_WhileServing(t *testing.T) {
 	t.Parallel()
 	b := newBusiness(t)
 	b.begin()
@@ -39,10 +39,10 @@ func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deviceaccess.dump")
 	b.tool("pg_dump", "--format=custom", "--file="+file, b.dsn)
 	if during := b.answered() - from; during == 0 {
-		t.Error("nobody was answered while the dump was made, so nothing is known of what becomes of that")
+		t.Error("nothing was acknowledged during the dump, so the test proves nothing")
 	}
 	later := b.answered() + 30
-	apptest.Until(t, "somebody was answered after it", func() bool { return b.answered() > later })
+	apptest.Until(t, "something is acknowledged after the dump", func() bool { return b.answered() > later })
 	release()
 	b.comesLate()
 	b.end()
@@ -63,14 +63,25 @@ func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
 	b.judge(acknowledged, due)
 }
 
-// serveAgain starts a server on the database that was restored, with the same key and the same locks, which have gone on meanwhile.
-// What was sent when the dump was made is waited for as long as it may take to show: that is short here.
+// serveAgain starts a server on the restored database with the same key. The locks have changed since the dump. The
+// read lag is short, so that the server soon knows which writes arrived.
 func (b *business) serveAgain() {
 	b.Helper()
 	a, err := app.Start(b.Context(), app.Config{
-		Database: app.Database{DatabaseURL: b.dsn, DataDir: b.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(b.master), MaxConns: 10},
-		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{URL: b.cloud, Speed: 50},
-		Work: worker.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Access: access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
+		Database: app.Database{
+			DatabaseURL: b.dsn,
+			DataDir:     b.TempDir(),
+			MasterKey:   base64.StdEncoding.EncodeToString(b.master),
+			MaxConns:    10,
+		},
+		Listen:     "127.0.0.1:0",
+		Sandboxing: app.Sandboxing{URL: b.cloud, Speed: 50},
+		Work: worker.Options{
+			Workers:  20,
+			Sweep:    200 * time.Millisecond,
+			LeaseTTL: 5 * time.Second,
+		},
+		Access:   access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
 		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	})
@@ -79,19 +90,27 @@ func (b *business) serveAgain() {
 	b.url = a.URL
 }
 
-// refersToWhatIsThere looks for rows that name one which is not there: also where no constraint says so.
+// refersToWhatIsThere finds rows that refer to missing rows, also without a foreign key.
 func (b *business) refersToWhatIsThere() {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), b.dsn)
 	b.must(err)
 	defer conn.Close(b.Context())
 	for what, count := range map[string]string{
-		"deliveries without their event":         "select count(*) from deliveries d where not exists (select from events e where e.event_id = d.event_id)",
-		"tries without their delivery":           "select count(*) from delivery_attempts a where not exists (select from deliveries d where (d.webhook_id, d.event_id) = (a.webhook_id, a.event_id))",
-		"codes of which no event tells":          "select count(*) from access_codes c where is_managed and not exists (select from events e where e.access_code_id = c.access_code_id and event_type = 'access_code.created')",
-		"codes that are gone and were never":     "select count(*) from events e where event_type = 'access_code.deleted' and not exists (select from events f where f.access_code_id = e.access_code_id and f.event_type = 'access_code.created')",
-		"events of locks that there are not":     "select count(*) from events e where device_id is not null and not exists (select from devices d where d.device_id = e.device_id)",
-		"events fanned out, and nothing of them": "select count(*) from events e join webhooks w on '*' = any(w.event_types) and w.created_at < e.created_at where fanned_out_at is not null and not exists (select from deliveries d where d.event_id = e.event_id and d.webhook_id = w.webhook_id)",
+		"deliveries without their event": "select count(*) from deliveries d where not exists (select from " +
+			"events e where e.event_id = d.event_id)",
+		"tries without their delivery": "select count(*) from delivery_attempts a where not exists (select " +
+			"from deliveries d where (d.webhook_id, d.event_id) = (a.webhook_id, a.event_id))",
+		"codes without an event": "select count(*) from access_codes c where is_managed and not exists " +
+			"(select from events e where e.access_code_id = c.access_code_id and event_type = 'access_code.created')",
+		"deleted codes that never existed": "select count(*) from events e where event_type = " +
+			"'access_code.deleted' and not exists (select from events f where f.access_code_id = e.access_code_id and " +
+			"f.event_type = 'access_code.created')",
+		"events of locks that there are not": "select count(*) from events e where device_id is not null and not " +
+			"exists (select from devices d where d.device_id = e.device_id)",
+		"events fanned out, and nothing of them": "select count(*) from events e join webhooks w on '*' = " +
+			"any(w.event_types) and w.created_at < e.created_at where fanned_out_at is not null and not exists (select from " +
+			"deliveries d where d.event_id = e.event_id and d.webhook_id = w.webhook_id)",
 	} {
 		var n int
 		b.must(conn.QueryRow(b.Context(), count).Scan(&n))
@@ -99,15 +118,22 @@ func (b *business) refersToWhatIsThere() {
 			b.Errorf("%d %s", n, what)
 		}
 	}
-	for _, table := range []string{"access_codes", "webhooks", "events", "deliveries", "delivery_attempts", "action_attempts"} {
+	for _, table := range []string{
+		"access_codes",
+		"webhooks",
+		"events",
+		"deliveries",
+		"delivery_attempts",
+		"action_attempts",
+	} {
 		var n int
 		if b.must(conn.QueryRow(b.Context(), "select count(*) from "+table).Scan(&n)); n == 0 {
-			b.Errorf("%s is empty, so nothing is known of what becomes of it", table)
+			b.Errorf("%s is empty, so the test proves nothing about it", table)
 		}
 	}
 }
 
-// tried is how many tries of deliveries are written down.
+// tried returns the number of recorded delivery attempts.
 func (b *business) tried() (n int) {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), b.dsn)
@@ -117,7 +143,7 @@ func (b *business) tried() (n int) {
 	return n
 }
 
-// due are the events of the restored database that the main endpoint has not taken yet, as far as it knows.
+// due returns the events of the restored database whose delivery to the main endpoint is pending.
 func (b *business) due() (events []string) {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), b.dsn)
@@ -129,30 +155,40 @@ func (b *business) due() (events []string) {
 	events, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	b.must(err)
 	if len(events) == 0 {
-		b.Error("nothing was due when the dump was made, so nothing is known of what becomes of that")
+		b.Error("nothing was pending at the dump, so the test proves nothing")
 	}
 	return events
 }
 
-// newBusiness starts a server whose locks are elsewhere, so that they outlive it.
+// newBusiness starts a server whose locks are in a separate cloud, so that they outlive the server.
 func newBusiness(t *testing.T) *business {
 	t.Helper()
-	b := &business{old: &old{T: t}, endpoint: &endpoint{}, codes: map[string]kept{}, hooks: map[string]string{}, paths: map[string]string{}, gone: map[string]bool{}}
+	b := &business{
+		old:      &old{T: t},
+		endpoint: &endpoint{},
+		codes:    map[string]kept{},
+		hooks:    map[string]string{},
+		paths:    map[string]string{},
+		gone:     map[string]bool{},
+	}
 	b.secrets.Random = true
 	receiver := httptest.NewServer(b.endpoint)
 	t.Cleanup(receiver.Close)
 	b.receiver = receiver.URL
 	srv := apptest.Start(t, apptest.WithProfiles("yale"), apptest.WithLocks(3), func(c *app.Config) {
 		b.dsn = c.DatabaseURL
-		if os.Getenv("INSTANCES") == "" { // several have a cloud of their own
-			cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log})
+		if os.Getenv("INSTANCES") == "" { // several instances have a separate cloud anyway
+			cloud, err := app.StartCloud(
+				t.Context(),
+				app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log},
+			)
 			b.must(err)
 			stopAtEnd(t, cloud.Stop)
 			c.Sandboxing.URL = cloud.URL
 		}
 		inner := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler { return b.secrets.Watch(inner(next)) }
-		key, err := encryption.File(filepath.Join(c.DataDir, "master.key")) // which the server takes
+		key, err := encryption.File(filepath.Join(c.DataDir, "master.key")) // the server uses it
 		b.must(err)
 		b.master = key[0]
 	})

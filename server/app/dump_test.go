@@ -20,7 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// tool runs a program that comes with PostgreSQL.
+// tool runs a program of PostgreSQL.
 func (o *old) tool(name string, args ...string) {
 	o.Helper()
 	bin, err := pglocal.Locate(o.Context(), pglocal.Options{})
@@ -36,30 +36,39 @@ func (o *old) tool(name string, args ...string) {
 	}
 }
 
-// newAccount connects an account by command, while no server runs: a job is left for the next one.
+// newAccount connects an account by command while no server runs, which leaves a job for the next one.
 func (o *old) newAccount() {
 	o.Helper()
-	c, log := app.Database{DatabaseURL: o.dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master)}, slog.New(slog.DiscardHandler)
-	o.must(app.Migrate(o.Context(), c, log)) // the tables of the job queue
+	c, log := app.Database{
+		DatabaseURL: o.dsn,
+		DataDir:     o.TempDir(),
+		MasterKey:   base64.StdEncoding.EncodeToString(o.master),
+	}, slog.New(
+		slog.DiscardHandler,
+	)
+	o.must(app.Migrate(o.Context(), c, log)) // creates the tables of the job queue
 	admin, err := app.OpenAdmin(o.Context(), c, log)
 	o.must(err)
 	config, err := json.Marshal(map[string]any{"key": "new", "profiles": []string{"yale"}})
 	o.must(err)
-	_, err = admin.Access.ConnectAccount(o.Context(), access.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
-		Adapter: access.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config})
+	_, err = admin.Access.ConnectAccount(
+		o.Context(),
+		access.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
+			Adapter: access.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config},
+	)
 	o.must(err)
 	o.must(admin.Close(o.Context()))
 }
 
-// isDumped makes a dump as the guide says and restores it into a new database: a server with the key goes on there with
-// everything: the same identifiers, PINs, deliveries that were due, attempts and jobs.
+// isDumped makes a dump as in the guide and restores it into a new database. A server with the key continues there with
+// the same ids, PINs, pending deliveries, attempts, and jobs.
 func (o *old) isDumped(hook *inbox) {
 	o.Helper()
 	file, restored := filepath.Join(o.TempDir(), "deviceaccess.dump"), storetest.New(o)
 	o.tool("pg_dump", "--format=custom", "--file="+file, o.dsn)
 	before := o.rows()
 	if len(before["river_job"]) == 0 {
-		o.Error("no job is in the dump, so nothing is known of what becomes of one")
+		o.Error("no job is in the dump, so the test proves nothing about jobs")
 	}
 	o.dsn = restored
 	o.exec("drop schema public cascade; create schema public")
@@ -71,10 +80,10 @@ func (o *old) isDumped(hook *inbox) {
 		}
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		o.Errorf("what was restored is something else: %s", diff)
+		o.Errorf("the restored data differs: %s", diff)
 	}
 	o.works(restored, hook)
-	o.until("no job is left over", func() bool {
+	o.until("no job is left", func() bool {
 		return !slices.ContainsFunc(o.rows()["river_job"], func(job map[string]any) bool {
 			return job["finalized_at"] == nil && job["kind"] == before["river_job"][0]["kind"]
 		})

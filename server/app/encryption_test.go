@@ -22,7 +22,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// otherSealers counts the secrets that another key than the current one has sealed.
+// otherSealers counts the secrets that are encrypted with another key than the current one.
 func otherSealers(t *testing.T, db *store.DB) (left int64, current byte) {
 	t.Helper()
 	keys, err := db.ListDataKeys(t.Context())
@@ -44,12 +44,16 @@ func otherSealers(t *testing.T, db *store.DB) (left int64, current byte) {
 	return left, current
 }
 
-// Two instances serve while the key changes; a rotation that is stopped is gone on with.
-func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
+// The encryption can be rotated while two instances serve, and a stopped rotation can be resumed.
+func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 	t.Parallel()
 	var dsn string
-	one := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
-		func(c *app.Config) { dsn = c.DatabaseURL })
+	one := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
+		func(c *app.Config) { dsn = c.DatabaseURL },
+	)
 	two := one.Again(t)
 	db, err := store.Open(t.Context(), dsn, 2)
 	if err != nil {
@@ -63,20 +67,25 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	var hook answer
 	one.Post(t, "/webhooks/create", map[string]any{"url": "https://hooks.example/x"}, &hook)
 
-	made := map[string]string{} // PIN by identifier
+	made := map[string]string{} // PIN by id
 	create := func(s *apptest.Server, pin string) {
 		var out struct {
 			AccessCode struct {
 				AccessCodeID string `json:"access_code_id"`
 			} `json:"access_code"`
 		}
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": pin}, &out); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "code": pin},
+			&out,
+		); status != http.StatusOK {
 			t.Errorf("create: %d", status)
 		}
 		made[out.AccessCode.AccessCodeID] = pin
 	}
 	for i := range 10 {
-		create(one, fmt.Sprint(410000+i)) // longer than those that the lock has already
+		create(one, fmt.Sprint(410000+i)) // longer than the PINs that are already on the lock
 	}
 
 	stopped, stop := context.WithCancel(t.Context())
@@ -90,7 +99,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	}
 	left, started := otherSealers(t, db)
 	if left == 0 || started == 0 {
-		t.Fatalf("in the middle of it %d are left, and the key is %d", left, started)
+		t.Fatalf("in the middle, %d are left, and the key is %d", left, started)
 	}
 
 	var resumed atomic.Bool
@@ -99,8 +108,8 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 		rotated <- two.App.Access.RotateEncryption(t.Context(), func(r access.Rotation) { resumed.Store(resumed.Load() || r.Resumed) })
 	}()
 	var result error
-	for i, done := 0, false; !done; i++ { // both go on
-		if i < 100 { // for many more the lock has no place
+	for i, done := 0, false; !done; i++ { // both continue
+		if i < 100 { // the lock has no room for many more
 			create([]*apptest.Server{one, two}[i%2], fmt.Sprint(500000+i))
 		}
 		select {
@@ -114,7 +123,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	}
 	left, current := otherSealers(t, db)
 	if left != 0 || current != started {
-		t.Errorf("%d are left, and the key is %d, of which %d was begun", left, current, started)
+		t.Errorf("%d are left, and the key is %d, but the rotation started with %d", left, current, started)
 	}
 	for _, s := range []*apptest.Server{one, two, one.Again(t)} {
 		var out struct {
@@ -129,7 +138,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 		}
 		for _, c := range out.AccessCodes {
 			if c.Code != made[c.AccessCodeID] {
-				t.Errorf("code %s has another PIN than it was given", c.AccessCodeID)
+				t.Errorf("code %s has a wrong PIN", c.AccessCodeID)
 			}
 		}
 		var got answer
@@ -137,7 +146,12 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 		if got.Webhook.Secret == "" || got.Webhook.Secret != hook.Webhook.Secret {
 			t.Error("the webhook has another secret")
 		}
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "410005"}, nil); status != http.StatusConflict {
+		if status := s.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "code": "410005"},
+			nil,
+		); status != http.StatusConflict {
 			t.Errorf("a PIN that is there already: %d", status)
 		}
 	}
@@ -149,16 +163,24 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	}
 }
 
-func TestOneRotationAtATime(t *testing.T) {
+func TestRotateEncryption_OneAtATime(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
+	)
 	tried := false
 	err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {
 		if !tried {
 			tried = true
 			var refused *access.Error
-			if err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); !errors.As(err, &refused) || refused.Type != "rotation_under_way" {
-				t.Errorf("another beside it: %v", err)
+			if err := s.App.Access.RotateEncryption(
+				t.Context(),
+				func(access.Rotation) {},
+			); !errors.As(err, &refused) ||
+				refused.Type != "rotation_under_way" {
+				t.Errorf("a concurrent rotation: %v", err)
 			}
 		}
 	})
@@ -167,33 +189,45 @@ func TestOneRotationAtATime(t *testing.T) {
 	}
 }
 
-// What a newer version seals, this one does not know of.
-func TestEncryptionOfANewerSchemaIsNotRotated(t *testing.T) {
+// A rotation does not know the secrets of a newer schema.
+func TestRotateEncryption_NewerSchema(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t, encryption.NewMaster())
-	if _, err := s.db.Pool.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values ($1, true)", store.NewestSchema()+1); err != nil {
+	if _, err := s.db.Pool.Exec(
+		t.Context(),
+		"insert into goose_db_version (version_id, is_applied) values ($1, true)",
+		store.NewestSchema()+1,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var refused *access.Error
 	s.open(app.OpenAdmin, func(a *access.Service) error {
-		if err := a.RotateEncryption(t.Context(), func(access.Rotation) {}); !errors.As(err, &refused) || refused.Type != "schema_is_newer" {
+		if err := a.RotateEncryption(
+			t.Context(),
+			func(access.Rotation) {},
+		); !errors.As(err, &refused) ||
+			refused.Type != "schema_is_newer" {
 			t.Errorf("it is rotated: %v", err)
 		}
 		return nil
 	}, s.master)
 }
 
-// A rotation waits for others for as long as that takes, and nobody takes it for a server that stands still.
-func TestRotationMayTakeLong(t *testing.T) {
+// A rotation can wait for other transactions for any time. The server does not end it as idle.
+func TestRotateEncryption_MayTakeLong(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = 5 * time.Second }),
-		func(c *app.Config) { c.DatabaseURL += "&idle_in_transaction_session_timeout=3000" }) // what stands still for longer is ended
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.RotationPause = 5 * time.Second }),
+		func(c *app.Config) { c.DatabaseURL += "&idle_in_transaction_session_timeout=3000" },
+	) // longer idle transactions are ended
 	if err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// another is a master key that may stand beside than: one in 256 has its identifier.
+// another returns a master key with another id than than: one in 256 keys has the same.
 func another(than []byte) []byte {
 	for {
 		m := encryption.NewMaster()
@@ -203,15 +237,19 @@ func another(than []byte) []byte {
 	}
 }
 
-// The master key is changed as `keys rotate-encryption --help` says.
-func TestMasterKeyCanBeChanged(t *testing.T) {
+// The master key can be changed as `keys rotate-encryption --help` describes.
+func TestMasterKey_Change(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	first := encryption.NewMaster()
 	latest := another(first)
 	older, newer := base64.StdEncoding.EncodeToString(first), base64.StdEncoding.EncodeToString(latest)
 	with := func(masters string, f func(*access.Service)) error {
-		admin, err := app.OpenAdmin(t.Context(), app.Database{DatabaseURL: dsn, DataDir: t.TempDir(), MasterKey: masters}, slog.New(slog.DiscardHandler))
+		admin, err := app.OpenAdmin(
+			t.Context(),
+			app.Database{DatabaseURL: dsn, DataDir: t.TempDir(), MasterKey: masters},
+			slog.New(slog.DiscardHandler),
+		)
 		if err != nil {
 			return err
 		}
@@ -233,15 +271,21 @@ func TestMasterKeyCanBeChanged(t *testing.T) {
 		hook, err = a.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
 		must(err)
 	}))
-	for range 2 { // the first time from no data key, the second time from one
-		must(with(newer+","+older, func(a *access.Service) { must(a.RotateEncryption(t.Context(), func(access.Rotation) {})) }))
+	for range 2 { // first without a data key, then with one
+		must(
+			with(newer+","+older, func(a *access.Service) { must(a.RotateEncryption(t.Context(), func(access.Rotation) {})) }),
+		)
 		must(with(newer, func(a *access.Service) {
 			got, err := a.GetWebhook(t.Context(), p, hook.ID.String())
 			if err != nil || got.Secret != hook.Secret {
 				t.Errorf("with the newer key alone: %v", err)
 			}
 		}))
-		if err := with(older, func(*access.Service) {}); err == nil || !strings.Contains(err.Error(), "is the master key the one this database was created with?") {
+		if err := with(
+			older,
+			func(*access.Service) {},
+		); err == nil ||
+			!strings.Contains(err.Error(), "is the master key the one this database was created with?") {
 			t.Errorf("with the older key: %v", err)
 		}
 		latest = another(latest)
@@ -249,11 +293,14 @@ func TestMasterKeyCanBeChanged(t *testing.T) {
 	}
 }
 
-// While some servers have been given a newer master key and others have not, as during a restart of one after the other, all of them
-// open what any has sealed: also where an earlier version had no data key.
-func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
+// While only some servers have a newer master key, as during a rolling restart, every server can decrypt what any of
+// them encrypts. This also works if an earlier version had no data key.
+func TestMasterKey_RollingChange(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"sealed by a data key": app.BeginAdmin, "sealed by the master key": app.OpenAdmin} {
+	for name, first := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){
+		"sealed by a data key":     app.BeginAdmin,
+		"sealed by the master key": app.OpenAdmin,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old := encryption.NewMaster()
@@ -294,7 +341,7 @@ func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
 			everybodySeals()
 			servers = append(servers, start(app.BeginAdmin, newer+","+older))
 			everybodySeals()
-			servers = append(servers, start(app.BeginAdmin, older)) // that has crashed
+			servers = append(servers, start(app.BeginAdmin, older)) // which has crashed
 			everybodySeals()
 			servers = []*access.Service{start(app.BeginAdmin, newer+","+older), start(app.BeginAdmin, newer+","+older)}
 			everybodySeals()
@@ -307,10 +354,15 @@ func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
 	}
 }
 
-// Servers that begin at once make one data key.
-func TestTheFirstDataKeyIsMadeOnce(t *testing.T) {
+// Servers that start concurrently create one data key.
+func TestDataKey_CreatedOnce(t *testing.T) {
 	t.Parallel()
-	c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster()), MaxConns: 2}
+	c := app.Database{
+		DatabaseURL: storetest.New(t),
+		DataDir:     t.TempDir(),
+		MasterKey:   base64.StdEncoding.EncodeToString(encryption.NewMaster()),
+		MaxConns:    2,
+	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {

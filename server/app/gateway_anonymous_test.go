@@ -13,19 +13,35 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// A broker that lets in who gives no user, and refuses a wrong password, has refused nobody who gives nothing: he has
-// proven nothing, and does not get what the operator has connected with a password.
-func TestWhoEntersNothingHasProvenNothing(t *testing.T) {
+// A broker may accept clients without a user but reject wrong passwords. A login without a password then proves
+// nothing, and gets no access to an account that the operator connected with a password.
+func TestGateway_AnonymousLoginProvesNothing(t *testing.T) {
 	t.Parallel()
 	broker := zigbee.OpenBroker(t, "operator", "right-secret")
 	announce(t, broker, "zigbee2mqtt", "operator", "right-secret", "0x00124b0014d9a1f0")
 	b := newStrangers(t)
-	c := app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + broker, Topic: "zigbee2mqtt", Username: "operator", Password: "right-secret"}}
+	c := app.Zigbee2MQTT{
+		Config: zigbee2mqtt.Config{
+			Broker:   "mqtt://" + broker,
+			Topic:    "zigbee2mqtt",
+			Username: "operator",
+			Password: "right-secret",
+		},
+	}
 	config, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := b.s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: b.workspace, Adapter: "zigbee2mqtt", DisplayName: "The house", Address: c.Address(), Config: config})
+	account, err := b.s.App.Access.ConnectAccount(
+		t.Context(),
+		access.NewAccount{
+			WorkspaceID: b.workspace,
+			Adapter:     "zigbee2mqtt",
+			DisplayName: "The house",
+			Address:     c.Address(),
+			Config:      config,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +54,12 @@ func TestWhoEntersNothingHasProvenNothing(t *testing.T) {
 		{"a password without a user", "", "guess", http.StatusConflict},
 		{"a wrong password", "operator", "guess", http.StatusUnprocessableEntity},
 	} {
-		form := url.Values{"broker": {"mqtt://" + broker}, "topic": {"zigbee2mqtt"}, "username": {one.user}, "password": {one.password}}
+		form := url.Values{
+			"broker":   {"mqtt://" + broker},
+			"topic":    {"zigbee2mqtt"},
+			"username": {one.user},
+			"password": {one.password},
+		}
 		if status := b.logIn("zigbee2mqtt", form); status != one.want {
 			t.Errorf("%s: %d, want %d", one.entered, status, one.want)
 		}
@@ -49,8 +70,13 @@ func TestWhoEntersNothingHasProvenNothing(t *testing.T) {
 			t.Fatalf("%s: the operator's account is reached otherwise", one.entered)
 		}
 	}
-	// Who knows the password has the account, as before.
-	form := url.Values{"broker": {"mqtt://" + broker}, "topic": {"zigbee2mqtt"}, "username": {"operator"}, "password": {"right-secret"}}
+	// A login with the password gets the account.
+	form := url.Values{
+		"broker":   {"mqtt://" + broker},
+		"topic":    {"zigbee2mqtt"},
+		"username": {"operator"},
+		"password": {"right-secret"},
+	}
 	if status := b.logIn("zigbee2mqtt", form); status != http.StatusSeeOther {
 		t.Errorf("the right password: %d", status)
 	}

@@ -17,18 +17,24 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
-// Somebody connects a gateway on a page, and does so again: it is the same account.
-func TestGatewayIsConnectedOnAPage(t *testing.T) {
+// Connecting a gateway on a page twice gives the same account.
+func TestGateway_ConnectedOnPageTwice(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Start(t, zigbee.Plain)
 	g.Lease(t, zigbee.Plain)
-	allowed := app.Connecting{Gateways: true, AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+	allowed := app.Connecting{
+		Gateways:      true,
+		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	}
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(allowed))
 	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	key, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +42,20 @@ func TestGatewayIsConnectedOnAPage(t *testing.T) {
 	logIn := func(password string) (api.ConnectWebview, int, string) {
 		t.Helper()
 		var page api.ConnectWebviewResponse
-		if status := s.PostAs(t, key, "/connect_webviews/create", map[string]any{"wait_for_device_creation": true}, &page); status != http.StatusOK {
+		if status := s.PostAs(
+			t,
+			key,
+			"/connect_webviews/create",
+			map[string]any{"wait_for_device_creation": true},
+			&page,
+		); status != http.StatusOK {
 			t.Fatalf("create a webview: %d", status)
 		}
 		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		res, err := client.PostForm(page.ConnectWebview.URL+"/zigbee2mqtt", url.Values{"broker": {g.Broker}, "topic": {zigbee.Topic}, "username": {user}, "password": {password}})
+		res, err := client.PostForm(
+			page.ConnectWebview.URL+"/zigbee2mqtt",
+			url.Values{"broker": {g.Broker}, "topic": {zigbee.Topic}, "username": {user}, "password": {password}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +75,10 @@ func TestGatewayIsConnectedOnAPage(t *testing.T) {
 		})
 		return *now.ConnectWebview.ConnectedAccountID
 	}
-	if _, status, body := logIn("mistyped-secret"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "refuses this user and password") {
+	if _, status, body := logIn(
+		"mistyped-secret",
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, "rejects this user and password") {
 		t.Fatalf("a wrong password: %d %s", status, body)
 	}
 	page, status, body := logIn(password)
@@ -69,7 +87,14 @@ func TestGatewayIsConnectedOnAPage(t *testing.T) {
 	}
 	account := authorized(page)
 	var devices api.DevicesResponse
-	if s.PostAs(t, key, "/devices/list", map[string]any{"connect_webview_id": page.ConnectWebviewID}, &devices); len(devices.Devices) != 1 || devices.Devices[0].ConnectedAccountID != account {
+	if s.PostAs(
+		t,
+		key,
+		"/devices/list",
+		map[string]any{"connect_webview_id": page.ConnectWebviewID},
+		&devices,
+	); len(devices.Devices) != 1 ||
+		devices.Devices[0].ConnectedAccountID != account {
 		t.Fatalf("its devices are %+v", devices.Devices)
 	}
 	page, status, body = logIn(password)

@@ -17,13 +17,13 @@ import (
 // TestMain names the tests whose outcome can differ with several servers.
 func TestMain(m *testing.M) {
 	apptest.Main(m, TestChangedCredentialsReachEveryInstance,
-		TestAServerHasNoMoreConnectionsThanItIsGiven,
-		TestADumpThatIsMadeWhileTheServerServesIsRestored,
-		TestEncryptionIsRotatedWhileInstancesServe,
-		TestRotationWaitsForWhatIsUnderWay)
+		TestMaxConns_IsNotExceeded,
+		TestDump_WhileServing,
+		TestRotateEncryption_WhileInstancesServe,
+		TestRotateEncryption_WaitsForTransactions)
 }
 
-// Two instances are connected to one gateway; each code is put on the lock once.
+// Two instances are connected to one gateway. Each code is put on the lock once.
 func TestTwoInstancesShareAGateway(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Start(t, zigbee.Plain)
@@ -35,16 +35,24 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{Kind: access.APIKey, Name: "test", WorkspaceIDs: []uuid.UUID{w.ID}})
+	key, _, err := s.App.Access.IssueCredential(
+		ctx,
+		access.NewCredential{Kind: access.APIKey, Name: "test", WorkspaceIDs: []uuid.UUID{w.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	user, password := g.User(t)
-	config, err := json.Marshal(zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password})
+	config, err := json.Marshal(
+		zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config})
+	account, err := s.App.Access.ConnectAccount(
+		ctx,
+		access.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +76,13 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		pin := fmt.Sprintf("6021%04d", 6000+n)
 		want[pin] = 1
 		instance := []*apptest.Server{s, again}[n%2]
-		if status := instance.PostAs(t, key, "/access_codes/create", map[string]any{"device_id": devices.Devices[0].ID, "code": pin}, nil); status != http.StatusOK {
+		if status := instance.PostAs(
+			t,
+			key,
+			"/access_codes/create",
+			map[string]any{"device_id": devices.Devices[0].ID, "code": pin},
+			nil,
+		); status != http.StatusOK {
 			t.Fatalf("create a code: %d", status)
 		}
 	}
@@ -92,7 +106,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	}
 	s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
 	if len(devices.Devices) != 0 {
-		t.Error("the lock is still there")
+		t.Error("the lock still exists")
 	}
 	for pin := range want {
 		found := false

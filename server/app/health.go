@@ -14,21 +14,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// HealthOptions say what /health goes by. The zero value is for production.
+// HealthOptions configures /health. The zero value is for production.
 type HealthOptions struct {
-	Stalled        time.Duration // when the work of this server counts as standing still; 0: 30 s
-	LateDevices    time.Duration // when a device, account or access system that nobody works on is late; 0: 3 min, for one that fails is left alone for up to 90 s
-	LateDeliveries time.Duration // when what is to be sent to an endpoint that works is late; 0: 1 min
-	Full           time.Duration // for how long the disk counts as full after a statement has failed for that; 0: 1 min
+	// Stalled is the age of the last poll after which this server's job engines count as stalled. The default is 30 s.
+	Stalled time.Duration
+	// LateDevices is the delay after which due work on a device, account, or access system counts as late. The default
+	// is 3 min, since failing ones are paused for up to 90 s.
+	LateDevices time.Duration
+	// LateDeliveries is the delay after which a due delivery to a healthy endpoint counts as late. The default is 1 min.
+	LateDeliveries time.Duration
+	// Full is how long the disk counts as full after a statement failed for lack of space. The default is 1 min.
+	Full time.Duration
 }
 
 const (
-	healthKept   = time.Second     // what was found counts for so long, that asking often costs the database nothing
-	healthWithin = 2 * time.Second // the database answers in this time, or it is down
+	healthKept   = time.Second     // how long a result is cached
+	healthWithin = 2 * time.Second // timeout of the database, after which it counts as down
 )
 
-// health is how this server is.
-type monitor struct {
+// health determines the health of this server and logs its changes.
+type health struct {
 	opt      HealthOptions
 	access   *access.Service
 	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
@@ -38,26 +43,34 @@ type monitor struct {
 	mu    sync.Mutex
 	asked time.Time
 	last  rest.Health
-	told  map[string]api.ServiceHealth
+	shown map[string]api.ServiceHealth // last logged, by part
 }
 
-func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *monitor {
+func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
 	opt.Full = cmp.Or(opt.Full, time.Minute)
-	return &monitor{opt: opt, access: a, log: log, told: map[string]api.ServiceHealth{}}
+	return &health{
+		opt:    opt,
+		access: a,
+		log:    log,
+		shown:  map[string]api.ServiceHealth{},
+	}
 }
 
-// now finds out how the server is, unless that was just found. Those who ask at the same time share an answer.
-func (h *monitor) now(context.Context) rest.Health {
-	if h.stopping.Load() { // whatever was found before
-		return rest.Health{Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is being stopped."}}}
+// now returns the health of the server. Concurrent callers share a result, which is cached for healthKept.
+func (h *health) now(context.Context) rest.Health {
+	if h.stopping.Load() {
+		return rest.Health{
+			Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is shutting down."}},
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.asked.IsZero() || time.Since(h.asked) >= healthKept {
-		ctx, cancel := context.WithTimeout(context.Background(), healthWithin) // also for those who ask after the first one has hung up
+		// Not the caller's context: other callers use the result, too.
+		ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
 		defer cancel()
 		found, causes := h.find(ctx)
 		h.last, h.asked = found, time.Now()
@@ -66,23 +79,30 @@ func (h *monitor) now(context.Context) rest.Health {
 	return h.last
 }
 
-// find says also why parts are not well, by part, where an error has told.
-func (h *monitor) find(ctx context.Context) (rest.Health, map[string]error) {
+// find determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
+func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Condition(ctx)
-	database := api.ServiceHealth{Service: "database", Status: api.Healthy, Description: "The database answers and takes writes."}
+	database := api.ServiceHealth{
+		Service:     "database",
+		Status:      api.Healthy,
+		Description: "The database accepts reads and writes.",
+	}
 	switch {
 	case err != nil:
-		database.Status, database.Description = api.Down, "The database does not answer, or takes no writes; the log says why."
+		database.Status, database.Description = api.Down, "The database does not answer or rejects writes; see the log."
 	case condition.ReadOnly:
-		database.Status, database.Description = api.Down, "The database takes no writes: it is a standby, or was told so."
+		database.Status, database.Description = api.Down, "The database is read-only: it is a standby or configured as "+
+			"read-only."
 	case time.Since(condition.Full) < h.opt.Full:
-		database.Status, database.Description = api.Down, "The disk of the database is full: changes fail."
+		database.Status, database.Description = api.Down, "The disk of the database is full: writes fail."
 	case condition.Outdated:
-		database.Status, database.Description = api.Down, "The database is older than this server, which migrates it when it starts."
+		database.Status, database.Description = api.Down, "The schema of the database is older than this server; restart "+
+			"the server to migrate it."
 	}
-	server := api.ServiceHealth{Service: "server", Status: api.Healthy, Description: "The server takes requests."}
+	server := api.ServiceHealth{Service: "server", Status: api.Healthy, Description: "The server accepts requests."}
 	if condition.Keys != nil {
-		server.Status, server.Description = api.Down, "This server cannot open PINs and secrets: it lacks the master key that others have been given."
+		server.Status, server.Description = api.Down, "This server cannot decrypt PINs and secrets: it lacks a master "+
+			"key that other servers have."
 	}
 	parts := []api.ServiceHealth{server, database, h.work()}
 	causes := map[string]error{"server": condition.Keys, "database": err}
@@ -94,49 +114,53 @@ func (h *monitor) find(ctx context.Context) (rest.Health, map[string]error) {
 	return rest.Health{At: condition.At, Parts: append(parts, h.late(lateness, err == nil)...)}, causes
 }
 
-// work says whether the engines of this server turn.
-func (h *monitor) work() api.ServiceHealth {
-	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server looks for work."}
+// work reports whether the job engines of this server poll for work.
+func (h *health) work() api.ServiceHealth {
+	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server processes work."}
 	engines := h.engines.Load()
 	if engines == nil {
-		part.Status, part.Description = api.Down, "This server has not begun to work yet."
+		part.Status, part.Description = api.Down, "This server has not started to process work."
 		return part
 	}
 	for _, e := range *engines {
 		if time.Since(e.Turned()) > h.opt.Stalled {
-			part.Status, part.Description = api.Down, "This server has not looked for work for a while; the log says why. Others take its work over."
+			part.Status, part.Description = api.Down, "This server has stopped processing work; see the log. Other servers "+
+				"take over."
 		}
 	}
 	return part
 }
 
-// late says whether work is done in time, by whichever server. What is late does not make any of them useless.
-func (h *monitor) late(found access.Lateness, known bool) []api.ServiceHealth {
-	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Devices are worked on in time."}
-	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Events are delivered in time."}
+// late reports whether the servers on the database keep up with the work. Late work degrades health but is not an
+// outage.
+func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
+	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Work on devices is on time."}
+	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Deliveries are on time."}
 	if !known {
-		devices.Status, devices.Description = api.Degraded, "It is not known whether devices wait: the database does not say; the log says why."
-		deliveries.Status, deliveries.Description = api.Degraded, "It is not known whether deliveries wait: the database does not say; the log says why."
+		devices.Status, devices.Description = api.Degraded, "The state of the work on devices is unknown because the "+
+			"database does not answer; see the log."
+		deliveries.Status, deliveries.Description = api.Degraded, "The state of deliveries is unknown because the "+
+			"database does not answer; see the log."
 		return []api.ServiceHealth{devices, deliveries}
 	}
 	if found.Devices > h.opt.LateDevices {
-		devices.Status, devices.Description = api.Degraded, "Devices wait for longer than they should; the log says which work fails."
+		devices.Status, devices.Description = api.Degraded, "Work on devices is late; the log says which work fails."
 	}
 	if max(found.Deliveries, found.Events) > h.opt.LateDeliveries {
-		deliveries.Status, deliveries.Description = api.Degraded, "Deliveries wait for longer than they should; the metrics say for how long."
+		deliveries.Status, deliveries.Description = api.Degraded, "Deliveries are late; the metrics show the delay."
 	}
 	return []api.ServiceHealth{devices, deliveries}
 }
 
-// tell writes to the log what has changed since it was last found.
-func (h *monitor) tell(now rest.Health, causes map[string]error) {
+// tell logs parts whose health has changed.
+func (h *health) tell(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
-		last := h.told[p.Service]
+		last := h.shown[p.Service]
 		was := cmp.Or(last.Status, api.Healthy)
-		if p.Status == was && (was == api.Healthy || p.Description == last.Description) { // ill for another reason, it is told once more
+		if p.Status == was && (was == api.Healthy || p.Description == last.Description) { // log a new reason
 			continue
 		}
-		h.told[p.Service] = p
+		h.shown[p.Service] = p
 		level := slog.LevelWarn
 		if p.Status == api.Healthy {
 			level = slog.LevelInfo
@@ -149,8 +173,8 @@ func (h *monitor) tell(now rest.Health, causes map[string]error) {
 	}
 }
 
-// figures are what the metrics say of each part.
-func (h *monitor) figures() map[string]float64 {
+// figures returns the value of the health metric of each part: 0 healthy, 1 degraded, 2 down.
+func (h *health) figures() map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range h.now(context.Background()).Parts {
 		out[p.Service] = map[api.ServiceHealthStatus]float64{api.Healthy: 0, api.Degraded: 1, api.Down: 2}[p.Status]

@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-func TestThePageTellsTheLimits(t *testing.T) {
+func TestLimitsPage_MatchesConstants(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../server/docs/limits.md")
 	if err != nil {

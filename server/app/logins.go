@@ -24,14 +24,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-// Connecting says what people can connect on the pages of webviews, besides simulated vendors.
+// Connecting says what people can connect on connect pages in addition to simulated vendors.
 type Connecting struct {
-	Gateways      bool           // gateways of their own, in workspaces that are no sandbox
-	AllowPrefixes []netip.Prefix // where they may be, besides at public addresses
+	// Gateways lets people connect their own gateways in workspaces that are not sandboxes.
+	Gateways bool
+	// AllowPrefixes are the networks of such gateways in addition to public addresses.
+	AllowPrefixes []netip.Prefix
 }
 
-// guard refuses to dial what is neither public nor allowed: who has a webview's URL shall not reach into the server's
-// own network.
+// guard rejects addresses that are neither public nor allowed, so that the URL of a webview gives no access to the
+// server's own network.
 func (c Connecting) guard(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -45,7 +47,7 @@ func (c Connecting) guard(_, address string, _ syscall.RawConn) error {
 
 var errNotAllowed = adapter.Errorf(adapter.Invalid, "this server connects to no gateway at that address")
 
-// logins are the vendors that people can log in to.
+// logins implements connectpage.Vendors: the vendors that people can log in to.
 type logins struct {
 	Connecting
 	sandbox *Sandbox
@@ -54,10 +56,15 @@ type logins struct {
 }
 
 func newLogins(s *Sandbox, url string, c Connecting) *logins {
-	return &logins{Connecting: c, sandbox: s, cloud: s.cloudURL(url), http: &http.Client{Timeout: 10 * time.Second}}
+	return &logins{
+		Connecting: c,
+		sandbox:    s,
+		cloud:      s.cloudURL(url),
+		http:       &http.Client{Timeout: 10 * time.Second},
+	}
 }
 
-// providers are what the people of a workspace can log in to: simulated vendors in a sandbox, real gateways elsewhere.
+// providers returns what people can log in to in a workspace: simulated vendors in a sandbox, else gateways.
 func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
 	var names []string
 	switch {
@@ -72,60 +79,135 @@ func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
 	}
 	if w.IsSandbox {
 		_, categories := rest.Provider(sandbox.AccessSystems)
-		out = append(out, access.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{access.AccessControl}})
+		out = append(
+			out,
+			access.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{access.AccessControl}},
+		)
 	}
 	return out
 }
 
-// Vendor says what to enter for a vendor.
+// Vendor returns the login form of a vendor, and whether the vendor is known.
 func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 	display, _ := rest.Provider(name)
 	v := connectpage.Vendor{Name: name, DisplayName: display}
 	switch {
 	case name == "zwave_js":
 		v.Fields = []connectpage.Field{
-			{Name: "url", Label: "Address of the zwave-js-server", Kind: "url", Placeholder: "wss://gateway.example.com", Help: "As Z-Wave JS UI and Home Assistant run it. It begins with ws:// or wss://."},
-			{Name: "username", Label: "User at the proxy in front of it", Kind: "text", Autocomplete: "username", Optional: true},
-			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
+			{
+				Name:        "url",
+				Label:       "Address of the zwave-js-server",
+				Kind:        "url",
+				Placeholder: "wss://gateway.example.com",
+				Help:        "Z-Wave JS UI and Home Assistant run one. The address starts with ws:// or wss://.",
+			},
+			{
+				Name:         "username",
+				Label:        "User at the proxy in front of the server",
+				Kind:         "text",
+				Autocomplete: "username",
+				Optional:     true,
+			},
+			{
+				Name:         "password",
+				Label:        "Password",
+				Kind:         "password",
+				Autocomplete: "current-password",
+				Optional:     true,
+			},
 		}
 	case name == "zigbee2mqtt":
 		v.Fields = []connectpage.Field{
-			{Name: "broker", Label: "Address of the MQTT broker", Kind: "url", Placeholder: "mqtts://broker.example.com:8883", Help: "It begins with mqtts://, mqtt://, wss:// or ws://. The broker must speak MQTT 5."},
-			{Name: "topic", Label: "Topic of Zigbee2MQTT", Kind: "text", Value: zigbee2mqtt.DefaultTopic, Help: "base_topic in its configuration."},
-			{Name: "username", Label: "User at the broker", Kind: "text", Autocomplete: "username", Optional: true},
-			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
+			{
+				Name:        "broker",
+				Label:       "Address of the MQTT broker",
+				Kind:        "url",
+				Placeholder: "mqtts://broker.example.com:8883",
+				Help:        "The address starts with mqtts://, mqtt://, wss://, or ws://. The broker must support MQTT 5.",
+			},
+			{
+				Name:  "topic",
+				Label: "Topic of Zigbee2MQTT",
+				Kind:  "text",
+				Value: zigbee2mqtt.DefaultTopic,
+				Help:  "The base_topic in its configuration.",
+			},
+			{
+				Name:         "username",
+				Label:        "User at the broker",
+				Kind:         "text",
+				Autocomplete: "username",
+				Optional:     true,
+			},
+			{
+				Name:         "password",
+				Label:        "Password",
+				Kind:         "password",
+				Autocomplete: "current-password",
+				Optional:     true,
+			},
 		}
 	case name == sandbox.Everything || name == sandbox.AccessSystems || slices.Contains(sandbox.Profiles(), name):
 		v.AccessSystems = name == sandbox.AccessSystems
 		v.Fields = []connectpage.Field{
-			{Name: "email", Label: "Email address", Kind: "email", Autocomplete: "username"},
-			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password"},
+			{
+				Name:         "email",
+				Label:        "Email address",
+				Kind:         "email",
+				Autocomplete: "username",
+			},
+			{
+				Name:         "password",
+				Label:        "Password",
+				Kind:         "password",
+				Autocomplete: "current-password",
+			},
 		}
-		v.Samples = []connectpage.Sample{{Label: "Email address", Value: sandbox.People[0]}, {Label: "Password", Value: sandbox.Password}}
+		v.Samples = []connectpage.Sample{
+			{Label: "Email address", Value: sandbox.People[0]},
+			{Label: "Password", Value: sandbox.Password},
+		}
 	default:
 		return v, false
 	}
 	return v, true
 }
 
-// LogIn tries what was entered.
-func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (access.NewAccount, error) {
+// LogIn tries a login and returns the account to create. It returns a *connectpage.Refusal if the login fails.
+func (l *logins) LogIn(
+	ctx context.Context,
+	in access.Workspace,
+	vendor string,
+	entered map[string]string,
+) (access.NewAccount, error) {
 	switch {
 	case in.IsSandbox:
 		return l.logInToSandbox(ctx, in, vendor, entered)
 	case !l.Gateways:
-		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
+		return access.NewAccount{}, fmt.Errorf("logins to %s are not enabled", vendor)
 	case vendor == "zwave_js" && entered["username"] == "" && entered["password"] != "":
-		return access.NewAccount{}, &connectpage.Refusal{Field: "username", Message: "Enter the user as well: the password is sent with it only."}
+		return access.NewAccount{}, &connectpage.Refusal{
+			Field:   "username",
+			Message: "Enter the user, too: a password needs a user.",
+		}
 	case vendor == "zwave_js":
-		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}, guarded: byWebview}
+		c := &ZWaveJS{
+			Config:  zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard},
+			guarded: byWebview,
+		}
 		var stranger Connection
 		if _, password, _ := userOf(c.URL); password != "" {
 			stranger = &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
 		}
 		return l.logInToGateway(ctx, in, "url", c, stranger)
 	default:
-		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}, guarded: byWebview}
+		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{
+			Broker:   entered["broker"],
+			Topic:    entered["topic"],
+			Username: entered["username"],
+			Password: entered["password"],
+			Control:  l.guard,
+		}, guarded: byWebview}
 		var stranger Connection
 		if c.Password != "" {
 			other := &Zigbee2MQTT{Config: c.Config}
@@ -136,12 +218,19 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 	}
 }
 
-// logInToSandbox asks the simulated cloud, as a vendor would be asked.
-func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (n access.NewAccount, err error) {
+// logInToSandbox logs in to the simulated cloud like to a vendor's cloud.
+func (l *logins) logInToSandbox(
+	ctx context.Context,
+	in access.Workspace,
+	vendor string,
+	entered map[string]string,
+) (n access.NewAccount, err error) {
 	partner := in.ID.String()
-	body, err := json.Marshal(map[string]string{"partner": partner, "provider": vendor, "email": entered["email"], "password": entered["password"]})
+	body, err := json.Marshal(
+		map[string]string{"partner": partner, "provider": vendor, "email": entered["email"], "password": entered["password"]},
+	)
 	if err != nil {
-		return n, fmt.Errorf("write a login: %w", err)
+		return n, fmt.Errorf("encode the login: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.cloud+"/login", bytes.NewReader(body))
 	if err != nil {
@@ -162,15 +251,20 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 	err = json.NewDecoder(res.Body).Decode(&out)
 	switch {
 	case err != nil:
-		return n, fmt.Errorf("read the answer of the simulated cloud: %w", err)
+		return n, fmt.Errorf("read the response of the simulated cloud: %w", err)
 	case out.Code == "LOGIN_REFUSED":
 		return n, &connectpage.Refusal{Field: "password", Message: out.Message}
 	case res.StatusCode != http.StatusOK:
 		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
 	}
 	display, _ := rest.Provider(vendor)
-	n = access.NewAccount{WorkspaceID: in.ID, Adapter: access.SandboxAdapter, DisplayName: display + " of " + out.Email, Address: out.Account,
-		User: access.UserIdentifier{Email: out.Email}}
+	n = access.NewAccount{
+		WorkspaceID: in.ID,
+		Adapter:     access.SandboxAdapter,
+		DisplayName: display + " of " + out.Email,
+		Address:     out.Account,
+		User:        access.UserIdentifier{Email: out.Email},
+	}
 	c := sandboxConfig{Key: out.Account}
 	switch vendor {
 	case sandbox.AccessSystems:
@@ -181,41 +275,55 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 		c.Profiles = []string{vendor}
 	}
 	if n.Config, err = json.Marshal(c); err != nil {
-		return n, fmt.Errorf("write how the account is reached: %w", err)
+		return n, fmt.Errorf("encode the connection of the account: %w", err)
 	}
 	return n, nil
 }
 
-// guarded marks what somebody has entered on a page. It is dialled with Connecting.guard only, until whoever runs the server
-// gives an address for it.
+// guarded marks a connection from a connect page. The server dials its address with Connecting.guard until an operator
+// sets another address.
 type guarded struct {
 	FromWebview bool `json:"from_webview,omitempty"`
 }
 
 var byWebview = guarded{FromWebview: true}
 
-// logInToGateway reaches the gateway once. field is where its address was entered; stranger reaches it as somebody who
-// does not know the password, and is the same but for that: where he is let in, too, whoever has entered one has proven
-// nothing. nil: no password was entered. That proves nothing either, whomever the gateway refuses: many let in who gives
-// no user, and refuse a wrong password.
-func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c, stranger Connection) (n access.NewAccount, err error) {
+// logInToGateway connects to the gateway once. field is the form field of its address. stranger is the same connection
+// with a wrong password, or nil if no password was entered. The login proves control of the gateway only if the gateway
+// rejects stranger. A login without a password proves nothing, since many gateways accept connections without a user.
+func (l *logins) logInToGateway(
+	ctx context.Context,
+	in access.Workspace,
+	field string,
+	c, stranger Connection,
+) (n access.NewAccount, err error) {
 	gateway, err := c.Check(ctx)
 	e := adapter.AsError(err)
 	switch {
 	case err == nil:
 	case e != nil && e.Class == adapter.AuthRevoked:
-		return n, &connectpage.Refusal{Field: "password", Message: "The gateway refuses this user and password."}
+		return n, &connectpage.Refusal{Field: "password", Message: "The gateway rejects this user and password."}
 	case e != nil && e.Class == adapter.Invalid:
 		return n, &connectpage.Refusal{Field: field, Message: sentence(e.Message)}
-	default: // more would tell what else is there
-		return n, &connectpage.Refusal{Field: field, Message: "The gateway cannot be reached at this address, or what answers there is none. See to the address, and whether it is reachable from outside."}
+	default: // details would reveal what else is at the address
+		return n, &connectpage.Refusal{
+			Field:   field,
+			Message: "No gateway answers at this address. Check the address, and whether it can be reached from outside.",
+		}
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
-		return n, fmt.Errorf("write how the account is reached: %w", err)
+		return n, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Gateway: gateway, Config: config,
-		Unproven: stranger == nil || !refuses(ctx, stranger)}, nil
+	return access.NewAccount{
+		WorkspaceID: in.ID,
+		Adapter:     c.Adapter(),
+		DisplayName: c.Adapter() + " at " + c.Address(),
+		Address:     c.Address(),
+		Gateway:     gateway,
+		Config:      config,
+		Unproven:    stranger == nil || !refuses(ctx, stranger),
+	}, nil
 }
 
 func refuses(ctx context.Context, c Connection) bool {
@@ -224,7 +332,7 @@ func refuses(ctx context.Context, c Connection) bool {
 	return e != nil && e.Class == adapter.AuthRevoked
 }
 
-// withUser is a URL with a user in it, as a zwave-js-server is reached. What is no URL stays, to be refused.
+// withUser adds a user and password to a URL. It returns text unchanged if it is not a URL.
 func withUser(text, user, password string) string {
 	u, err := url.Parse(text)
 	if err != nil || user == "" {
@@ -234,7 +342,7 @@ func withUser(text, user, password string) string {
 	return u.String()
 }
 
-// userOf is the user in a URL, and the password; ok: there is one.
+// userOf returns the user and password in a URL, and whether it has a user.
 func userOf(text string) (user, password string, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil {
@@ -244,7 +352,7 @@ func userOf(text string) (user, password string, ok bool) {
 	return u.User.Username(), password, true
 }
 
-// withStranger is the URL with another password.
+// withStranger replaces the password in a URL with a random one.
 func withStranger(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -254,7 +362,7 @@ func withStranger(text string) string {
 	return u.String()
 }
 
-// sentence is a message as a person reads it.
+// sentence makes a sentence of an error message.
 func sentence(message string) string {
 	return strings.ToUpper(message[:1]) + message[1:] + "."
 }

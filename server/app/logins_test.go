@@ -21,9 +21,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// An account that somebody has entered on a page is dialled where the operator allows it, whenever that is; one that
-// the operator has connected, or given an address since, anywhere.
-func TestEnteredGatewaysStayGuarded(t *testing.T) {
+// The server dials an address from a connect page only where the operator allows it. An address of the operator has no
+// limit.
+func TestGuard_AddressesOfConnectPages(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -46,12 +46,20 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 		entered, connected Connection
 		open               func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
 	}{
-		"zwavejs": {&ZWaveJS{Config: zwave, guarded: byWebview}, &ZWaveJS{Config: zwave}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
-			return v.openZWaveJS
-		}},
-		"zigbee2mqtt": {&Zigbee2MQTT{Config: zigbee, guarded: byWebview}, &Zigbee2MQTT{Config: zigbee}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
-			return v.openZigbee2MQTT
-		}},
+		"zwavejs": {
+			&ZWaveJS{Config: zwave, guarded: byWebview},
+			&ZWaveJS{Config: zwave},
+			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+				return v.openZWaveJS
+			},
+		},
+		"zigbee2mqtt": {
+			&Zigbee2MQTT{Config: zigbee, guarded: byWebview},
+			&Zigbee2MQTT{Config: zigbee},
+			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+				return v.openZigbee2MQTT
+			},
+		},
 	} {
 		entered, connected := written(c.entered), written(c.connected)
 		read, err := connection(access.Account{Adapter: name, Config: entered})
@@ -63,15 +71,20 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 			in     Connecting
 			dials  bool
 		}{
-			"entered, in a network that is not allowed":  {entered, Connecting{}, false},
-			"entered, in one that is":                    {entered, loopback, true},
-			"connected by the operator":                  {connected, Connecting{}, true},
-			"entered, and written anew by the operator":  {written(read), Connecting{}, false},
-			"written anew, in a network that is allowed": {written(read), loopback, true},
+			"entered, in a network that is not allowed":      {entered, Connecting{}, false},
+			"entered, in one that is":                        {entered, loopback, true},
+			"connected by the operator":                      {connected, Connecting{}, true},
+			"from a page, then changed by the operator":      {written(read), Connecting{}, false},
+			"changed by the operator, in an allowed network": {written(read), loopback, true},
 		} {
 			before := asked.Load()
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(time.Minute))
-			a, err := c.open(&vendors{entered: one.in, log: slog.New(slog.DiscardHandler)})(ctx, access.Account{Adapter: name, Config: one.config})
+			a, err := c.open(
+				&vendors{entered: one.in, log: slog.New(slog.DiscardHandler)},
+			)(
+				ctx,
+				access.Account{Adapter: name, Config: one.config},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,11 +102,15 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 	}
 }
 
-// What a stranger sends differs from what was entered by the password alone: whatever else differs may be why he is refused.
-func TestStrangersDifferByThePassword(t *testing.T) {
+// The stranger differs from the login only in the password, so that only the password can be why it is rejected.
+func TestStranger_DiffersInPasswordOnly(t *testing.T) {
 	t.Parallel()
 	for _, entered := range []struct{ url, user, password string }{
-		{"ws://gateway", "jane", "secret"}, {"ws://gateway", "jane", ""}, {"ws://jane:secret@gateway", "", ""}, {"ws://:secret@gateway", "", ""}, {"ws://old:one@gateway", "jane", "secret"},
+		{"ws://gateway", "jane", "secret"},
+		{"ws://gateway", "jane", ""},
+		{"ws://jane:secret@gateway", "", ""},
+		{"ws://:secret@gateway", "", ""},
+		{"ws://old:one@gateway", "jane", "secret"},
 	} {
 		text := withUser(entered.url, entered.user, entered.password)
 		user, _, ok := userOf(text)
@@ -102,18 +119,30 @@ func TestStrangersDifferByThePassword(t *testing.T) {
 			t.Errorf("%+v is sent as %s, a stranger's as %s", entered, text, withStranger(text))
 		}
 	}
-	for url, want := range map[string]bool{"ws://gateway": false, "ws://jane@gateway": false, "ws://jane:@gateway": false, "ws://jane:secret@gateway": true, "ws://:secret@gateway": true, "::": false} {
+	for url, want := range map[string]bool{
+		"ws://gateway":             false,
+		"ws://jane@gateway":        false,
+		"ws://jane:@gateway":       false,
+		"ws://jane:secret@gateway": true,
+		"ws://:secret@gateway":     true,
+		"::":                       false,
+	} {
 		if _, password, _ := userOf(url); (password != "") != want {
 			t.Errorf("%s has a password: %t", url, !want)
 		}
 	}
 }
 
-// A password is sent with a user only: one that is entered alone is not dropped.
-func TestAPasswordWantsItsUser(t *testing.T) {
+// A password without a user is rejected, not ignored.
+func TestLogIn_PasswordNeedsUser(t *testing.T) {
 	t.Parallel()
 	l := &logins{Connecting: Connecting{Gateways: true}}
-	_, err := l.LogIn(t.Context(), access.Workspace{}, "zwave_js", map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"})
+	_, err := l.LogIn(
+		t.Context(),
+		access.Workspace{},
+		"zwave_js",
+		map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"},
+	)
 	if refused, ok := errors.AsType[*connectpage.Refusal](err); !ok || refused.Field != "username" {
 		t.Errorf("%v", err)
 	}

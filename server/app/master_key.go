@@ -12,12 +12,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// readKeys reads the master key. It fails with fs.ErrNotExist when that is to be in a file and there is none.
+// readKeys reads the master key. It returns fs.ErrNotExist if the key file does not exist.
 func (c Database) readKeys() (*encryption.Keys, error) {
 	return c.keysFrom(encryption.ReadFile)
 }
 
-// makeKeys reads the master key, which it makes when there is none.
+// makeKeys reads the master key, and creates it if there is none.
 func (c Database) makeKeys() (*encryption.Keys, error) {
 	return c.keysFrom(encryption.File)
 }
@@ -36,8 +36,8 @@ func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*encryptio
 	return encryption.New(masters...)
 }
 
-// keysOf reads the master key and fails when it is not the one that a database of whatever schema was made with, in which it
-// changes nothing. While nothing is sealed there may be no key, which is nil then.
+// keysOf reads the master key and returns an error if it does not open the data keys of the database. It does not
+// change the database, whose schema may have any version. It returns nil without a key if nothing is encrypted yet.
 func (c Database) keysOf(ctx context.Context, dsn string) (*encryption.Keys, error) {
 	keys, err := c.readKeys()
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -49,15 +49,19 @@ func (c Database) keysOf(ctx context.Context, dsn string) (*encryption.Keys, err
 	case err != nil:
 		return nil, err
 	case missing && kept.None():
-		return nil, nil //nolint:nilnil // there is none, and need not be
+		return nil, nil //nolint:nilnil // no key is needed yet
 	case missing:
-		return nil, fmt.Errorf("there is no master key in %s, and what is in the database cannot be read without it: put it there, or give it with DEVICEACCESS_MASTER_KEY; nothing has been changed",
-			filepath.Join(c.DataDir, keyName))
+		return nil, fmt.Errorf(
+			"there is no master key in %s, and the database cannot be read without it: put the key there or set "+
+				"DEVICEACCESS_MASTER_KEY; nothing has been changed",
+			filepath.Join(c.DataDir, keyName),
+		)
 	}
 	return keys, access.CheckKeys(ctx, kept, keys)
 }
 
-// migrated brings the schema of a database up to this program, unless that has another master key. The first one makes a key.
+// migrated migrates the schema of a database and returns its keys. For a new database, it creates the master key. It
+// returns an error if the database has another master key.
 func (c Database) migrated(ctx context.Context, dsn string) (*encryption.Keys, error) {
 	keys, err := c.keysOf(ctx, dsn)
 	if err != nil {
@@ -66,14 +70,14 @@ func (c Database) migrated(ctx context.Context, dsn string) (*encryption.Keys, e
 	if err := store.Migrate(ctx, dsn); err != nil || keys != nil {
 		return keys, err
 	}
-	// Another server, with a key of its own, may have been quicker.
+	// Another server may have created the database with its key in the meantime.
 	if keys, err = c.keysOf(ctx, dsn); err != nil || keys != nil {
 		return keys, err
 	}
 	return c.makeKeys()
 }
 
-// prepare reads the master key, and sees to it that a database has a schema for this program.
+// prepare reads the master key and ensures that the database has a schema for this program.
 func (c Database) prepare(ctx context.Context, dsn string, may right) (*encryption.Keys, error) {
 	if may == mayMigrate {
 		return c.migrated(ctx, dsn)
@@ -87,21 +91,33 @@ func (c Database) prepare(ctx context.Context, dsn string, may right) (*encrypti
 	case may == mayBegin && (errors.Is(err, store.ErrNoSchema) || keys == nil):
 		return c.migrated(ctx, dsn)
 	case err == nil && keys == nil:
-		return c.readKeys() // which says that there is none
+		return c.readKeys() // returns the error of a missing key
 	}
 	return keys, err
 }
 
-// checkSchema fails where a database has no schema that this program can use as it is.
+// checkSchema returns an error if this program cannot use the schema of the database without a migration.
 func (c Database) checkSchema(ctx context.Context, dsn string) error {
 	err := store.CheckSchema(ctx, dsn)
 	switch {
 	case errors.Is(err, store.ErrNoSchema) && c.DatabaseURL != "":
-		return fmt.Errorf("there is no installation in the database that --database-url names (or DEVICEACCESS_DATABASE_URL does): name the one that serve uses; nothing has been changed (%w)", err)
+		return fmt.Errorf(
+			"there is no installation in the database of --database-url or DEVICEACCESS_DATABASE_URL: set it to the "+
+				"database of serve; nothing has been changed (%w)",
+			err,
+		)
 	case errors.Is(err, store.ErrNoSchema):
-		return fmt.Errorf("there is no installation in %s yet: it is made by deviceaccess-server serve (%w)", c.DataDir, err)
+		return fmt.Errorf(
+			"there is no installation in %s yet: create one with deviceaccess-server serve (%w)",
+			c.DataDir,
+			err,
+		)
 	case errors.Is(err, store.ErrOlderSchema):
-		return fmt.Errorf("%w: use the program of the version that the servers have, or upgrade them, or run deviceaccess-server migrate; nothing has been changed", err)
+		return fmt.Errorf(
+			"%w: use the version of the servers, upgrade the servers, or run deviceaccess-server migrate; nothing has been "+
+				"changed",
+			err,
+		)
 	}
 	return err
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// sealedAt is a database of an earlier schema with something that its master key has sealed: a key of the server, and a data key
-// if that schema has any.
+// sealedAt returns a database of an earlier schema with encrypted secrets: a server key, and a data key if the schema
+// has one.
 func sealedAt(t *testing.T, version int64) *old {
 	t.Helper()
 	o := &old{T: t, dsn: storetest.New(t), master: encryption.NewMaster()}
@@ -39,16 +39,25 @@ func sealedAt(t *testing.T, version int64) *old {
 	if version >= 20 {
 		fresh, err := keys.NewDataKey(nil)
 		o.must(err)
-		_, err = db.ExecContext(t.Context(), "insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)", fresh.ID, fresh.Wrapped)
+		_, err = db.ExecContext(
+			t.Context(),
+			"insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)",
+			fresh.ID,
+			fresh.Wrapped,
+		)
 		o.must(err)
 		return o
 	}
-	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()))
+	_, err = db.ExecContext(
+		t.Context(),
+		"insert into server_keys (name, sealed) values ('page_cursors', $1)",
+		keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()),
+	)
 	o.must(err)
 	return o
 }
 
-// opened are the ways to a database that may begin one.
+// opened returns the ways to open a database that may create it.
 func opened(c app.Database, t *testing.T) map[string]func() error {
 	discard := slog.New(slog.DiscardHandler)
 	return map[string]func() error{
@@ -60,8 +69,12 @@ func opened(c app.Database, t *testing.T) map[string]func() error {
 	}
 }
 
-// openedBy opens a database as a command does, and says what comes of it.
-func openedBy(t *testing.T, how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), c app.Database) error {
+// openedBy opens a database like a command and returns its error.
+func openedBy(
+	t *testing.T,
+	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
+	c app.Database,
+) error {
 	t.Helper()
 	admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err == nil {
@@ -70,14 +83,17 @@ func openedBy(t *testing.T, how func(context.Context, app.Database, *slog.Logger
 	return err
 }
 
-// A newer program with another master key, or with none, leaves a database as it is, which its own version goes on with. So does
-// a command with the right one.
-func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
+// A newer program with a wrong or missing master key does not change a database, so that the older version can
+// continue. A command with the right key does not migrate it, either.
+func TestMigrate_WrongMasterKeyChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int64{1, 19, 20, 42} {
 		o := sealedAt(t, version)
 		c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir()}
-		for want, key := range map[string]string{"is the master key the one": base64.StdEncoding.EncodeToString(another(o.master)), "there is no master key in": ""} {
+		for want, key := range map[string]string{
+			"is the master key the one": base64.StdEncoding.EncodeToString(another(o.master)),
+			"there is no master key in": "",
+		} {
 			c.MasterKey = key
 			for name, open := range opened(c, t) {
 				if err := open(); err == nil || !strings.Contains(err.Error(), want) {
@@ -89,11 +105,19 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 			t.Errorf("schema %d is now %d, %v", version, now, err)
 		}
 		if _, err := os.Stat(filepath.Join(c.DataDir, "master.key")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("schema %d: a key has been made: %v", version, err)
+			t.Errorf("schema %d: a key was created: %v", version, err)
 		}
 		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
-		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"open": app.OpenAdmin, "begin": app.BeginAdmin} {
-			if err := openedBy(t, how, c); !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "deviceaccess-server migrate") {
+		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){
+			"open":  app.OpenAdmin,
+			"begin": app.BeginAdmin,
+		} {
+			if err := openedBy(
+				t,
+				how,
+				c,
+			); !errors.Is(err, store.ErrOlderSchema) ||
+				!strings.Contains(err.Error(), "deviceaccess-server migrate") {
 				t.Errorf("schema %d, %s: %v", version, name, err)
 			}
 		}
@@ -102,23 +126,32 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 		}
 		o.must(opened(c, t)["migrate"]())
 		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != store.NewestSchema() {
-			t.Errorf("with the key schema %d has come to %d, %v", version, now, err)
+			t.Errorf("with the key, schema %d is now %d: %v", version, now, err)
 		}
 		o.must(openedBy(t, app.OpenAdmin, c))
 	}
 }
 
-// A command leaves an older job queue to the servers of the version before, and one with a wrong URL leaves that database alone.
-func TestCommandsMigrateNothing(t *testing.T) {
+// A command does not migrate an older job queue, and does not change the database of a wrong URL.
+func TestCommands_MigrateNothing(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
-	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster())}
+	c := app.Database{
+		DatabaseURL: o.dsn,
+		DataDir:     t.TempDir(),
+		MasterKey:   base64.StdEncoding.EncodeToString(encryption.NewMaster()),
+	}
 	o.exec("delete from river_migration where version = (select max(version) from river_migration)")
 	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrOlderSchema) {
 		t.Errorf("with an older job queue: %v", err)
 	}
 	o.exec("drop schema public cascade; create schema public")
-	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrNoSchema) || !strings.Contains(err.Error(), "--database-url") {
+	if err := openedBy(
+		t,
+		app.OpenAdmin,
+		c,
+	); !errors.Is(err, store.ErrNoSchema) ||
+		!strings.Contains(err.Error(), "--database-url") {
 		t.Errorf("an empty database: %v", err)
 	}
 	if tables := o.rows(); len(tables) > 0 {
@@ -128,8 +161,8 @@ func TestCommandsMigrateNothing(t *testing.T) {
 	o.must(openedBy(t, app.OpenAdmin, c))
 }
 
-// Servers that begin on an empty database at once, with one data directory, end up with one key.
-func TestTheFirstStartMakesAKey(t *testing.T) {
+// Servers that start concurrently on an empty database and one data directory share one key.
+func TestMasterKey_CreatedOnce(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
 	o.exec("drop schema public cascade; create schema public")

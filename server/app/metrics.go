@@ -12,55 +12,66 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
 )
 
-// metering serves metrics at an address of its own, which need not be reachable from where the API is.
+// metering serves metrics at its own address, so that clients of the API need not reach them.
 type metering struct {
 	*metrics.Metrics
 	listener net.Listener
 	http     *http.Server
 }
 
-// scrapers is how many connections there are at once to where the metrics are, half of them of one address.
+// scrapers is the maximum number of connections to the metrics, half of them from one address.
 const scrapers = 64
 
-// listenForMetrics is nil where no metrics are wanted.
+// listenForMetrics returns nil if address is empty.
 func listenForMetrics(ctx context.Context, address string) (net.Listener, error) {
 	if address == "" {
-		return nil, nil //nolint:nilnil // nobody listens then
+		return nil, nil //nolint:nilnil // metrics are off
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for metrics: %w; another address is chosen with --metrics-listen", address, err)
+		return nil, fmt.Errorf("listen on %s for metrics: %w; choose another address with --metrics-listen", address, err)
 	}
 	return listener, nil
 }
 
-// newMetering is nil where nobody listens.
+// newMetering returns nil without a listener.
 func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metering {
 	if listener == nil {
 		return nil
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
-	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{Log: log, Backlog: a.Access.Backlog, Health: a.health.figures, Spans: a.traces.Figures, Busy: func() map[string]int {
-		busy := a.engine.Busy()
-		maps.Copy(busy, a.delivery.engine.Busy())
-		return busy
-	}})}
+	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{
+		Log:     log,
+		Backlog: a.Access.Backlog,
+		Health:  a.health.figures,
+		Spans:   a.traces.Figures,
+		Busy: func() map[string]int {
+			busy := a.engine.Busy()
+			maps.Copy(busy, a.delivery.engine.Busy())
+			return busy
+		},
+	})}
 	m.http = newHTTP(log)
 	return m
 }
 
 func (m *metering) start() {
-	go func() {
-		_ = serveLimited(m.http, admission.InTurn(m.Handler(), http.HandlerFunc(busyScraping)), admission.Limits{Connections: scrapers, Turns: 2}, m.listener)
-	}() // ends with stop; without metrics the server goes on
+	go func() { // until stop; an error only ends the metrics
+		_ = serveLimited(
+			m.http,
+			admission.InTurn(m.Handler(), http.HandlerFunc(busyScraping)),
+			admission.Limits{Connections: scrapers, Turns: 2},
+			m.listener,
+		)
+	}()
 }
 
 func busyScraping(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "too many ask for the metrics", http.StatusTooManyRequests)
+	http.Error(w, "too many concurrent requests for metrics", http.StatusTooManyRequests)
 }
 
 func (m *metering) stop(ctx context.Context) error {
-	m.listener.Close() //nolint:errcheck // it may have been served and closed
+	m.listener.Close() //nolint:errcheck // may already be closed
 	if err := m.http.Shutdown(ctx); err != nil {
 		return m.http.Close()
 	}

@@ -19,39 +19,41 @@ import (
 )
 
 const (
-	stagingName = "restoring"    // below the data directory, which may be a mount point and so cannot be renamed itself
-	placingName = "placing"      // in there: all is proven and is being put in its place
-	restoreLock = "restore.lock" // of the restore that is under way
+	stagingName = "restoring"    // in the data directory, which may be a mount point and cannot be renamed
+	placingName = "placing"      // in stagingName: all files are verified and are being moved to their place
+	restoreLock = "restore.lock" // lock file of a running restore
 )
 
-// notRestoring fails while a restore to the data directory is under way, which would find a database in its way.
+// notRestoring returns an error while a restore to the data directory is running.
 func (c Database) notRestoring() error {
 	held, err := pglocal.Held(filepath.Join(c.DataDir, restoreLock))
-	if errors.Is(err, fs.ErrPermission) { // whoever opens the database is told whose it is
+	if errors.Is(err, fs.ErrPermission) { // opening the database reports the owner
 		return nil
 	}
 	if err == nil && held {
-		err = fmt.Errorf("%s is being restored: wait until the restore has ended, or choose another directory with --data-dir", c.DataDir)
+		err = fmt.Errorf(
+			"%s is being restored: wait until the restore has ended, or choose another directory with --data-dir",
+			c.DataDir,
+		)
 	}
 	return err
 }
 
-// restore is one under way. Until its last rename, of the database, a server starts on the data directory as if there
-// had been none.
+// restore is a running restore. Until its last rename, that of the database, the data directory counts as empty.
 type restore struct {
 	Database
 	log     *slog.Logger
 	staging string
-	staged  Database // the data directory as it will be, in staging
+	staged  Database // the future data directory, in staging
 	owner   pglocal.Owner
 }
 
-// Restore puts a data directory together from a backup. It wants one that is not there or has no database in it, proves
-// that the database recovers and that the master key opens it, and only then puts all in its place. Killed at whatever
-// moment, it leaves no database there or the whole one, and can be started again. As root it leaves all to the owner of
-// the directory.
+// Restore restores a data directory from a backup. The directory must not exist or must have no database. Restore
+// verifies that the database recovers and that the master key opens it before it moves the files to their place. If it
+// is killed, it leaves either no database or the complete one, and can be started again. If it runs as root, all files
+// get the owner of the directory.
 //
-// It fails with backup.ErrDamaged.
+// It returns backup.ErrDamaged for a damaged backup.
 func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (backup.Manifest, error) {
 	m, placing, err := restored(ctx, c, from, log)
 	if err != nil && !placing {
@@ -60,12 +62,17 @@ func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) 
 	return m, err
 }
 
-// restored does so, and says whether it was putting things in their place already when it failed.
-func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (_ backup.Manifest, placing bool, err error) {
+// restored implements Restore. It also reports whether it had started to move files to their place.
+func restored(
+	ctx context.Context,
+	c Database,
+	from io.Reader,
+	log *slog.Logger,
+) (_ backup.Manifest, placing bool, err error) {
 	if c.DatabaseURL != "" {
 		return backup.Manifest{}, false, errNotOurs
 	}
-	if c.MasterKey != "" { // one that is none is better told of before all the work
+	if c.MasterKey != "" { // check the format first
 		if _, err := c.readKeys(); err != nil {
 			return backup.Manifest{}, false, err
 		}
@@ -87,7 +94,7 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 	}
 	made := !r.has("")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return b.Manifest, false, fmt.Errorf("make the data directory: %w", err)
+		return b.Manifest, false, fmt.Errorf("create the data directory: %w", err)
 	}
 	path := filepath.Join(dir, restoreLock)
 	lock, err := pglocal.TryLock(path)
@@ -95,7 +102,7 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 		return b.Manifest, false, fmt.Errorf("restore to %s: %w", dir, err)
 	}
 	if r.owner, err = pglocal.OwnerOf(dir); err == nil {
-		err = r.owner.Give(dir, restoreLock) // should it be left behind
+		err = r.owner.Give(dir, restoreLock) // a killed restore leaves it behind
 	}
 	if err == nil {
 		err = r.prepare(ctx, b)
@@ -103,28 +110,36 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 	if err == nil {
 		placing, err = r.place()
 	}
-	if err != nil && !placing { // what there is of it is of no use to anybody
+	if err != nil && !placing {
 		err = errors.Join(err, os.RemoveAll(r.staging))
 	}
 	err = errors.Join(err, os.Remove(path), lock.Release())
 	if err != nil && made && !placing {
-		_ = os.Remove(dir) // unless somebody else has put something there
+		_ = os.Remove(dir) // fails if another process has created a file there
 	}
 	return b.Manifest, placing, err
 }
 
-// suits is whether this program on this machine can do anything with a backup.
+// suits returns an error if this program on this machine cannot restore the backup.
 func (r *restore) suits(m backup.Manifest) error {
 	switch {
 	case m.Platform != platform():
-		return fmt.Errorf("the backup was made on %s, whose database files are not those of %s: restore it on such a machine, and move its data with pg_dump", m.Platform, platform())
+		return fmt.Errorf(
+			"the backup was made on %s, and its database files do not work on %s: restore it on such a machine and move the "+
+				"data with pg_dump",
+			m.Platform,
+			platform(),
+		)
 	case m.Schema > store.NewestSchema():
-		return fmt.Errorf("the backup was made by a newer version of this program, %q: restore it with that one or a later one", m.Program)
+		return fmt.Errorf(
+			"the backup was made by a newer version of this program, %q: restore it with that version or a later one",
+			m.Program,
+		)
 	}
 	return nil
 }
 
-// prepare stages the data directory, and proves it.
+// prepare stages and verifies the data directory.
 func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	if err := r.clear(ctx); err != nil {
 		return err
@@ -141,38 +156,46 @@ func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	return nil
 }
 
-// vacant refuses a data directory with a database in it.
+// vacant returns an error if the data directory has a database.
 func (r *restore) vacant() error {
 	if !r.has(postgresName) {
 		return nil
 	}
 	dir := filepath.Join(r.DataDir, postgresName)
 	if there, err := pglocal.HasData(dir); err == nil && !there {
-		return fmt.Errorf("%s has no database in it, as a first start that came to nothing leaves it: remove it and start this again", dir)
+		return fmt.Errorf(
+			"%s has no database and was probably left by a failed first start: remove it and run the restore again",
+			dir,
+		)
 	}
 	return r.occupied(postgresName)
 }
 
-// clear refuses a data directory with something in it, except for what an earlier restore has left there, which it removes.
+// clear removes the files of an earlier restore. It returns an error if the data directory has other data.
 func (r *restore) clear(ctx context.Context) error {
 	if err := r.vacant(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(r.staging, placingName)); err == nil { // it was killed a moment before its end
+	if _, err := os.Stat(filepath.Join(r.staging, placingName)); err == nil { // killed while it moved files
 		if err := os.RemoveAll(filepath.Join(r.DataDir, sandboxName)); err != nil {
-			return fmt.Errorf("remove what an earlier restore has left: %w", err)
+			return fmt.Errorf("remove the files of an earlier restore: %w", err)
 		}
 	}
 	if r.has(sandboxName) {
 		return r.occupied(sandboxName)
 	}
-	if db := filepath.Join(r.staging, postgresName); r.has(filepath.Join(stagingName, postgresName)) { // it may be running still
+	if db := filepath.Join(
+		r.staging,
+		postgresName,
+	); r.has(
+		filepath.Join(stagingName, postgresName),
+	) { // its database may still run
 		if err := pglocal.Reap(ctx, db); err != nil {
 			return fmt.Errorf("stop the database of an earlier restore: %w", err)
 		}
 	}
 	if err := os.RemoveAll(r.staging); err != nil {
-		return fmt.Errorf("remove what an earlier restore has left: %w", err)
+		return fmt.Errorf("remove the files of an earlier restore: %w", err)
 	}
 	return nil
 }
@@ -184,16 +207,19 @@ func (r *restore) has(name string) bool {
 
 func (r *restore) occupied(name string) error {
 	return fmt.Errorf("there is data in %s, which is never overwritten: restore to another directory with --data-dir, "+
-		"or stop the server and move all of it away (mv %[2]s %[2]s.before)", filepath.Join(r.DataDir, name), r.DataDir)
+		"or stop the server and move the directory away (mv %[2]s %[2]s.before)", filepath.Join(r.DataDir, name), r.DataDir)
 }
 
-// wantKey refuses a backup without its key when there is none here, before anything is done for nothing.
+// wantKey returns an error if neither the backup nor this machine has the master key.
 func (r *restore) wantKey(m backup.Manifest) error {
 	if m.KeyIncluded || r.MasterKey != "" || r.has(keyName) {
 		return nil
 	}
-	return fmt.Errorf("the backup is without its master key, and PINs and secrets cannot be read without it: give it with --master-key, or put it in %s",
-		filepath.Join(r.DataDir, keyName))
+	return fmt.Errorf(
+		"the backup does not contain its master key, and PINs and secrets cannot be read without it: set --master-key or "+
+			"put the key into %s",
+		filepath.Join(r.DataDir, keyName),
+	)
 }
 
 func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
@@ -201,8 +227,11 @@ func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor, r.owner)
 	var other *pglocal.MajorError
 	if errors.As(err, &other) {
-		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d",
-			other.Major, other.Have())
+		return fmt.Errorf(
+			"the backup was made by PostgreSQL %d and can only be opened by it, and %s: install PostgreSQL %[1]d",
+			other.Major,
+			other.Have(),
+		)
 	}
 	if err != nil {
 		return err
@@ -227,9 +256,9 @@ func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 func (r *restore) put(db *pglocal.Rebuild, h *tar.Header, content io.Reader) error {
 	first, rest, _ := strings.Cut(h.Name, "/")
 	if first == postgresName {
-		rest = strings.TrimPrefix(rest, "./") // the server itself names some directories so
+		rest = strings.TrimPrefix(rest, "./") // PostgreSQL names some directories like this
 	}
-	switch plain := fs.ValidPath(strings.TrimSuffix(rest, "/")) && rest != "."; { // neither out of its place nor into another's
+	switch plain := fs.ValidPath(strings.TrimSuffix(rest, "/")) && rest != "."; { // stays in its directory
 	case first == postgresName && plain:
 		inside := *h
 		inside.Name = rest
@@ -237,7 +266,7 @@ func (r *restore) put(db *pglocal.Rebuild, h *tar.Header, content io.Reader) err
 	case h.Typeflag == tar.TypeReg && (h.Name == keyName || first == sandboxName && plain):
 		return writeSynced(filepath.Join(r.staging, filepath.FromSlash(h.Name)), content)
 	}
-	return fmt.Errorf("%w (%s is not known)", backup.ErrDamaged, h.Name)
+	return fmt.Errorf("%w (unknown file %s)", backup.ErrDamaged, h.Name)
 }
 
 func writeSynced(path string, content io.Reader) error {
@@ -255,14 +284,15 @@ func writeSynced(path string, content io.Reader) error {
 	return nil
 }
 
-// prove starts the database where it is staged: it recovers, and what it holds is what was said, and can be opened.
+// prove starts the staged database. It checks that the database recovers, has the schema of the manifest, and opens
+// with the master key.
 func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 	key := r.staged
 	if m.KeyIncluded {
 		if err := r.sameKey(); err != nil {
 			return err
 		}
-		key.MasterKey = "" // the one that will be there
+		key.MasterKey = "" // use the key of the backup
 	} else if key.MasterKey == "" {
 		key.DataDir = r.DataDir
 	}
@@ -276,18 +306,23 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 		return err
 	}
 	if schema != m.Schema {
-		return fmt.Errorf("%w (the schema has version %d, and its manifest says %d)", backup.ErrDamaged, schema, m.Schema)
+		return fmt.Errorf("%w (the schema has version %d, but the manifest says %d)", backup.ErrDamaged, schema, m.Schema)
 	}
 	err = checkKey(ctx, key, own.DSN("postgres"))
 	if errors.Is(err, encryption.ErrOpen) {
-		err = fmt.Errorf("%w If it was changed after the backup, the one of before is needed", err)
+		err = fmt.Errorf("%w If the key was changed after the backup, use the earlier key", err)
 	}
 	if err != nil || !m.KeyIncluded || r.MasterKey == "" {
 		return err
 	}
-	if err := checkKey(ctx, r.staged, own.DSN("postgres")); err != nil { // a server that is given it would not start there
-		return fmt.Errorf("the backup has its own master key in it, and the one that is given does not open it: leave out --master-key and DEVICEACCESS_MASTER_KEY, "+
-			"here and when the server is started (%w)", err)
+	// A server with the configured key would not start on the restored data.
+	if err := checkKey(ctx, r.staged, own.DSN("postgres")); err != nil {
+		return fmt.Errorf(
+			"the backup contains its own master key, and the configured key does not open it: leave out --master-key and "+
+				"DEVICEACCESS_MASTER_KEY, "+
+				"now and when you start the server (%w)",
+			err,
+		)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// backedUp is a backup of a new installation with a simulated lock, and a data directory to restore it to.
+// backedUp returns a backup of a new installation with a simulated lock, and a data directory to restore it to.
 func backedUp(t *testing.T) (file []byte, to Database) {
 	t.Helper()
 	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); err != nil {
@@ -31,7 +31,7 @@ func backedUp(t *testing.T) (file []byte, to Database) {
 	return file, Database{DataDir: filepath.Join(root, "to"), FastAndLoose: true}
 }
 
-// readable is a new directory that the user of a private database can reach.
+// readable creates a directory that the user of a private database can read.
 func readable() (string, error) {
 	root, err := os.MkdirTemp("", "deviceaccess-test-")
 	if err != nil {
@@ -40,7 +40,7 @@ func readable() (string, error) {
 	return root, os.Chmod(root, 0o755)
 }
 
-// installation is the backup, the same for all tests.
+// installation is the backup of all tests.
 var installation = sync.OnceValues(func() (file []byte, err error) {
 	root, err := readable()
 	if err != nil {
@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// holds fails unless a data directory holds just these.
+// holds fails the test unless a data directory has exactly these entries.
 func holds(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -83,8 +83,8 @@ func holds(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// While a restore is under way, no server begins in the same directory.
-func TestNothingStartsDuringARestore(t *testing.T) {
+// No server starts in a directory during a restore.
+func TestRestore_BlocksServers(t *testing.T) {
 	t.Parallel()
 	file, to := backedUp(t)
 	c := to
@@ -105,8 +105,8 @@ func TestNothingStartsDuringARestore(t *testing.T) {
 	must(t, Migrate(t.Context(), to, discard))
 }
 
-// A server that has begun all the same, since it looked before the restore did, loses neither its key nor anything else.
-func TestARestoreTakesNothingFromAServer(t *testing.T) {
+// A server that starts just before the restore takes its lock loses neither its key nor other data.
+func TestRestore_ConcurrentServerKeepsData(t *testing.T) {
 	t.Parallel()
 	file, to := backedUp(t)
 	for name, begun := range map[string]func(dir string) []string{
@@ -130,7 +130,8 @@ func TestARestoreTakesNothingFromAServer(t *testing.T) {
 			var made []string
 			c.proven = func() { made = begun(c.DataDir) }
 			_, err := Restore(t.Context(), c, bytes.NewReader(file), discard)
-			if err == nil || !strings.Contains(err.Error(), "never overwritten") || !strings.Contains(err.Error(), "nothing was changed") {
+			if err == nil || !strings.Contains(err.Error(), "never overwritten") ||
+				!strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("it is restored all the same: %v", err)
 			}
 			holds(t, c.DataDir, made...)
@@ -142,23 +143,43 @@ func TestARestoreTakesNothingFromAServer(t *testing.T) {
 	}
 }
 
-// Where a first start has come to nothing there is no data, and what is to be removed is said.
-func TestARestoreSaysWhatIsInItsWay(t *testing.T) {
+// After a failed first start, the error names the directory to remove.
+func TestRestore_NamesObstacle(t *testing.T) {
 	t.Parallel()
 	file, to := backedUp(t)
 	dir := filepath.Join(to.DataDir, postgresName)
 	must(t, os.MkdirAll(dir, 0o755))
-	if _, err := Restore(t.Context(), to, bytes.NewReader(file), discard); err == nil || !strings.Contains(err.Error(), dir+" has no database in it") || strings.Contains(err.Error(), "there is data in") {
+	if _, err := Restore(
+		t.Context(),
+		to,
+		bytes.NewReader(file),
+		discard,
+	); err == nil || !strings.Contains(err.Error(), dir+" has no database and") ||
+		strings.Contains(err.Error(), "there is data in") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A name that leads somewhere else is none of a backup's.
-func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
+// A file name that leads out of its directory is rejected.
+func TestRestore_HostileFileNames(t *testing.T) {
 	t.Parallel()
 	file, to := backedUp(t)
-	for _, name := range []string{"sandbox/../postgres/15/data/planted", "sandbox/../lock", "sandbox/./lock", "sandbox//lock", "./sandbox/lock", "sandbox",
-		"/sandbox/lock", "../sandbox/lock", "postgres/../sandbox/lock", "postgres/15/../../lock", "postgres", "master.key/lock", "elsewhere/lock", ""} {
+	for _, name := range []string{
+		"sandbox/../postgres/15/data/planted",
+		"sandbox/../lock",
+		"sandbox/./lock",
+		"sandbox//lock",
+		"./sandbox/lock",
+		"sandbox",
+		"/sandbox/lock",
+		"../sandbox/lock",
+		"postgres/../sandbox/lock",
+		"postgres/15/../../lock",
+		"postgres",
+		"master.key/lock",
+		"elsewhere/lock",
+		"",
+	} {
 		r, err := backup.NewReader(bytes.NewReader(file))
 		must(t, err)
 		var out bytes.Buffer
@@ -169,11 +190,11 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 		}
 		must(t, w.Close())
 		_, err = Restore(t.Context(), to, &out, discard)
-		if !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "("+name+" is not known)") {
+		if !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "(unknown file "+name+")") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := os.Lstat(to.DataDir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%q: something is left (%v)", name, err)
+			t.Errorf("%q: files are left (%v)", name, err)
 			must(t, os.RemoveAll(to.DataDir))
 		}
 	}

@@ -28,31 +28,46 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// vendorsPath is where vendors send what they have to tell: /vendors/<account>/<secret>.
+// vendorsPath is the path prefix of vendors' events: /vendors/<account>/<secret>.
 const vendorsPath = "/vendors/"
 
-// vendors knows how accounts are reached, and passes on what vendors send.
+// vendors opens the adapters of accounts, and forwards events of vendors to them.
 type vendors struct {
 	access   *access.Service
 	adapters *reconcile.Adapters
 	sandbox  *Sandbox
 	url      string // where this server listens
-	pushes   string // where vendors reach it, or whichever of several
+	pushes   string // where vendors reach this server or one of several
 	key      []byte
 	log      *slog.Logger
 	traces   *traces.Traces
-	entered  Connecting // where gateways may be that somebody has entered on a page
+	entered  Connecting // networks of gateways from connect pages
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
 }
 
-func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url, public string, entered Connecting, log *slog.Logger) (*vendors, error) {
+func newVendors(
+	ctx context.Context,
+	a *access.Service,
+	s *Sandbox,
+	url, public string,
+	entered Connecting,
+	log *slog.Logger,
+) (*vendors, error) {
 	key, err := a.ServerKey(ctx, "vendor_pushes")
 	if err != nil {
 		return nil, err
 	}
-	v := &vendors{access: a, sandbox: s, url: url, pushes: strings.TrimRight(cmp.Or(public, url), "/"), key: key, entered: entered, log: log}
+	v := &vendors{
+		access:  a,
+		sandbox: s,
+		url:     url,
+		pushes:  strings.TrimRight(cmp.Or(public, url), "/"),
+		key:     key,
+		entered: entered,
+		log:     log,
+	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v, nil
 }
@@ -62,9 +77,12 @@ func (v *vendors) openers() map[string]reconcile.Opener {
 		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT}
 }
 
-// accessOpeners are for the vendors of access systems.
+// accessOpeners returns the openers of the adapters of access systems.
 func (v *vendors) accessOpeners() map[string]acsreconcile.Opener {
-	return map[string]acsreconcile.Opener{access.SandboxAccessAdapter: v.openSandboxAccess, "accesscloud": v.openAccessCloud}
+	return map[string]acsreconcile.Opener{
+		access.SandboxAccessAdapter: v.openSandboxAccess,
+		"accesscloud":               v.openAccessCloud,
+	}
 }
 
 func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (adapter.AccessSystems, error) {
@@ -75,7 +93,7 @@ func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (ad
 	return accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token, Log: v.log}), nil
 }
 
-// openSandboxAccess reaches the simulated access systems over HTTP, like any other.
+// openSandboxAccess opens simulated access systems over HTTP, like those of a vendor.
 func (v *vendors) openSandboxAccess(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
 	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
@@ -84,10 +102,10 @@ func (v *vendors) openSandboxAccess(ctx context.Context, account access.Account)
 	return accesscloud.New(accesscloud.Config{BaseURL: v.sandbox.cloudURL(v.url), Token: token, Log: v.log}), nil
 }
 
-// opened reads how the account is reached.
+// opened decodes the connection of an account.
 func opened[C any](account access.Account) (c C, err error) {
 	if err := json.Unmarshal(account.Config, &c); err != nil {
-		return c, fmt.Errorf("read how account %s is reached: it is not as it was written", account.ID)
+		return c, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
 	}
 	return c, nil
 }
@@ -122,29 +140,32 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (ad
 	return zigbee2mqtt.New(c.Config)
 }
 
-// met notes which gateway an account reaches. Where somebody has entered its address on a page, that is not to be a gateway
-// of another account: names lead elsewhere from one day to the next.
+// met returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
+// the gateway of another account, since its host name can change its target at any time.
 func (v *vendors) met(account uuid.UUID, entered bool) func(context.Context, string) error {
 	return func(ctx context.Context, gateway string) error {
 		err := v.access.MeetGateway(ctx, account, gateway, entered)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.Conflict {
-			return adapter.Errorf(adapter.GatewayDown, "what answers at this address is a gateway that is connected as another account")
+			return adapter.Errorf(adapter.GatewayDown, "the gateway at this address is connected as another account")
 		}
 		if err != nil {
-			v.log.WarnContext(ctx, "it could not be noted which gateway an account reaches", "account", account, "error", err)
-			return adapter.Errorf(adapter.GatewayDown, "it could not be found out whose the gateway is; it is tried again")
+			v.log.WarnContext(ctx, "failed to store the gateway of an account", "account", account, "error", err)
+			return adapter.Errorf(
+				adapter.GatewayDown,
+				"the server could not determine which account the gateway belongs to; it retries",
+			)
 		}
 		return nil
 	}
 }
 
-// openSandbox reaches the simulated cloud over HTTP, like any other.
+// openSandbox opens simulated locks over HTTP, like those of a vendor.
 func (v *vendors) openSandbox(ctx context.Context, account access.Account) (adapter.Adapter, error) {
 	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	at := v.url // the cloud in this process need not know how others reach it
+	at := v.url // a cloud in this process uses the local address
 	if v.sandbox.own == nil {
 		at = v.pushes
 	}
@@ -152,9 +173,14 @@ func (v *vendors) openSandbox(ctx context.Context, account access.Account) (adap
 }
 
 func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud, at string) adapter.Adapter {
-	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token, Provider: c.Provider,
-		PushURL: at + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log.With("account", account)})
-	go a.StaySubscribed(v.ctx) // until it does tell of changes, devices are listed from time to time
+	a := devicecloud.New(devicecloud.Config{
+		BaseURL:  c.BaseURL,
+		Token:    c.Token,
+		Provider: c.Provider,
+		PushURL:  at + vendorsPath + account.String() + "/" + v.secret(account),
+		Log:      v.log.With("account", account),
+	})
+	go a.StaySubscribed(v.ctx) // until it is subscribed, the server polls the devices
 	return a
 }
 
@@ -169,7 +195,7 @@ func (v *vendors) secret(account uuid.UUID) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ServeHTTP takes what a vendor sends. Whoever does not know the account's secret learns nothing.
+// ServeHTTP receives events of vendors. Without the account's secret, it answers 404 for every account.
 func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, secret, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, vendorsPath), "/")
 	account, err := uuid.Parse(id)
@@ -188,7 +214,7 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := v.adapters.Listening(r.Context(), account)
 	if err != nil {
 		span.Fail("unreachable")
-		v.log.Warn("a vendor's event has come for an account that cannot be reached", "account", account, "error", err)
+		v.log.Warn("received a vendor's event for an account that cannot be opened", "account", account, "error", err)
 		tryLater(w, r)
 		return
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// scrape is the metrics of a server at one time, by series.
+// scrape is what a server tells at one time, by series.
 type scrape map[string]sample
 
 type sample struct {
@@ -32,7 +32,7 @@ type sample struct {
 	value float64
 }
 
-// instance is a running server.
+// instance is the program itself.
 type instance struct {
 	*testing.T
 	dir string
@@ -41,14 +41,13 @@ type instance struct {
 	Key string `json:"api_key"`
 }
 
-// serve builds and starts the server, with a private database.
+// serve builds the server and starts it, with a private database.
 func serve(t *testing.T) *instance {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("skipped with -short: needs PostgreSQL")
+		t.Skip("it needs PostgreSQL, and -short is set")
 	}
-	// the private database may run as another user
-	dir, err := os.MkdirTemp("", "deviceaccess-alerts-")
+	dir, err := os.MkdirTemp("", "deviceaccess-alerts-") // the private database may run as another user
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
@@ -67,25 +66,10 @@ func serve(t *testing.T) *instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the server has its own handle
-	server := exec.CommandContext(
-		context.Background(),
-		program,
-		"serve",
-		"--sandbox",
-		"--listen",
-		"127.0.0.1:0",
-		"--metrics-listen",
-		"127.0.0.1:0",
-		"--auth-failures-per-minute",
-		"1",
-		"--ready-file",
-		ready,
-		"--data-dir",
-		filepath.Join(dir, "data"),
-	)
-	// the shell's settings are for another server
-	server.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool {
+	defer log.Close() // the server has its own
+	server := exec.CommandContext(context.Background(), program, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+		"--auth-failures-per-minute", "1", "--ready-file", ready, "--data-dir", filepath.Join(dir, "data"))
+	server.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool { // the shell's are for another server
 		return strings.HasPrefix(setting, "DEVICEACCESS_")
 	})
 	server.Stdout, server.Stderr = log, log
@@ -102,10 +86,10 @@ func serve(t *testing.T) *instance {
 		select {
 		case err := <-ended:
 			ended <- err
-			if strings.Contains(s.logged(), "no PostgreSQL 14 or newer found") && os.Getenv("REQUIRE_ALL") != "1" {
+			if strings.Contains(s.told(), "no PostgreSQL 14 or newer found") && os.Getenv("REQUIRE_ALL") != "1" {
 				t.Skip("skipped, this is missing: PostgreSQL 14 or newer")
 			}
-			t.Fatalf("the server has ended: %v\n%s", err, s.logged())
+			t.Fatalf("the server has ended: %v\n%s", err, s.told())
 		default:
 		}
 		b, err := os.ReadFile(ready)
@@ -114,8 +98,8 @@ func serve(t *testing.T) *instance {
 	return s
 }
 
-// logged returns the server's log.
-func (s *instance) logged() string {
+// told is what the server has logged.
+func (s *instance) told() string {
 	b, _ := os.ReadFile(s.log)
 	return string(b)
 }
@@ -128,7 +112,7 @@ func (s *instance) until(what string, ok func() bool) {
 	}
 	for deadline := time.Now().Add(time.Duration(scale * float64(3*time.Minute))); !ok(); {
 		if time.Now().After(deadline) {
-			s.Fatalf("timeout waiting: %s", what)
+			s.Fatalf("waited in vain: %s", what)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -157,7 +141,7 @@ func (s *instance) ask(method, url, key, body string) (status int, answer []byte
 	return res.StatusCode, answer
 }
 
-// hangUp sends a request and disconnects after a short time.
+// hangUp asks, and does not wait for the answer for long.
 func (s *instance) hangUp(path, body string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 300*time.Millisecond)
@@ -168,12 +152,12 @@ func (s *instance) hangUp(path, body string) {
 	}
 	req.Header.Set("Authorization", "Bearer "+s.Key)
 	req.Header.Set("Content-Type", "application/json")
-	if res, err := http.DefaultClient.Do(req); err == nil { // the response was faster
+	if res, err := http.DefaultClient.Do(req); err == nil { // it was faster
 		res.Body.Close()
 	}
 }
 
-// device returns a device of the server.
+// device is any that the server knows.
 func (s *instance) device() (id string) {
 	s.Helper()
 	var found struct {
@@ -188,12 +172,12 @@ func (s *instance) device() (id string) {
 	return found.Devices[0].ID
 }
 
-// scrape reads the metrics like Prometheus.
+// scrape is read as Prometheus reads it.
 func (s *instance) scrape() scrape {
 	s.Helper()
-	where := regexp.MustCompile(`msg=metrics url=(\S+)`).FindStringSubmatch(s.logged())
+	where := regexp.MustCompile(`msg="serving metrics" url=(\S+)`).FindStringSubmatch(s.told())
 	if where == nil {
-		s.Fatal("the log has no URL of the metrics")
+		s.Fatal("the log does not tell where metrics are")
 	}
 	_, text := s.ask(http.MethodGet, where[1], "", "")
 	p, found := textparse.NewPromParser(bytes.TrimSpace(text), labels.NewSymbolTable(), false), scrape{}
@@ -202,7 +186,7 @@ func (s *instance) scrape() scrape {
 		case errors.Is(err, io.EOF):
 			return found
 		case err != nil:
-			s.Fatalf("cannot parse the metrics: %v", err)
+			s.Fatalf("what is told cannot be read: %v", err)
 		case entry == textparse.EntrySeries:
 			var of labels.Labels
 			_, _, value := p.Series()
@@ -212,7 +196,7 @@ func (s *instance) scrape() scrape {
 	}
 }
 
-// takesNoWrites makes the server's database read-only, as after a failover.
+// takesNoWrites has the database of the server be as one is that is a standby now.
 func (s *instance) takesNoWrites() {
 	s.Helper()
 	socket, err := os.ReadFile(filepath.Join(s.dir, "data", "postgres", "lock"))
@@ -225,8 +209,7 @@ func (s *instance) takesNoWrites() {
 	}
 	defer conn.Close(context.WithoutCancel(s.Context()))
 	for _, sql := range []string{"alter database postgres set default_transaction_read_only = on",
-		"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> " +
-			"pg_backend_pid()"} {
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"} {
 		if _, err := conn.Exec(s.Context(), sql); err != nil {
 			s.Fatal(err)
 		}

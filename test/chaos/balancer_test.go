@@ -16,9 +16,8 @@ const (
 	healthWithin = time.Second
 )
 
-// balancer passes each connection on to one of the servers that say at /health that they can do their work, in turn. A
-// server that says it cannot is taken out at once, one that says nothing when it has been asked twice; the latter are
-// tried when there is no other, for it may be the machine that is slow.
+// balancer is a round-robin load balancer. It removes a server when /health reports a problem once, or does not answer
+// twice. Servers that do not answer are still used if there is no other, since the machine may be slow.
 type balancer struct {
 	*gate
 	asking sync.WaitGroup
@@ -34,9 +33,9 @@ type behind struct {
 	is   atomic.Int32
 }
 
-// What a server behind a balancer is.
+// States of a server behind a balancer.
 const (
-	unwell int32 = iota // or has never been heard of
+	unwell int32 = iota // or never healthy yet
 	silent
 	well
 )
@@ -57,7 +56,7 @@ func newBalancer(t testing.TB) *balancer {
 	return b
 }
 
-// add puts a server behind the balancer, which asks for its health until the test ends.
+// add adds a server to the balancer, which checks its health until the test ends.
 func (b *balancer) add(ctx context.Context, addr string) {
 	s := &behind{addr: addr}
 	b.mu.Lock()
@@ -105,7 +104,7 @@ func (b *balancer) choose() *behind {
 	return nil
 }
 
-// has says whether a server is sent requests.
+// has reports whether the balancer sends requests to a server.
 func (b *balancer) has(addr string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

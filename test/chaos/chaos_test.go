@@ -1,4 +1,4 @@
-// Package chaos kills the real server in the middle of its work, and counts what has become of it.
+// Package chaos_test kills real servers in the middle of their work and checks that nothing is lost or duplicated.
 package chaos_test
 
 import (
@@ -30,10 +30,11 @@ func TestMain(m *testing.M) {
 	storetest.Main(m, store.Migrate, store.MigrationsVersion())
 }
 
-// isLong says whether a setting asks for the long form of a test, as make chaos does. The short form takes some seconds.
+// isLong reports whether a variable asks for the long form of a test, as make chaos does. The short form takes some
+// seconds.
 func isLong(setting string) bool { return os.Getenv(setting) != "" }
 
-// number reads a setting, such as CHAOS_KILLS and CHAOS_SEED.
+// number reads a numeric variable, such as CHAOS_KILLS or CHAOS_SEED.
 func number(t testing.TB, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -47,35 +48,40 @@ func number(t testing.TB, name string, otherwise int) int {
 	return n
 }
 
-// receiver is two endpoints, of which one takes its time.
+// receiver is two endpoints, one of them slow.
 type receiver struct {
 	*httptest.Server
 	testing.TB
 	mu         sync.Mutex
-	secrets    map[string]string            // of each path, where they are known
-	bodies     map[string][sha256.Size]byte // of path and identifier
-	meanings   map[string][sha256.Size]byte // what these say, however it is written
+	secrets    map[string]string            // secrets by path, if known
+	bodies     map[string][sha256.Size]byte // by path and id
+	meanings   map[string][sha256.Size]byte // content independent of JSON formatting
 	messages   int
 	duplicates int
-	unsigned   int // messages with something wrong that were told of
+	unsigned   int // number of wrong messages, which are listed
 	last       time.Time
-	silence    time.Duration // the longest between two messages
+	silence    time.Duration // longest time between two messages
 }
 
-// newReceiver tells of each request that has begun, and from where; what that returns is called when it ends.
+// newReceiver calls begins for each request with its path and remote address, and the returned function at its end.
 func newReceiver(t testing.TB, begins func(path, from string) (done func())) *receiver {
 	t.Helper()
-	r := &receiver{TB: t, secrets: map[string]string{}, bodies: map[string][sha256.Size]byte{}, meanings: map[string][sha256.Size]byte{}}
+	r := &receiver{
+		TB:       t,
+		secrets:  map[string]string{},
+		bodies:   map[string][sha256.Size]byte{},
+		meanings: map[string][sha256.Size]byte{},
+	}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		defer begins(req.URL.Path, req.RemoteAddr)()
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
-			return // cut off before it was received
+			return // cut off while it was received
 		}
 		r.receive(req, body)
 		if req.URL.Path == "/slow/" {
 			select {
-			case <-req.Context().Done(): // who sent it is gone
+			case <-req.Context().Done(): // the sender has exited
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
@@ -89,7 +95,12 @@ func (r *receiver) receive(req *http.Request, raw []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if secret, known := r.secrets[req.URL.Path]; known {
-		if err := wrongWith(secret, req.Header, raw); err != nil && r.unsigned < 10 { // of all there would be as many as messages
+		if err := wrongWith(
+			secret,
+			req.Header,
+			raw,
+		); err != nil &&
+			r.unsigned < 10 { // with all, there could be as many as messages
 			r.unsigned++
 			r.Errorf("message %s: %v", key, err)
 		}
@@ -121,10 +132,11 @@ func (r *receiver) count() int {
 	return r.messages
 }
 
-// waiting is how many deliveries are to be made.
+// waiting returns the number of pending deliveries.
 func waiting(t *testing.T, db *store.DB) (n int) {
 	t.Helper()
-	if err := db.Pool.QueryRow(t.Context(), "select count(*) from deliveries where state = 'pending'").Scan(&n); err != nil {
+	if err := db.Pool.QueryRow(t.Context(), "select count(*) from deliveries where state = 'pending'").
+		Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -143,10 +155,9 @@ func (r *receiver) missing(events []uuid.UUID) (keys []string) {
 	return keys
 }
 
-// Events are written without a pause, by clients of the server for as long as it answers and by another process that
-// does no deliveries itself, while the server is killed and started again. Each event must arrive at both
-// endpoints, and what arrives twice must be the same.
-func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
+// Clients of the server and another process without deliveries write events without a pause, while the server is killed
+// and restarted. Each event must arrive at both endpoints, and repeated deliveries must be identical.
+func TestEvents_NotLostWhenServerIsKilled(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	kills, seed := number(t, "CHAOS_KILLS", 2), number(t, "CHAOS_SEED", 1)
@@ -161,7 +172,13 @@ func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Cleanup(db.Close)
 	for _, path := range []string{"/fast/", "/slow/"} {
 		var out struct{ Webhook struct{ URL string } }
-		if err := s.post(s.ready.URL, "/webhooks/create", map[string]any{"url": r.URL + path}, &out); err != nil || out.Webhook.URL == "" {
+		if err := s.post(
+			s.ready.URL,
+			"/webhooks/create",
+			map[string]any{"url": r.URL + path},
+			&out,
+		); err != nil ||
+			out.Webhook.URL == "" {
 			t.Fatalf("create a webhook: %v", err)
 		}
 	}
@@ -179,9 +196,13 @@ func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
 
 	interrupted := 0
 	for n := range kills {
-		if n == 0 || random.IntN(4) > 0 { // in the middle of deliveries, else while it is about to take up the work
-			enough := r.count() + 1 + random.IntN(100) // the moment is the seed's
-			until(t, fmt.Sprintf("deliveries go on after %d kills", n), func() bool { return r.count() >= enough && waiting(t, db) > 0 })
+		if n == 0 || random.IntN(4) > 0 { // during deliveries, else while it starts to work
+			enough := r.count() + 1 + random.IntN(100) // the seed decides the moment
+			until(
+				t,
+				fmt.Sprintf("deliveries go on after %d kills", n),
+				func() bool { return r.count() >= enough && waiting(t, db) > 0 },
+			)
 		}
 		s.kill()
 		if waiting(t, db) > 0 {
@@ -195,13 +216,15 @@ func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
 	load.Wait()
 
 	events := eventsOf(t, db)
-	until(t, "all events have arrived at both endpoints, or none comes any more", func() bool {
+	until(t, "all events have arrived at both endpoints, or no more arrive", func() bool {
 		return len(r.missing(events)) == 0 || !r.since(time.Now().Add(-testenv.Timeout(2*time.Minute)))
 	})
 	lost := r.missing(events)
 	until(t, "all is recorded", func() bool {
 		var pending bool
-		if err := db.Pool.QueryRow(t.Context(), "select exists (select 1 from deliveries where state = 'pending' and event_id = any($1))", events).Scan(&pending); err != nil {
+		if err := db.Pool.QueryRow(t.Context(), "select exists (select 1 from deliveries where state = 'pending' and "+
+			"event_id = any($1))", events).
+			Scan(&pending); err != nil {
 			t.Fatal(err)
 		}
 		return !pending
@@ -229,7 +252,7 @@ lost                      %6d`, seed, kills, time.Since(begun).Round(time.Second
 	}
 }
 
-// callAPI makes and deletes codes on a lock for as long as it may; what fails is tried again.
+// callAPI creates and deletes codes on a lock until ctx ends, and retries errors.
 func callAPI(ctx context.Context, s *server, url *atomic.Value) {
 	var device string
 	for n := 0; ctx.Err() == nil; n++ {
@@ -247,18 +270,24 @@ func callAPI(ctx context.Context, s *server, url *atomic.Value) {
 				ID string `json:"access_code_id"`
 			} `json:"access_code"`
 		}
-		if s.post(at, "/access_codes/create", map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)}, &made) == nil && made.Code.ID != "" {
+		if s.post(
+			at,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)},
+			&made,
+		) == nil &&
+			made.Code.ID != "" {
 			var gone struct{}
 			_ = s.post(at, "/access_codes/delete", map[string]any{"access_code_id": made.Code.ID}, &gone)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond): // a server that is down is not asked in a spin
+		case <-time.After(20 * time.Millisecond): // do not retry in a busy loop
 		}
 	}
 }
 
-// writeEvents writes events as an instance that does no deliveries would.
+// writeEvents writes events like an instance without deliveries.
 func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid.UUID) {
 	waker, err := worker.NewWaker(db)
 	if err != nil {
@@ -267,8 +296,11 @@ func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid
 	}
 	for ctx.Err() == nil {
 		err := db.InTx(ctx, func(tx store.Tx) error {
-			waits, err := tx.InsertEvent(ctx, store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
-				Payload: []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`)})
+			waits, err := tx.InsertEvent(
+				ctx,
+				store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
+					Payload: []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`)},
+			)
 			if err != nil || !waits {
 				return err
 			}
@@ -285,10 +317,13 @@ func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid
 	}
 }
 
-// eventsOf lists the events that both webhooks are owed.
+// eventsOf returns the events that both webhooks must receive.
 func eventsOf(t *testing.T, db *store.DB) (ids []uuid.UUID) {
 	t.Helper()
-	rows, err := db.Pool.Query(t.Context(), `select event_id from events e where created_at >= (select max(created_at) from webhooks w where w.workspace_id = e.workspace_id)`)
+	rows, err := db.Pool.Query(
+		t.Context(),
+		`select event_id from events e where created_at >= (select max(created_at) from webhooks w where w.workspace_id = e.workspace_id)`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,19 +15,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// database is a PostgreSQL that is stopped, or killed, and started again behind one address.
+// database is a PostgreSQL that can be stopped, killed, and restarted behind one address.
 type database struct {
 	testing.TB
 	dir     string
 	gate    *gate
 	socket  atomic.Value // string
-	log     *os.File     // what PostgreSQL has logged
+	log     *os.File     // log of PostgreSQL
 	cluster *pglocal.Cluster
 }
 
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // another user has to enter it
+	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // another user must be able to enter it
 	if err == nil {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // so that it can
 	}
@@ -57,7 +57,10 @@ func (d *database) start() {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
-	c, err := pglocal.Start(ctx, pglocal.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	c, err := pglocal.Start(
+		ctx,
+		pglocal.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+	)
 	if err != nil {
 		d.Fatalf("start the database: %v", err)
 	}
@@ -78,13 +81,13 @@ func (d *database) stop() {
 	}
 }
 
-// restart ends the database, in an orderly way or as kill -9 does, and starts it again.
+// restart stops or kills the database and starts it again.
 func (d *database) restart(kill bool) {
 	d.Helper()
 	if kill {
 		_ = syscall.Kill(d.cluster.Pid(), syscall.SIGKILL)
 		<-d.cluster.Done()
-		_ = d.cluster.Stop(d.Context()) // gives back what it held; that it was killed is known
+		_ = d.cluster.Stop(d.Context()) // releases resources; the error of a killed cluster is expected
 	} else {
 		d.stop()
 	}

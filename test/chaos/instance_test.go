@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// instance is one of several servers on one database, kept running as a supervisor would.
+// instance is one of several servers on one database. It is restarted when it exits, as by a supervisor.
 type instance struct {
 	testing.TB
 	name  string
 	addr  string
 	args  []string
-	ready string // file
+	ready string // the ready file
 	log   *os.File
 
 	mu       sync.Mutex
 	cmd      *exec.Cmd
 	ended    chan struct{} // of cmd
 	wanted   bool
-	byItself int // how often it ended without having been told to
+	byItself int // unexpected exits
 	ends     []absence
 	keeping  sync.WaitGroup
 }
 
-// programs is where the server is built once for all tests.
+// programs holds the server's program, built once for all tests.
 var programs struct {
 	mu  sync.Mutex
 	dir string
@@ -42,14 +42,14 @@ func removePrograms() {
 	}
 }
 
-// build returns the server's program.
+// build returns the path of the server's program.
 func build(t testing.TB) string {
 	t.Helper()
 	programs.mu.Lock()
 	defer programs.mu.Unlock()
 	program := filepath.Join(programs.dir, "deviceaccess-server")
 	if programs.dir == "" {
-		dir, err := os.MkdirTemp("", "chaos-program-") //nolint:usetesting // it stays for the other tests
+		dir, err := os.MkdirTemp("", "chaos-program-") //nolint:usetesting // kept for other tests
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,12 +61,20 @@ func build(t testing.TB) string {
 	return program
 }
 
-// buildIn builds the server from the sources that a folder is of. Their path does not get into the program, so that what was
-// compiled of it serves the next time.
+// buildIn builds the server from the sources of a directory. The binary does not contain the path, so the build cache
+// is used.
 func buildIn(t testing.TB, dir string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "deviceaccess-server")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server")
+	cmd := exec.CommandContext(
+		t.Context(),
+		"go",
+		"build",
+		"-trimpath",
+		"-o",
+		program,
+		"github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server",
+	)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v\n%s", err, out)
@@ -74,7 +82,7 @@ func buildIn(t testing.TB, dir string) string {
 	return program
 }
 
-// freeAddress is one that nobody listens at for the moment.
+// freeAddress returns an address without a listener.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -120,7 +128,7 @@ func (i *instance) spawn() {
 	i.cmd, i.ended = cmd, make(chan struct{})
 }
 
-// keep starts the program again whenever it has ended.
+// keep restarts the program whenever it exits.
 func (i *instance) keep() {
 	for {
 		err := i.cmd.Wait()
@@ -130,30 +138,31 @@ func (i *instance) keep() {
 			i.mu.Unlock()
 			return
 		}
-		if exit, ok := err.(*exec.ExitError); ok && !exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errorlint,forcetypeassert // Wait's own
+		if exit, ok := err.(*exec.ExitError); ok &&
+			!exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errorlint,forcetypeassert // Wait returns it unwrapped
 			i.byItself++
-			<-time.After(200 * time.Millisecond) // as supervisors do
+			<-time.After(200 * time.Millisecond) // like supervisors
 		}
 		i.spawn()
 		i.mu.Unlock()
 	}
 }
 
-// signal sends a signal to the process that there is.
+// signal sends a signal to the current process.
 func (i *instance) signal(s syscall.Signal) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	_ = i.cmd.Process.Signal(s) // it may have ended just now
+	_ = i.cmd.Process.Signal(s) // it may have just exited
 }
 
-// pid is of the process that there is.
+// pid returns the id of the current process.
 func (i *instance) pid() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.cmd.Process.Pid
 }
 
-// end has the process end by a signal, and returns when it has. Another is then being started.
+// end ends the process with a signal and waits for its exit. keep then starts another one.
 func (i *instance) end(s syscall.Signal) {
 	begun := time.Now()
 	i.mu.Lock()
@@ -166,7 +175,7 @@ func (i *instance) end(s syscall.Signal) {
 	i.ends = append(i.ends, absence{i.name, begun, time.Now()})
 }
 
-// credentials are the API key and the workspace that the ready file names, once it is there.
+// credentials returns the API key and the workspace from the ready file, once it exists.
 func (i *instance) credentials() (key, workspace string) {
 	var ready struct {
 		Key       string `json:"api_key"`

@@ -17,22 +17,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// rolling is clients who ask each request once, and what became of it.
+// rolling is clients that send each request once, and their results.
 type rolling struct {
 	*client
-	pace     time.Duration // before each thing that clients do
+	pace     time.Duration // delay before each action
 	mu       sync.Mutex
 	answered map[string]int
 	lost     []string
-	longest  time.Duration // until an answer
+	longest  time.Duration // until a response
 }
 
-// request is sent once, whatever becomes of it.
+// request sends a request once.
 func (r *rolling) request(ctx context.Context, http *http.Client, path string, in map[string]any) (a answer) {
 	return r.named(ctx, http, path, "", in)
 }
 
-// named is request with an Idempotency-Key, unless that is empty.
+// named is request with an Idempotency-Key, unless it is empty.
 func (r *rolling) named(ctx context.Context, http *http.Client, path, key string, in map[string]any) (a answer) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -44,7 +44,10 @@ func (r *rolling) named(ctx context.Context, http *http.Client, path, key string
 	defer r.mu.Unlock()
 	r.longest = max(r.longest, time.Since(begun))
 	if err != nil || a.status >= 500 || a.status == 0 {
-		r.lost = append(r.lost, fmt.Sprintf("%s %s %d %s: %v", time.Now().Format(time.StampMilli), path, a.status, a.text("error", "type"), err))
+		r.lost = append(
+			r.lost,
+			fmt.Sprintf("%s %s %d %s: %v", time.Now().Format(time.StampMilli), path, a.status, a.text("error", "type"), err),
+		)
 	} else {
 		r.answered[fmt.Sprint(path, " ", a.status)]++
 	}
@@ -57,17 +60,21 @@ func (r *rolling) total() (n int) {
 	return total(r.answered)
 }
 
-// live makes, changes and deletes codes on one of the locks, lists them all, and waits for a bolt. What is refused is lost, too.
+// live creates, changes, and deletes codes on a lock, lists them, and waits for a bolt. A rejected request counts as
+// lost.
 func (r *rolling) live(ctx context.Context, http *http.Client, device string, locks int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		wait(ctx, r.pace)
-		whole := context.WithoutCancel(ctx) // whose end would be a request that is lost by us
+		whole := context.WithoutCancel(ctx) // so that the end of ctx loses no request
 		good := func(path string, in map[string]any) answer {
 			a := r.request(whole, http, path, in)
 			r.check(fmt.Sprint(path, ", ", a.status), a.status == 200)
 			return a
 		}
-		id := good("/access_codes/create", map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)}).text("access_code", "access_code_id")
+		id := good(
+			"/access_codes/create",
+			map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)},
+		).text("access_code", "access_code_id")
 		all, _ := good("/devices/list", map[string]any{"limit": 50}).body["devices"].([]any)
 		r.check(fmt.Sprintf("/devices/list, with %d of %d devices", len(all), locks), len(all) == locks)
 		good("/access_codes/update", map[string]any{"access_code_id": id, "name": fmt.Sprint("Other ", n)})
@@ -78,8 +85,8 @@ func (r *rolling) live(ctx context.Context, http *http.Client, device string, lo
 	}
 }
 
-// office makes, changes and deletes webhooks that are told of nothing, people and sessions. Each is asked for twice under one name,
-// of which the second time mostly meets with another server.
+// office creates, changes, and deletes webhooks without events, people, and sessions. It sends each request twice with
+// one key, the second time usually to another server.
 func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		wait(ctx, r.pace)
@@ -89,9 +96,27 @@ func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string
 			in, change map[string]any
 			again      bool
 		}{
-			{"/webhooks", "webhook", map[string]any{"url": endpoint, "event_types": []string{"connect_webview.login_failed"}}, map[string]any{"event_types": []string{"device.deleted"}}, true},
-			{"/user_identities", "user_identity", map[string]any{"full_name": fmt.Sprint("Person ", n)}, map[string]any{"full_name": fmt.Sprint("Other ", n)}, true},
-			{"/client_sessions", "client_session", map[string]any{"user_identifier_key": fmt.Sprint("person ", n)}, nil, false}, // a kept answer with a token in it is of one version
+			{
+				"/webhooks",
+				"webhook",
+				map[string]any{"url": endpoint, "event_types": []string{"connect_webview.login_failed"}},
+				map[string]any{"event_types": []string{"device.deleted"}},
+				true,
+			},
+			{
+				"/user_identities",
+				"user_identity",
+				map[string]any{"full_name": fmt.Sprint("Person ", n)},
+				map[string]any{"full_name": fmt.Sprint("Other ", n)},
+				true,
+			},
+			{
+				"/client_sessions",
+				"client_session",
+				map[string]any{"user_identifier_key": fmt.Sprint("person ", n)},
+				nil,
+				false,
+			}, // a stored response with a token is bound to a version
 		} {
 			key := fmt.Sprint(kind.name, " ", n)
 			made := r.named(whole, http, kind.path+"/create", key, kind.in)
@@ -104,13 +129,19 @@ func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string
 				kind.change[kind.name+"_id"] = id
 				r.check(kind.path+"/update", r.request(whole, http, kind.path+"/update", kind.change).status == 200)
 			}
-			r.check(kind.path+"/get", r.request(whole, http, kind.path+"/get", map[string]any{kind.name + "_id": id}).status == 200)
-			r.check(kind.path+"/delete", r.request(whole, http, kind.path+"/delete", map[string]any{kind.name + "_id": id}).status == 200)
+			r.check(
+				kind.path+"/get",
+				r.request(whole, http, kind.path+"/get", map[string]any{kind.name + "_id": id}).status == 200,
+			)
+			r.check(
+				kind.path+"/delete",
+				r.request(whole, http, kind.path+"/delete", map[string]any{kind.name + "_id": id}).status == 200,
+			)
 		}
 	}
 }
 
-// check has what was answered otherwise than it should be count as lost.
+// check counts a wrong response as lost.
 func (r *rolling) check(what string, good bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +157,7 @@ func (r *rolling) goOn(t testing.TB) {
 	until(t, "requests are answered", func() bool { return r.total() > before+20 })
 }
 
-// restart stops a server while requests are answered, and returns when the balancer has it back.
+// restart restarts a server while requests are answered, and returns when the balancer uses it again.
 func (r *rolling) restart(s *storm, i *instance) {
 	s.Helper()
 	r.goOn(s)
@@ -135,11 +166,11 @@ func (r *rolling) restart(s *storm, i *instance) {
 	until(s, "it is back", func() bool { return i.answers(s) && s.balancer.has(i.addr) })
 }
 
-// Three servers are stopped and started one after another, as for an upgrade, while clients ask without a pause, some with a
-// connection for each request and some with one for all. The balancer goes by /health, and no client repeats anything, but for the staff of
-// access systems: what it was told is compared with who is on these.
-// In the long form (CHAOS_ROUNDS) the first round is an upgrade: the servers are of an older version until they have been restarted.
-func TestRollingRestartLosesNoRequest(t *testing.T) {
+// Three servers are restarted one after another, as for an upgrade, under constant load, with one connection per
+// request and with persistent ones. The balancer uses /health. No client retries, except the staff of access systems,
+// whose responses are compared with the systems. In the long form (CHAOS_ROUNDS), the first round is an upgrade from an
+// older version.
+func TestRollingRestart_LosesNoRequest(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	rounds, program, long := number(t, "CHAOS_ROUNDS", 1), build(t), isLong("CHAOS_ROUNDS")
@@ -185,10 +216,21 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 	defer r.mu.Unlock()
 	if from != nil {
 		if from.mixed == 0 || from.added == 0 && os.Getenv("CHAOS_FROM") == "" {
-			t.Errorf("that was no upgrade: %d migrations were added, %d requests answered while both versions ran", from.added, from.mixed)
+			t.Errorf(
+				"that was no upgrade: %d migrations were added, %d requests answered while both versions ran",
+				from.added,
+				from.mixed,
+			)
 		}
-		t.Logf("from %s with %d migrations; migrations added while two servers of it ran: %d; requests answered while both versions ran: %d; the longest of all took %s",
-			from.commit, from.schema, from.added, from.mixed, r.longest.Round(10*time.Millisecond))
+		t.Logf(
+			"from %s with %d migrations; migrations added while two servers of it ran: %d; requests answered while both "+
+				"versions ran: %d; the longest of all took %s",
+			from.commit,
+			from.schema,
+			from.added,
+			from.mixed,
+			r.longest.Round(10*time.Millisecond),
+		)
 	}
 	t.Logf("%d restarts, %d requests answered, %d lost", restarts, total(r.answered), len(r.lost))
 	for _, name := range slices.Sorted(maps.Keys(r.answered)) {
@@ -203,7 +245,7 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 			t.Errorf("a server did not end in good order %d times", i.byItself)
 		}
 	}
-	if len(r.lost) == 0 { // a code whose making was not answered is deleted by nobody
+	if len(r.lost) == 0 { // a code whose creation got no response is never deleted
 		t.Logf("%d events, each at two endpoints", s.nothingIsLeft(devices))
 		t.Log(s.judgeStaff(t.Errorf))
 	}
@@ -212,7 +254,7 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 	}
 }
 
-// answers says whether the server is well.
+// answers reports whether the server is healthy.
 func (i *instance) answers(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

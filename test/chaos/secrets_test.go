@@ -10,11 +10,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
-// logLevels are of each server: one tells all it can, the others what users read.
+// logLevels are the log levels of the servers.
 var logLevels = [...]string{"warn", "info", "debug"}
 
-// tellsNoSecret looks for all PINs, secrets and credentials of the storm in what all programs have logged, PostgreSQL too, and in a dump of
-// the database.
+// tellsNoSecret searches the logs of all programs, including PostgreSQL, and a dump of the database for the PINs,
+// secrets, and credentials of the storm.
 func (s *storm) tellsNoSecret() {
 	s.Helper()
 	s.witness.mu.Lock()
@@ -46,22 +46,25 @@ func (s *storm) tellsNoSecret() {
 		}
 		places["the logs"] = append(places["the logs"], log...)
 	}
-	announced := []byte("shown this once:\n" + s.key) // by the server that has made the sandbox, on its standard output
-	places["the logs"] = bytes.Replace(places["the logs"], announced, []byte("shown this once"), 1)
+	announced := []byte("shown only once:\n" + s.key) // by the server that created the sandbox, on its standard output
+	places["the logs"] = bytes.Replace(places["the logs"], announced, []byte("shown only once"), 1)
 	places["the database's log"] = s.databaseLog()
 	s.secrets.Search(s, places)
 }
 
-// databaseLog is what PostgreSQL has logged, also of a statement with a secret in it that fails because of the secret.
+// databaseLog returns the log of PostgreSQL, including a statement with a secret that fails because of the secret.
 func (s *storm) databaseLog() (log []byte) {
 	s.Helper()
 	secret := "'" + strings.ReplaceAll(s.key, "'", "''") + "'"
 	const says = "duplicate key value violates unique constraint"
-	_, err := s.pool.Exec(s.Context(), "do $$ begin create temporary table secrets (secret text primary key); insert into secrets values ("+secret+"), ("+secret+"); end $$")
+	_, err := s.pool.Exec(
+		s.Context(),
+		"do $$ begin create temporary table secrets (secret text primary key); insert into secrets values ("+secret+"), ("+secret+"); end $$",
+	)
 	if err == nil || !strings.Contains(err.Error(), says) {
-		s.Fatalf("a statement that has to fail: %v", err)
+		s.Fatalf("a statement that must fail: %v", err)
 	}
-	until(s, "PostgreSQL has logged what has failed", func() bool {
+	until(s, "PostgreSQL has logged the failed statement", func() bool {
 		if log, err = os.ReadFile(s.database.log.Name()); err != nil {
 			s.Fatal(err)
 		}

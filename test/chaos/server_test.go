@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// server is the real program, started again and again on the same data.
+// server is the real program, restarted on the same data.
 type server struct {
 	testing.TB
 	program, dir, dsn string
@@ -44,20 +44,36 @@ func newServer(t testing.TB, dsn string) *server {
 	return s
 }
 
-// start runs the server until kill. It returns when requests are answered.
+// start starts the server and returns once it answers requests.
 func (s *server) start() {
 	s.Helper()
 	file := filepath.Join(s.dir, "ready.json")
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		s.Fatal(err)
 	}
-	s.cmd = exec.CommandContext(s.Context(), s.program, "serve", "--sandbox", "--sandbox-speed", "20", "--listen", "127.0.0.1:0", "--ready-file", file,
-		"--data-dir", filepath.Join(s.dir, "data"), "--database-url", s.dsn, "--allow-webhook-prefix", "127.0.0.0/8")
+	s.cmd = exec.CommandContext(
+		s.Context(),
+		s.program,
+		"serve",
+		"--sandbox",
+		"--sandbox-speed",
+		"20",
+		"--listen",
+		"127.0.0.1:0",
+		"--ready-file",
+		file,
+		"--data-dir",
+		filepath.Join(s.dir, "data"),
+		"--database-url",
+		s.dsn,
+		"--allow-webhook-prefix",
+		"127.0.0.0/8",
+	)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
-	key := s.ready.APIKey // is told once
+	key := s.ready.APIKey // is shown once
 	until(s, "the server is ready", func() bool {
 		b, err := os.ReadFile(file)
 		return err == nil && json.Unmarshal(b, &s.ready) == nil
@@ -67,7 +83,7 @@ func (s *server) start() {
 	}
 }
 
-// kill ends the server as kill -9 does.
+// kill ends the server like kill -9.
 func (s *server) kill() {
 	if s.cmd != nil && s.cmd.ProcessState == nil {
 		_ = s.cmd.Process.Kill()
@@ -75,7 +91,7 @@ func (s *server) kill() {
 	}
 }
 
-// post asks the server at url, which may not be there.
+// post sends a request to the server at url, which may be down.
 func (s *server) post(url, path string, in map[string]any, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -95,7 +111,7 @@ func (s *server) post(url, path string, in map[string]any, out any) error {
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// until is testenv.Until that looks less often: most of what is waited for here takes seconds, and is asked of a database.
+// until is testenv.Until with longer intervals: most conditions take seconds and need a database query.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	testenv.Until(t, what, func() bool {

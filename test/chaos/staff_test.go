@@ -12,42 +12,52 @@ import (
 	"time"
 )
 
-// member is a user of an access system, as it was told to be last.
+// member is a user of an access system as last acknowledged.
 type member struct {
 	id, system, name, email string
 	suspended, deleted      bool
 }
 
-// staff makes, changes, suspends and deletes users on access systems.
+// staff creates, changes, suspends, and deletes users of access systems.
 type staff struct {
 	*client
-	pace    time.Duration // before each thing it does
+	pace    time.Duration // delay before each action
 	random  *rand.Rand
-	token   string                     // of the account, as servers show it to the cloud
-	systems map[string]string          // what the cloud calls a system, by its acs_system_id
-	found   map[string]map[string]bool // the users that were on each before, as the cloud calls them
+	token   string                     // token of the account at the cloud
+	systems map[string]string          // the cloud's id of a system, by acs_system_id
+	found   map[string]map[string]bool // users that were on each system before, by the cloud's id
 	members map[string]*member         // by acs_user_id
 	did     map[string]int
 }
 
-// staffDeeds are what staff does at least, however soon loading ends.
+// staffDeeds are what the staff does at least, even if loading ends early.
 var staffDeeds = []string{"create", "update", "suspend", "unsuspend", "delete"}
 
-// perSystem is how many users staff keeps on a system.
+// perSystem is the number of users that the staff keeps on a system.
 const perSystem = 12
 
-// newStaff connects an account of simulated access systems, and waits until they have been read.
+// newStaff connects an account of simulated access systems and waits until they have been read.
 func newStaff(s *storm, seed uint64) *staff {
 	s.Helper()
-	f := &staff{client: s.guests[0].client, pace: s.guests[0].pace, random: rand.New(rand.NewPCG(seed, 4)), systems: map[string]string{}, found: map[string]map[string]bool{}, members: map[string]*member{}, did: map[string]int{}}
-	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "connect-access-systems", "--systems", "2", "--data-dir", s.data, "--database-url", s.database.dsn()).CombinedOutput()
+	f := &staff{
+		client:  s.guests[0].client,
+		pace:    s.guests[0].pace,
+		random:  rand.New(rand.NewPCG(seed, 4)),
+		systems: map[string]string{},
+		found:   map[string]map[string]bool{},
+		members: map[string]*member{},
+		did:     map[string]int{},
+	}
+	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "connect-access-systems", "--systems", "2", "--data-dir", s.data, "--database-url", s.database.dsn()).
+		CombinedOutput()
 	if err != nil {
 		s.Fatalf("connect access systems: %v\n%s", err, out)
 	}
 	until(s, "the access systems have been read", func() bool {
 		a, _ := f.ask(s.Context(), "/acs/systems/list", map[string]any{})
 		all, _ := a.body["acs_systems"].([]any)
-		return len(all) == 2 && !slices.ContainsFunc(all, func(y any) bool { y1, _ := y.(map[string]any); return y1["acs_user_count"] != 2.0 })
+		return len(all) == 2 &&
+			!slices.ContainsFunc(all, func(y any) bool { y1, _ := y.(map[string]any); return y1["acs_user_count"] != 2.0 })
 	})
 	rows, err := s.pool.Query(s.Context(), "select acs_system_id::text, vendor_ref from acs_systems")
 	if err != nil {
@@ -74,7 +84,7 @@ func newStaff(s *storm, seed uint64) *staff {
 	return f
 }
 
-// tokenOf is what servers show to the cloud for an account, when they ask it for what it has.
+// tokenOf returns the token that servers use for an account, by what the account has.
 func (w *witness) tokenOf(what string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +96,7 @@ func (w *witness) tokenOf(what string) string {
 	return ""
 }
 
-// live works until loading ends; what has begun is brought to an end as long as ctx allows.
+// live acts until loading ends. It completes started actions while ctx allows.
 func (f *staff) live(ctx, loading context.Context) {
 	systems := slices.Sorted(maps.Keys(f.systems))
 	for n := 0; loading.Err() == nil || !hasDone(f.did, staffDeeds) && ctx.Err() == nil; n++ {
@@ -131,7 +141,11 @@ func (f *staff) live(ctx, loading context.Context) {
 
 func (f *staff) hire(ctx context.Context, system string, n int) {
 	m := &member{system: system, name: fmt.Sprintf("Person %d", n), email: fmt.Sprintf("person.%d@example.com", n)}
-	a, ok := f.ask(ctx, "/acs/users/create", map[string]any{"acs_system_id": system, "full_name": m.name, "email_address": m.email})
+	a, ok := f.ask(
+		ctx,
+		"/acs/users/create",
+		map[string]any{"acs_system_id": system, "full_name": m.name, "email_address": m.email},
+	)
 	if ok && a.status == http.StatusOK {
 		f.did["create"]++
 		m.id = a.text("acs_user", "acs_user_id")
@@ -139,7 +153,7 @@ func (f *staff) hire(ctx context.Context, system string, n int) {
 	}
 }
 
-// change has a member become another, once that is acknowledged.
+// change changes a member once the request is acknowledged.
 func (f *staff) change(ctx context.Context, what string, m *member, next member, in map[string]any) {
 	if a, ok := f.ask(ctx, "/acs/users/"+what, in); ok && a.status == http.StatusOK {
 		f.did[what]++
@@ -147,7 +161,7 @@ func (f *staff) change(ctx context.Context, what string, m *member, next member,
 	}
 }
 
-// person is a user as an access system itself has it.
+// person is a user in the memory of an access system.
 type person struct {
 	ID         string `json:"user_id"`
 	ExternalID string `json:"external_id"`
@@ -156,7 +170,7 @@ type person struct {
 	Suspended  bool   `json:"suspended"`
 }
 
-// onSystem are the people that are really on a system.
+// onSystem returns the users in the memory of a system.
 func (s *storm) onSystem(f *staff, system string) []person {
 	s.Helper()
 	var memory struct {
@@ -166,7 +180,7 @@ func (s *storm) onSystem(f *staff, system string) []person {
 	return memory.Users
 }
 
-// usersOf are those of a system that the API lists as managed, by identifier.
+// usersOf returns the managed users of a system in the API, by id.
 func (s *storm) usersOf(f *staff, system string) map[string]answer {
 	s.Helper()
 	a, ok := f.ask(s.Context(), "/acs/users/list", map[string]any{"acs_system_id": system, "limit": 1000})
@@ -183,13 +197,13 @@ func (s *storm) usersOf(f *staff, system string) map[string]answer {
 	return all
 }
 
-// has says whether a list of a resource is not empty.
+// has reports whether a list of an object is not empty.
 func (a answer) has(list string) bool {
 	some, _ := a.body[list].([]any)
 	return len(some) > 0
 }
 
-// settled waits until no change of a user is on its way, but for those that say what is wrong.
+// settled waits until no user has pending changes, except users with errors.
 func (f *staff) settled(s *storm) {
 	s.Helper()
 	for system := range f.systems {
@@ -204,7 +218,7 @@ func (f *staff) settled(s *storm) {
 	}
 }
 
-// judgeStaff compares what staff was told of the users of access systems with who is really on them.
+// judgeStaff compares what the staff knows with the memories of the access systems.
 func (s *storm) judgeStaff(complain func(string, ...any)) string {
 	s.Helper()
 	f := s.staff
@@ -214,7 +228,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 		for _, p := range s.onSystem(f, system) {
 			on[p.ExternalID] = append(on[p.ExternalID], p)
 			if m := f.members[p.ExternalID]; !f.found[system][p.ID] && (m == nil || m.deleted && !listed[m.id].has("errors")) {
-				complain("%q is on access system %s, and nobody owns it", p.FullName, system)
+				complain("%q is on access system %s, but has no owner", p.FullName, system)
 			}
 		}
 		for id, m := range f.members {
@@ -227,7 +241,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 				complain("user %s was deleted and is still listed", id)
 			case m.deleted:
 			case !there:
-				complain("user %s was made, and is not listed", id)
+				complain("user %s was created and is not listed", id)
 			case u.text("full_name") != m.name || u.text("email_address") != m.email || u.body["is_suspended"] != m.suspended:
 				complain("user %s is not listed as it was changed last: %v instead of %+v", id, u.body, *m)
 			case u.has("errors"):
@@ -235,7 +249,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 			case len(people) != 1:
 				complain("user %s is %d times on its access system, and no error says why", id, len(people))
 			case people[0].FullName != m.name || people[0].Email != m.email || people[0].Suspended != m.suspended:
-				complain("user %s is %+v on its access system, and was last told to be %+v", id, people[0], *m)
+				complain("user %s is %+v on its access system, but was last acknowledged as %+v", id, people[0], *m)
 			}
 			if !m.deleted {
 				living++
@@ -251,10 +265,16 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 			complain("no user of an access system had a %s: that was no load", what)
 		}
 	}
-	return fmt.Sprintf("\nusers of access systems   %6d  %v; there in the end: %d, reported by errors: %d", total(f.did), f.did, living, reported)
+	return fmt.Sprintf(
+		"\nusers of access systems   %6d  %v; there in the end: %d, reported by errors: %d",
+		total(f.did),
+		f.did,
+		living,
+		reported,
+	)
 }
 
-// toldOfStaff checks that the making of each user was told once, and its deletion once if it was deleted.
+// toldOfStaff checks the events of each user: one creation, and one deletion if it was deleted.
 func (s *storm) toldOfStaff(complain func(string, ...any)) {
 	s.Helper()
 	created, deleted := s.tales("acs_user.created", "acs_user_id"), s.tales("acs_user.deleted", "acs_user_id")
@@ -264,11 +284,17 @@ func (s *storm) toldOfStaff(complain func(string, ...any)) {
 			want = 1
 		}
 		if created[id] != 1 || deleted[id] != want {
-			complain("of user %s acs_user.created was told %d times, acs_user.deleted %d times instead of %d", id, created[id], deleted[id], want)
+			complain(
+				"user %s has %d acs_user.created events, and %d acs_user.deleted events instead of %d",
+				id,
+				created[id],
+				deleted[id],
+				want,
+			)
 		}
 		delete(created, id)
 	}
 	for id, n := range created {
-		complain("that user %s was made was told %d times, and nobody has it", id, n)
+		complain("user %s has %d creation events, but the staff does not know it", id, n)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
-// frozen is longer than a lease lasts, so that others take over what the frozen server has in hand.
+// frozen is longer than a lease, so that others take over the work of the frozen server.
 const frozen = 18 * time.Second
 
 // storm is three servers behind a balancer, on one database, with the locks of one cloud.
@@ -38,7 +38,7 @@ type storm struct {
 	cloud          gates  // of each server
 	endpoints      *gate
 	witness        *witness
-	webhooks       map[string]string // leases of endpoints, as the witness names them
+	webhooks       map[string]string // leases of endpoints, by their names at the witness
 	frozen, killed []absence
 	locks          []string // device_ids
 	receiver       *receiver
@@ -48,25 +48,26 @@ type storm struct {
 	staff          *staff
 	counts         map[string]int
 	cuts           map[string][]cutOff
-	offline        map[string]int // how often each lock was, by device
-	connected      map[string]int // how often that was told of each lock before
+	offline        map[string]int // outages by device
+	connected      map[string]int // earlier events of returns by device
 	takeovers      int
-	dropped        int               // leases that ran out with nothing due
-	settled        time.Duration     // what took longest once the storm was over
-	late           []string          // what was not begun or done when it had to be
-	worst          time.Duration     // until all that a killed or frozen server held was worked on again
+	dropped        int               // leases that expired without due work
+	settled        time.Duration     // the slowest part of the settling
+	late           []string          // what was started or done too late
+	worst          time.Duration     // longest time until the work of a killed or frozen server continued
 	slowest        string            // what that was, and after which faults
-	found          map[string][]slot // what was on each lock before, by device
-	programs       []*instance       // all, also the cloud
+	found          map[string][]slot // memory of each lock before, by device
+	programs       []*instance       // all, including the cloud
 	secrets        secretscan.Ledger
 	seed           uint64
 }
 
-// Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes, and staff users of access systems; the
-// database is restarted and killed; the vendor's cloud and the endpoints are cut off, for longer than a lease lasts, too. In the end every answered request has had its
-// effect once or says why not, no slot of a lock holds what nobody owns, every event has arrived, and nothing waits.
-// The short form (without CHAOS_FAULTS) freezes no server, has less load, and cuts off the cloud and the endpoints until that is noticed.
-func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
+// Three servers are killed, frozen, and stopped, while guests work on codes and staff on users of access systems. The
+// database is restarted and killed. The cloud and the endpoints are cut off, also for longer than a lease. In the end,
+// every answered request has had its effect once or has an error, no slot of a lock holds a code without an owner,
+// every event has arrived, and no work is left. The short form (without CHAOS_FAULTS) freezes no server, has less load,
+// and cuts off the cloud and the endpoints only until this has an effect.
+func TestStorm(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
 	faults, restarts := number(t, "CHAOS_FAULTS", 2), number(t, "CHAOS_RESTARTS", 1)
@@ -84,7 +85,7 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	begun := time.Now()
 	for n := range faults {
 		s.progress(fmt.Sprintf("requests are answered after %d faults", n))
-		s.answers(1 + random.IntN(100)) // the moment is the seed's
+		s.answers(1 + random.IntN(100)) // the seed decides the moment
 		victim := s.instances[random.IntN(len(s.instances))]
 		fault := n % 5
 		if fault == 1 && !s.long {
@@ -110,7 +111,7 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 			victim.end(syscall.SIGTERM)
 		}
 		if restarts*(n+1)/faults > restarts*n/faults {
-			how := "database killed" // as the first time, in turn
+			how := "database killed" // the first fault, and then in turn
 			if s.counts[how] > s.counts["database stopped"] {
 				how = "database stopped"
 			}
@@ -131,10 +132,10 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	s.tellsNoSecret()
 }
 
-// finish has guests do what none of them has done so far, and give the codes that end another end.
+// finish makes guests do what none of them has done, and changes the ends of codes.
 func (s *storm) finish() {
 	s.Helper()
-	n := 100_000 // names that nothing has
+	n := 100_000 // unused names
 	until(s, "guests have done everything", func() bool {
 		did := map[string]int{}
 		for _, g := range s.guests {
@@ -151,11 +152,23 @@ func (s *storm) finish() {
 	}
 }
 
-// newStorm starts three servers of a program, which need not be of today: it makes the schema itself.
+// newStorm starts three servers of a program, which may be an older version. They create the schema.
 func newStorm(t testing.TB, program string, long bool) *storm {
 	t.Helper()
-	s := &storm{TB: t, long: long, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{},
-		cuts: map[string][]cutOff{}, offline: map[string]int{}, secrets: secretscan.Ledger{Random: true}, seed: uint64(number(t, "CHAOS_SEED", 1))}
+	s := &storm{
+		TB:       t,
+		long:     long,
+		program:  program,
+		data:     t.TempDir(),
+		database: newDatabase(t),
+		witness:  &witness{},
+		webhooks: map[string]string{},
+		counts:   map[string]int{},
+		cuts:     map[string][]cutOff{},
+		offline:  map[string]int{},
+		secrets:  secretscan.Ledger{Random: true},
+		seed:     uint64(number(t, "CHAOS_SEED", 1)),
+	}
 	dsn := s.database.dsn()
 	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()
@@ -169,12 +182,15 @@ func newStorm(t testing.TB, program string, long bool) *storm {
 	if _, err := s.pool.Exec(t.Context(), leaseLog); err != nil {
 		t.Fatal(err)
 	}
-	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
+	cloud := newInstance(
+		t,
+		"the cloud",
+		append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
 	s.vendor, s.programs = cloud.addr, []*instance{cloud}
 	var asking, sending openers
 	watched := s.witness.watchCloud(t, s.vendor, asking.whose)
 	s.balancer = newBalancer(t)
-	each := 1 // locks of a profile
+	each := 1 // locks per profile
 	if long {
 		each = 2
 	}
@@ -182,10 +198,30 @@ func newStorm(t testing.TB, program string, long bool) *storm {
 		name := fmt.Sprintf("server %d", n+1)
 		cloud := asking.gate(t, watched, func(net.Conn) string { return name })
 		s.cloud = append(s.cloud, cloud)
-		args := []string{s.program, "serve", "--sandbox", "--sandbox-locks", strconv.Itoa(each), "--sandbox-url", "http://" + cloud.addr, "--data-dir", s.data,
-			"--database-url", dsn + "&application_name=" + url.PathEscape(name), "--public-url", "http://" + s.balancer.addr,
-			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", logLevels[n], "--shutdown-delay", "3s", "--offline-debounce", debounce.String()}
-		if n == 0 { // it makes the sandbox, and the key
+		args := []string{
+			s.program,
+			"serve",
+			"--sandbox",
+			"--sandbox-locks",
+			strconv.Itoa(each),
+			"--sandbox-url",
+			"http://" + cloud.addr,
+			"--data-dir",
+			s.data,
+			"--database-url",
+			dsn + "&application_name=" + url.PathEscape(name),
+			"--public-url",
+			"http://" + s.balancer.addr,
+			"--allow-webhook-prefix",
+			"127.0.0.0/8",
+			"--log-level",
+			logLevels[n],
+			"--shutdown-delay",
+			"3s",
+			"--offline-debounce",
+			debounce.String(),
+		}
+		if n == 0 { // the first one creates the sandbox and the key
 			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
 		}
 		i := newInstance(t, name, args...)
@@ -196,13 +232,16 @@ func newStorm(t testing.TB, program string, long bool) *storm {
 		s.instances, s.programs = append(s.instances, i), append(s.programs, i)
 		s.balancer.add(t.Context(), i.addr)
 	}
-	s.receiver = newReceiver(t, func(path, from string) (done func()) { return s.witness.delivery(sending.whose(from), path) })
+	s.receiver = newReceiver(
+		t,
+		func(path, from string) (done func()) { return s.witness.delivery(sending.whose(from), path) },
+	)
 	s.endpoints = sending.gate(t, strings.TrimPrefix(s.receiver.URL, "http://"), s.origin)
 	s.people(each * len(sandbox.Profiles()))
 	return s
 }
 
-// origin is the server that has opened a connection.
+// origin returns the server that has opened a connection.
 func (s *storm) origin(c net.Conn) string {
 	names, all := map[int]string{}, []int{}
 	for _, i := range s.instances {
@@ -221,11 +260,18 @@ func to(addr string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", addr) }
 }
 
-// people are two endpoints, and guests who share the locks among them.
+// people creates two endpoints, and guests who divide the locks among them.
 func (s *storm) people(locks int) {
 	s.Helper()
-	c := &client{url: "http://" + s.balancer.addr, key: s.key, asked: map[string]int{}, refused: map[string]int{},
-		http: &http.Client{Transport: s.secrets.Hear(&http.Transport{DisableKeepAlives: true})}} // each request to another server
+	c := &client{
+		url:     "http://" + s.balancer.addr,
+		key:     s.key,
+		asked:   map[string]int{},
+		refused: map[string]int{},
+		http: &http.Client{
+			Transport: s.secrets.Hear(&http.Transport{DisableKeepAlives: true}),
+		},
+	} // each request to another server
 	for _, path := range []string{"/fast/", "/slow/"} {
 		s.receiver.mu.Lock() // nothing is received before its secret is known
 		a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path})
@@ -277,7 +323,7 @@ func (s *storm) answers(n int) {
 	until(s, fmt.Sprintf("%d more requests are answered", n), func() bool { return s.guests[0].answered() >= enough })
 }
 
-// progress waits until requests are answered again, and looks for what sleeps too long.
+// progress waits until requests are answered again, and checks for endpoints that are due too late.
 func (s *storm) progress(what string) {
 	s.Helper()
 	before := s.guests[0].answered()
@@ -285,18 +331,21 @@ func (s *storm) progress(what string) {
 	s.oversleep()
 }
 
-// lease is who works on something, and until when unless it is renewed.
+// lease is the holder of a lease and its expiry.
 type lease struct {
 	fence int64
 	until time.Time
 }
 
-// leases are those that are held now, by key.
+// leases returns the held leases by key.
 func (s *storm) leases() (held map[string]lease) {
 	s.Helper()
-	until(s, "the database tells who works on what", func() bool {
+	until(s, "the database lists the leases", func() bool {
 		held = map[string]lease{}
-		rows, err := s.pool.Query(s.Context(), "select key, fence, held_until from leases where held_until > now() and held_until < 'infinity'")
+		rows, err := s.pool.Query(
+			s.Context(),
+			"select key, fence, held_until from leases where held_until > now() and held_until < 'infinity'",
+		)
 		if err != nil {
 			return false
 		}
@@ -314,8 +363,8 @@ func (s *storm) leases() (held map[string]lease) {
 	return held
 }
 
-// takenOver waits until what a server that was killed or frozen just now held is worked on by others. Leases that are
-// renewed or given back are those of servers that live; one that has run out is nobody's loss unless something is due.
+// takenOver waits until other servers continue the work of a killed or frozen server. Leases that are renewed or
+// released belong to live servers. An expired lease matters only if work is due.
 func (s *storm) takenOver(held map[string]lease) {
 	s.Helper()
 	gone := time.Now()
@@ -324,7 +373,8 @@ func (s *storm) takenOver(held map[string]lease) {
 		for key, was := range held {
 			var same, over, taken bool
 			err := s.pool.QueryRow(s.Context(), `select exists (select 1 from leases where key = $1 and fence = $2 and held_until = $3), $3 <= now(),
-				exists (select 1 from leases where key = $1 and fence > $2) and $3 <= now()`, key, was.fence, was.until).Scan(&same, &over, &taken)
+				exists (select 1 from leases where key = $1 and fence > $2) and $3 <= now()`, key, was.fence, was.until).
+				Scan(&same, &over, &taken)
 			if err != nil {
 				return false
 			}
@@ -335,7 +385,7 @@ func (s *storm) takenOver(held map[string]lease) {
 			if same {
 				s.dropped++
 			}
-			if taken { // only once it had run out: given back, another may have it sooner
+			if taken { // only after its expiry: after a release, another server may take it sooner
 				s.takeovers++
 				if took := time.Since(gone); took > s.worst {
 					s.worst, s.slowest = took, fmt.Sprintf("%s, after %v", key, s.counts)
@@ -347,7 +397,7 @@ func (s *storm) takenOver(held map[string]lease) {
 	})
 }
 
-// isDue says whether there is work for the key of a lease.
+// isDue reports whether there is work for the key of a lease.
 func (s *storm) isDue(key string) (due bool) {
 	lane, id, _ := strings.Cut(key, ":")
 	question := map[string]string{

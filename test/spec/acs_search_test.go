@@ -8,13 +8,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// What is on an access system is found by a part of its name, however it is written, and of its identifier; a user also
-// by how to reach the person.
-func TestPartsOfAccessSystemsAreSearched(t *testing.T) {
+// Objects of access systems can be searched by parts of their names and ids, in any case, and users also by contact
+// details.
+func TestAcs_Search(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
-	newUser(t, s, y, map[string]any{"full_name": "Robin Hood"}) // who is managed
+	newUser(t, s, y, map[string]any{"full_name": "Robin Hood"}) // managed
 	list := func(path, key, name, search string) (names []string) {
 		t.Helper()
 		var out map[string]any
@@ -51,7 +51,13 @@ func TestPartsOfAccessSystemsAreSearched(t *testing.T) {
 			t.Errorf("%s %q: %v, want %v", c.path, c.search, got, c.want)
 		}
 	}
-	if got := refused(t, s, s.APIKey, "/acs/access_groups/list", map[string]any{"search": ""}); got != "400 invalid_input" {
+	if got := refused(
+		t,
+		s,
+		s.APIKey,
+		"/acs/access_groups/list",
+		map[string]any{"search": ""},
+	); got != "400 invalid_input" {
 		t.Errorf("an empty search: %s", got)
 	}
 }

@@ -15,10 +15,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// backed creates a code that asks for the backup pool.
+// backed creates a code with a backup code pool.
 func backed(t *testing.T, s *apptest.Server, device string, in map[string]any) api.AccessCode {
 	t.Helper()
-	body := map[string]any{"device_id": device, "use_backup_access_code_pool": true, "starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)}
+	body := map[string]any{
+		"device_id":                   device,
+		"use_backup_access_code_pool": true,
+		"starts_at":                   time.Now(),
+		"ends_at":                     time.Now().Add(5 * time.Hour),
+	}
 	for field, value := range in {
 		body[field] = value
 	}
@@ -47,7 +52,7 @@ func untilAvailable(t *testing.T, s *apptest.Server, id string) {
 	apptest.Until(t, "a backup code can be pulled", func() bool { return code(t, s, id).IsBackupAccessCodeAvailable })
 }
 
-// spares are the codes on the lock that are not among those known.
+// spares returns the PINs on the lock that are not known.
 func spares(t *testing.T, l *apptest.Lock, known ...string) (pins []string) {
 	t.Helper()
 	for _, c := range l.Memory(t) {
@@ -58,7 +63,7 @@ func spares(t *testing.T, l *apptest.Lock, known ...string) (pins []string) {
 	return pins
 }
 
-func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
+func TestBackupCode_ReadyBeforeItIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -66,7 +71,11 @@ func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 	known := spares(t, l)
 	unmanaged := len(s.UnmanagedCodes(t, device))
 	if p := get(t, s, device).Properties; !*p.SupportsBackupAccessCodePool || *p.BackupAccessCodePoolEnabled {
-		t.Errorf("before anybody asks: supported %t, enabled %t", *p.SupportsBackupAccessCodePool, *p.BackupAccessCodePoolEnabled)
+		t.Errorf(
+			"before the first request: supported %t, enabled %t",
+			*p.SupportsBackupAccessCodePool,
+			*p.BackupAccessCodePoolEnabled,
+		)
 	}
 	guest := backed(t, s, device, map[string]any{"code": "746283", "name": "Guest"})
 	known = append(known, "746283")
@@ -74,7 +83,7 @@ func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 	untilAvailable(t, s, guest.AccessCodeID)
 	pool := spares(t, l, known...)
 
-	// Nobody is shown them, or told of them.
+	// Pool codes are neither listed nor in events.
 	if n := managedCodes(t, s, device); n != 1 {
 		t.Errorf("%d managed codes are listed", n)
 	}
@@ -82,33 +91,52 @@ func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 		t.Errorf("%d unmanaged codes are listed, %d before", n, unmanaged)
 	}
 	for _, pin := range pool {
-		if status := s.Post(t, "/access_codes/get", map[string]any{"device_id": device, "code": pin}, nil); status != http.StatusNotFound {
+		if status := s.Post(
+			t,
+			"/access_codes/get",
+			map[string]any{"device_id": device, "code": pin},
+			nil,
+		); status != http.StatusNotFound {
 			t.Errorf("a code of the pool is read by its PIN: %d", status)
 		}
 	}
 	var told api.EventsResponse
-	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01", "event_types": []string{"access_code.created", "access_code.set_on_device", "access_code.mutations_requested"}}, &told)
+	s.Post(
+		t,
+		"/events/list",
+		map[string]any{
+			"since":       "2020-01-01",
+			"event_types": []string{"access_code.created", "access_code.set_on_device", "access_code.mutations_requested"},
+		},
+		&told,
+	)
 	if len(told.Events) == 0 {
-		t.Error("nothing is told of the guest's code")
+		t.Error("the guest's code has no event")
 	}
 	for _, e := range told.Events {
 		if e.AdditionalProperties["access_code_id"] != guest.AccessCodeID {
-			t.Errorf("%s tells of a code of the pool", e.EventType)
+			t.Errorf("%s is about a code of the pool", e.EventType)
 		}
 	}
 
-	// It is pulled while the lock cannot be reached, which is when it is needed, and opens.
+	// A backup code is pulled while the lock is offline, which is when it is needed, and opens the lock.
 	s.Post(t, "/devices/simulate/disconnect", map[string]any{"device_id": device}, nil)
 	out, status := pull(t, s, guest.AccessCodeID)
 	backup := out.AccessCode
-	if status != http.StatusOK || backup.AccessCodeID != out.BackupAccessCode.AccessCodeID || backup.AccessCodeID == guest.AccessCodeID {
+	if status != http.StatusOK || backup.AccessCodeID != out.BackupAccessCode.AccessCodeID ||
+		backup.AccessCodeID == guest.AccessCodeID {
 		t.Fatalf("pull: %d", status)
 	}
-	if !backup.IsBackup || backup.Status != "setting" || !slices.Contains(pool, *backup.Code) || !backup.EndsAt.Equal(*guest.EndsAt) || !backup.StartsAt.Equal(*guest.StartsAt) {
+	if !backup.IsBackup || backup.Status != "setting" || !slices.Contains(pool, *backup.Code) ||
+		!backup.EndsAt.Equal(*guest.EndsAt) ||
+		!backup.StartsAt.Equal(*guest.StartsAt) {
 		t.Errorf("it is backup %t, %s, until %s", backup.IsBackup, backup.Status, backup.EndsAt)
 	}
-	if !slices.ContainsFunc(backup.Warnings, func(p api.Problem) bool { return p.WarningCode == "delay_in_setting_on_device" }) {
-		t.Errorf("that the lock does not have its time frame is not told: %v", backup.Warnings)
+	if !slices.ContainsFunc(
+		backup.Warnings,
+		func(p api.Problem) bool { return p.WarningCode == "delay_in_setting_on_device" },
+	) {
+		t.Errorf("no warning that the lock lacks the time frame: %v", backup.Warnings)
 	}
 	var entered map[string]any
 	l.Enter(t, *backup.Code, &entered)
@@ -119,34 +147,52 @@ func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 		t.Error("pulled again it is another one")
 	}
 	was := code(t, s, guest.AccessCodeID)
-	if was.PulledBackupAccessCodeID == nil || *was.PulledBackupAccessCodeID != backup.AccessCodeID || was.IsBackupAccessCodeAvailable || was.IsBackup ||
+	if was.PulledBackupAccessCodeID == nil || *was.PulledBackupAccessCodeID != backup.AccessCodeID ||
+		was.IsBackupAccessCodeAvailable ||
+		was.IsBackup ||
 		!slices.ContainsFunc(was.Warnings, func(p api.Problem) bool { return p.WarningCode == "using_backup_access_code" }) {
-		t.Errorf("the code it was pulled for: pulled %v, available %t", was.PulledBackupAccessCodeID, was.IsBackupAccessCodeAvailable)
+		t.Errorf(
+			"the code it was pulled for: pulled %v, available %t",
+			was.PulledBackupAccessCodeID,
+			was.IsBackupAccessCodeAvailable,
+		)
 	}
 	if n := managedCodes(t, s, device); n != 2 {
 		t.Errorf("%d managed codes are listed, with the one that was pulled", n)
 	}
 
-	// Back online the lock keeps its time frame, and the pool is as large as it was.
+	// Once online, the lock gets the time frame, and the pool is filled again.
 	s.Post(t, "/devices/simulate/connect", map[string]any{"device_id": device}, nil)
 	known = append(known, *backup.Code)
 	apptest.Until(t, "the pool is full again", func() bool { return len(spares(t, l, known...)) == 3 })
-	apptest.Until(t, "the lock has the time frame", func() bool { return len(code(t, s, backup.AccessCodeID).PendingMutations) == 0 })
+	apptest.Until(
+		t,
+		"the lock has the time frame",
+		func() bool { return len(code(t, s, backup.AccessCodeID).PendingMutations) == 0 },
+	)
 
-	// Both have one time frame from then on, and end together; with them the pool.
+	// Both codes have the same time frame from now on. They end together, and so does the pool.
 	longer := guest.EndsAt.Add(time.Hour)
 	s.Post(t, "/access_codes/update", map[string]any{"access_code_id": guest.AccessCodeID, "ends_at": longer}, nil)
 	if got := code(t, s, backup.AccessCodeID); !got.EndsAt.Equal(longer) {
 		t.Errorf("the backup code ends at %s", got.EndsAt)
 	}
 	s.Post(t, "/access_codes/delete", map[string]any{"access_code_id": guest.AccessCodeID}, nil)
-	apptest.Until(t, "nothing of it is left", func() bool { return len(l.Memory(t)) == unmanaged && managedCodes(t, s, device) == 0 })
+	apptest.Until(
+		t,
+		"everything is removed",
+		func() bool { return len(l.Memory(t)) == unmanaged && managedCodes(t, s, device) == 0 },
+	)
 }
 
-func TestBackupCodesThatCannotBePulled(t *testing.T) {
+func TestBackupCode_CannotBePulled(t *testing.T) {
 	t.Parallel()
-	// A put whose answer was lost is taken back once it can no longer show.
-	s := apptest.Start(t, apptest.WithProfiles("yale"), apptest.WithAccess(func(o *access.Options) { o.ConfirmTimeout = time.Second }))
+	// A write without a response is reverted once it can no longer appear.
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("yale"),
+		apptest.WithAccess(func(o *access.Options) { o.ConfirmTimeout = time.Second }),
+	)
 	device := s.Device(t, "yale")
 	create := func(in map[string]any) string {
 		t.Helper()
@@ -174,15 +220,20 @@ func TestBackupCodesThatCannotBePulled(t *testing.T) {
 	}
 	s.Post(t, "/devices/simulate/disconnect", map[string]any{"device_id": device}, nil)
 	guest := backed(t, s, device, nil)
-	if kind, status := refusedPull(t, s, guest.AccessCodeID); kind != "backup_access_code_not_found" || status != http.StatusNotFound {
+	if kind, status := refusedPull(
+		t,
+		s,
+		guest.AccessCodeID,
+	); kind != "backup_access_code_not_found" ||
+		status != http.StatusNotFound {
 		t.Errorf("while the pool is empty: %d %s", status, kind)
 	}
 	s.Post(t, "/devices/simulate/connect", map[string]any{"device_id": device}, nil)
 	untilAvailable(t, s, guest.AccessCodeID)
 
-	// The pool can be switched off for the device.
+	// The pool can be turned off for a device.
 	s.Post(t, "/devices/update", map[string]any{"device_id": device, "backup_access_code_pool_enabled": false}, nil)
-	apptest.Until(t, "the pool is gone", func() bool { return len(s.Lock(t, device).Memory(t)) == 2+3 })
+	apptest.Until(t, "the pool is empty", func() bool { return len(s.Lock(t, device).Memory(t)) == 2+3 })
 	if kind, status := refusedPull(t, s, guest.AccessCodeID); status != http.StatusNotFound {
 		t.Errorf("a pool that is switched off: %d %s", status, kind)
 	}
@@ -190,8 +241,8 @@ func TestBackupCodesThatCannotBePulled(t *testing.T) {
 	untilAvailable(t, s, guest.AccessCodeID)
 }
 
-// Two guests stand before the door at once: each gets a code of their own.
-func TestTwoPullsNeverGetTheSameCode(t *testing.T) {
+// Concurrent pulls get different codes.
+func TestBackupCode_ConcurrentPullsDiffer(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("yale"))
 	device := s.Device(t, "yale")
@@ -204,7 +255,7 @@ func TestTwoPullsNeverGetTheSameCode(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string][]string{}
 	var pulls sync.WaitGroup
-	for i := range 12 { // four at once for each
+	for i := range 12 { // four concurrent requests each
 		pulls.Go(func() {
 			id := codes[i%3]
 			var out api.BackupAccessCodeResponse
@@ -222,16 +273,20 @@ func TestTwoPullsNeverGetTheSameCode(t *testing.T) {
 	}
 	for backup, of := range got {
 		if slices.Sort(of); len(slices.Compact(of)) != 1 {
-			t.Errorf("%s was given to %v", backup, of)
+			t.Errorf("%s was pulled by %v", backup, of)
 		}
 	}
 }
 
-// A pool gives way: to a PIN that somebody chooses, and to a code that needs the last place.
-func TestPoolGivesWay(t *testing.T) {
+// The pool makes room for a PIN that a client chooses, and for a code that needs the last slot.
+func TestBackupCode_PoolMakesRoom(t *testing.T) {
 	t.Parallel()
-	// 27 places, 2 of them taken. What leaves before it was confirmed is believed to be gone after the lag only.
-	s := apptest.Start(t, apptest.WithProfiles("smartthings"), apptest.WithAccess(func(o *access.Options) { o.ListLag = 50 * time.Millisecond }))
+	// 27 slots, 2 of them used. A removal before its confirmation counts as gone only after the read lag.
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("smartthings"),
+		apptest.WithAccess(func(o *access.Options) { o.ListLag = 50 * time.Millisecond }),
+	)
 	device := s.Device(t, "smartthings")
 	l := s.Lock(t, device)
 	known := spares(t, l)
@@ -240,14 +295,25 @@ func TestPoolGivesWay(t *testing.T) {
 	apptest.Until(t, "the pool is full", func() bool { return len(spares(t, l, known...)) == 3 })
 	taken := spares(t, l, known...)[0]
 	var wanted api.AccessCodeCreatedResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": taken, "sync": true}, &wanted); status != http.StatusOK || wanted.AccessCode.Status != "set" {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "code": taken, "sync": true},
+		&wanted,
+	); status != http.StatusOK ||
+		wanted.AccessCode.Status != "set" {
 		t.Fatalf("a PIN of the pool: %d %s", status, wanted.AccessCode.Status)
 	}
 	known = append(known, taken)
 	apptest.Until(t, "the pool is full again", func() bool { return len(spares(t, l, known...)) == 3 })
 	for i := range 27 - len(known) {
 		pin := fmt.Sprintf("7461%02d", i)
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": pin}, nil); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "code": pin},
+			nil,
+		); status != http.StatusOK {
 			t.Fatalf("code %d of the lock: %d", len(known), status)
 		}
 		known = append(known, pin)
@@ -260,10 +326,21 @@ func TestPoolGivesWay(t *testing.T) {
 	}
 }
 
-// backups is what is told of backup codes: nothing, until one is pulled.
+// backups are steps with backup codes, which have no event until one is pulled.
 var backups = []step{
 	{"an account is connected", nothing, life[0].want},
-	{"a code is created", create(map[string]any{"code": pinOne, "use_backup_access_code_pool": true, "starts_at": time.Now(), "ends_at": time.Now().Add(48 * time.Hour)}), life[1].want},
+	{
+		"a code is created",
+		create(
+			map[string]any{
+				"code":                        pinOne,
+				"use_backup_access_code_pool": true,
+				"starts_at":                   time.Now(),
+				"ends_at":                     time.Now().Add(48 * time.Hour),
+			},
+		),
+		life[1].want,
+	},
 	{"a backup code is pulled", func(t *testing.T, s *tale) {
 		untilAvailable(t, s.s, s.code)
 		s.post(t, "/access_codes/pull_backup_access_code", map[string]any{"access_code_id": s.code}, nil)
@@ -277,18 +354,32 @@ var backups = []step{
 	}},
 }
 
-func TestShortPoolIsShown(t *testing.T) {
+func TestBackupCode_ShortPoolIsShown(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("yale"), apptest.WithAccess(func(o *access.Options) { o.DelayAfter = 200 * time.Millisecond }))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("yale"),
+		apptest.WithAccess(func(o *access.Options) { o.DelayAfter = 200 * time.Millisecond }),
+	)
 	device := s.Device(t, "yale")
 	shows := func(errorCode, warningCode string) bool {
 		d := get(t, s, device)
-		return slices.ContainsFunc(d.Errors, func(p api.Problem) bool { return p.ErrorCode == "empty_backup_access_code_pool" }) == (errorCode != "") &&
-			slices.ContainsFunc(d.Warnings, func(p api.Problem) bool { return p.WarningCode == "partial_backup_access_code_pool" }) == (warningCode != "")
+		return slices.ContainsFunc(
+			d.Errors,
+			func(p api.Problem) bool { return p.ErrorCode == "empty_backup_access_code_pool" },
+		) == (errorCode != "") &&
+			slices.ContainsFunc(
+				d.Warnings,
+				func(p api.Problem) bool { return p.WarningCode == "partial_backup_access_code_pool" },
+			) == (warningCode != "")
 	}
 	s.Lock(t, device).Control(t, http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"duplicate": 1}})
 	guest := backed(t, s, device, nil)
 	apptest.Until(t, "that the pool is empty is shown", func() bool { return shows("empty", "") })
 	s.Lock(t, device).Control(t, http.MethodPut, "/faults", map[string]any{})
-	apptest.Until(t, "the pool is filled with other PINs", func() bool { return code(t, s, guest.AccessCodeID).IsBackupAccessCodeAvailable && shows("", "") })
+	apptest.Until(
+		t,
+		"the pool is filled with other PINs",
+		func() bool { return code(t, s, guest.AccessCodeID).IsBackupAccessCodeAvailable && shows("", "") },
+	)
 }

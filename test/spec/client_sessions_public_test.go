@@ -13,20 +13,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Everybody may make sessions with a publishable key, but not without an end: those that reach nothing are limited, and nobody
-// else is kept from anything by that.
-func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
+// A publishable key is public. Sessions without access that it creates are limited, and the limit affects no other
+// client.
+func TestClientSession_LimitOfPublicSessions(t *testing.T) {
 	t.Parallel()
 	const most = 4
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.UnclaimedSessions = most }))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.UnclaimedSessions = most }),
+	)
 	account, device := s.Connect(t, "nuki")
-	public, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}})
+	public, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := 0
 	send := func(path, person string, out any) *http.Response {
-		return s.Send(t, http.MethodPost, path, http.Header{"Seam-Publishable-Key": {public}}, fmt.Sprintf(`{"user_identifier_key":%q}`, person), out)
+		return s.Send(
+			t,
+			http.MethodPost,
+			path,
+			http.Header{"Seam-Publishable-Key": {public}},
+			fmt.Sprintf(`{"user_identifier_key":%q}`, person),
+			out,
+		)
 	}
 	another := func() int {
 		made++
@@ -35,8 +49,13 @@ func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
 	full := func(when string) {
 		t.Helper()
 		var f failure
-		if res := send("/client_sessions/get_or_create", "one too many", &f); res.StatusCode != http.StatusTooManyRequests || f.Error.Type != "too_many_requests" ||
-			res.Header.Get("Retry-After") == "" || !strings.Contains(f.Error.Message, "/client_sessions/delete") {
+		if res := send(
+			"/client_sessions/get_or_create",
+			"one too many",
+			&f,
+		); res.StatusCode != http.StatusTooManyRequests || f.Error.Type != "too_many_requests" ||
+			res.Header.Get("Retry-After") == "" ||
+			!strings.Contains(f.Error.Message, "/client_sessions/delete") {
 			t.Errorf("%s: %s %+v", when, res.Status, f)
 		}
 	}
@@ -48,7 +67,7 @@ func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
 	full("as many as there may be")
 	var known api.ClientSessionResponse
 	if res := send("/client_sessions/get_or_create", "visitor 1", &known); res.StatusCode != http.StatusOK {
-		t.Errorf("somebody who has one: %s", res.Status)
+		t.Errorf("an end user with a session: %s", res.Status)
 	}
 	for range most {
 		session(t, s, params{}) // with an API key
@@ -57,23 +76,28 @@ func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
 	if status := s.Post(t, "/client_sessions/grant_access", granted, nil); status != http.StatusOK {
 		t.Fatalf("grant access: %d", status)
 	}
-	apptest.Until(t, "what reaches something does not count", func() bool { return another() == http.StatusOK })
+	apptest.Until(t, "sessions with access do not count", func() bool { return another() == http.StatusOK })
 	full("one in place of that which reaches something")
 	if got := devicesOf(t, s, known.ClientSession.Token, "/devices/list", params{}); len(got) != 1 || got[0] != device {
 		t.Errorf("that which reaches something sees %v", got)
 	}
 	var last api.ClientSessionResponse
 	send("/client_sessions/get_or_create", "visitor 2", &last)
-	if status := s.Post(t, "/client_sessions/revoke", params{"client_session_id": last.ClientSession.ClientSessionID}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/client_sessions/revoke",
+		params{"client_session_id": last.ClientSession.ClientSessionID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("revoke: %d", status)
 	}
-	apptest.Until(t, "what has ended does not count", func() bool { return another() == http.StatusOK })
+	apptest.Until(t, "ended sessions do not count", func() bool { return another() == http.StatusOK })
 	full("one in place of that which has ended")
 	backend := session(t, s, params{})
 	s.Exec(t, "update client_sessions set created_at = created_at - interval '1 hour'")
-	apptest.Until(t, "what nobody has come back to for an hour gives way", func() bool { return another() == http.StatusOK })
+	apptest.Until(t, "sessions unused for an hour make room", func() bool { return another() == http.StatusOK })
 	if got := devicesOf(t, s, known.ClientSession.Token, "/devices/list", params{}); len(got) != 1 || got[0] != device {
 		t.Errorf("then that which reaches something sees %v", got)
 	}
-	devicesOf(t, s, backend.Token, "/devices/list", params{}) // one that was made with an API key stays
+	devicesOf(t, s, backend.Token, "/devices/list", params{}) // a session created with an API key stays
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// page makes a webview with a client session.
+// page creates a webview as a client session.
 func page(t *testing.T, s *apptest.Server, token string, in params) api.ConnectWebview {
 	t.Helper()
 	var out api.ConnectWebviewResponse
@@ -33,8 +33,8 @@ func pagesOf(t *testing.T, s *apptest.Server, token string, in params) (ids []st
 	return ids
 }
 
-// An end user connects his own account, which his session reaches from then on, and others' do not.
-func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
+// An end user's session gets access to the accounts that the user connects. Other sessions do not.
+func TestClientSession_GetsConnectedAccounts(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var person api.UserIdentityResponse
@@ -55,21 +55,39 @@ func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
 		"jane": {jane.Token, params{}, []string{w.ConnectWebviewID}}, "joe": {joe.Token, params{}, nil},
 		"the workspace":          {s.APIKey, params{}, []string{w.ConnectWebviewID, other.ConnectWebviewID}},
 		"the workspace, of jane": {s.APIKey, params{"user_identifier_key": "jane"}, []string{w.ConnectWebviewID}},
-		"the workspace, of none": {s.APIKey, params{"user_identifier_key": "nobody"}, nil},
+		"the workspace, of none": {s.APIKey, params{"user_identifier_key": "unknown"}, nil},
 	} {
 		if got := pagesOf(t, s, c.token, c.in); !slices.Equal(got, c.want) {
 			t.Errorf("%s sees %v, want %v", who, got, c.want)
 		}
 	}
 	for _, token := range []string{joe.Token, session(t, s, params{"customer_key": "acme"}).Token} {
-		if got := refused(t, s, token, "/connect_webviews/get", params{"connect_webview_id": w.ConnectWebviewID}); got != "404 connect_webview_not_found" {
+		if got := refused(
+			t,
+			s,
+			token,
+			"/connect_webviews/get",
+			params{"connect_webview_id": w.ConnectWebviewID},
+		); got != "404 connect_webview_not_found" {
 			t.Errorf("another's webview: %s", got)
 		}
 	}
-	if got := refused(t, s, jane.Token, "/connect_webviews/create", params{"customer_key": "acme"}); got != "400 invalid_input" {
-		t.Errorf("for somebody else's customer: %s", got)
+	if got := refused(
+		t,
+		s,
+		jane.Token,
+		"/connect_webviews/create",
+		params{"customer_key": "acme"},
+	); got != "400 invalid_input" {
+		t.Errorf("for another customer: %s", got)
 	}
-	if got := refused(t, s, jane.Token, "/connect_webviews/delete", params{"connect_webview_id": w.ConnectWebviewID}); got != "403 forbidden" {
+	if got := refused(
+		t,
+		s,
+		jane.Token,
+		"/connect_webviews/delete",
+		params{"connect_webview_id": w.ConnectWebviewID},
+	); got != "403 forbidden" {
 		t.Errorf("delete: %s", got)
 	}
 	if status, _, _ := enter(t, w.URL, "nuki", as("jane")); status >= 400 {
@@ -91,12 +109,19 @@ func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
 	if got := devicesOf(t, s, joe.Token, "/devices/list", params{}); got != nil {
 		t.Errorf("joe sees %v", got)
 	}
-	// Another session of the same person reaches it, too, and so does one that is given the webview.
+	// Another session of the same person has access, too, and so has a session with the webview.
 	again := session(t, s, params{"user_identity_ids": []string{identity}})
 	given := session(t, s, params{"connect_webview_ids": []string{w.ConnectWebviewID}})
-	for name, c := range map[string]api.ClientSession{"of the same identity": again, "given the webview": given} {
-		if got := devicesOf(t, s, c.Token, "/devices/list", params{}); !slices.Equal(got, mine) || !slices.Equal(c.ConnectedAccountIds, []string{account}) ||
-			!slices.Equal(c.ConnectWebviewIds, []string{w.ConnectWebviewID}) || c.DeviceCount != len(mine) {
+	for name, c := range map[string]api.ClientSession{"of the same identity": again, "with the webview": given} {
+		if got := devicesOf(
+			t,
+			s,
+			c.Token,
+			"/devices/list",
+			params{},
+		); !slices.Equal(got, mine) || !slices.Equal(c.ConnectedAccountIds, []string{account}) ||
+			!slices.Equal(c.ConnectWebviewIds, []string{w.ConnectWebviewID}) ||
+			c.DeviceCount != len(mine) {
 			t.Errorf("%s: sees %v, and is %+v", name, got, c)
 		}
 	}
@@ -109,7 +134,7 @@ func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
 	if s.Post(t, "/client_sessions/list", params{"user_identity_id": identity}, &list); len(list.ClientSessions) != 2 {
 		t.Errorf("%d sessions of the identity", len(list.ClientSessions))
 	}
-	// The webview has done its part: what was connected by it stays in reach.
+	// Deleting the webview does not remove the access.
 	s.Post(t, "/connect_webviews/delete", params{"connect_webview_id": w.ConnectWebviewID}, nil)
 	if got := devicesOf(t, s, jane.Token, "/devices/list", params{}); !slices.Equal(got, mine) {
 		t.Errorf("without the webview jane sees %v", got)
@@ -123,7 +148,13 @@ func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
 		}
 	}
 	s.Post(t, "/user_identities/create", params{"full_name": "Joe"}, &person)
-	if got := refused(t, s, s.APIKey, "/client_sessions/grant_access", params{"client_session_id": jane.ClientSessionID, "user_identity_id": person.UserIdentity.UserIdentityID}); got != "400 invalid_input" {
+	if got := refused(
+		t,
+		s,
+		s.APIKey,
+		"/client_sessions/grant_access",
+		params{"client_session_id": jane.ClientSessionID, "user_identity_id": person.UserIdentity.UserIdentityID},
+	); got != "400 invalid_input" {
 		t.Errorf("jane's session becomes joe's: %s", got)
 	}
 }

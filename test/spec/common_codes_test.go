@@ -47,25 +47,26 @@ func managedCodes(t *testing.T, s *apptest.Server, device string) int {
 	return len(out.AccessCodes)
 }
 
-func TestOneCodeForManyDevices(t *testing.T) {
+func TestCommonCode_OnManyDevices(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "tedee", "salto_ks"))
 	august, nuki, tedee, salto := s.Device(t, "august"), s.Device(t, "nuki"), s.Device(t, "tedee"), s.Device(t, "salto_ks")
 
-	// The server chooses: one PIN that every device takes, and a key that says that it is one.
+	// The server chooses a PIN that every device accepts, and a common_code_key.
 	chosen := createMultiple(t, s, map[string]any{"device_ids": []string{tedee, nuki, august}, "name": "Cleaner"})
 	if len(chosen) != 3 || chosen[0].DeviceID != tedee || chosen[2].DeviceID != august {
 		t.Fatalf("%d codes, not in the order that was asked for", len(chosen))
 	}
 	key := chosen[0].CommonCodeKey
 	for _, c := range chosen {
-		if key == nil || c.CommonCodeKey == nil || *c.CommonCodeKey != *key || *c.Code != *chosen[0].Code || *c.Name != "Cleaner" {
+		if key == nil || c.CommonCodeKey == nil || *c.CommonCodeKey != *key || *c.Code != *chosen[0].Code ||
+			*c.Name != "Cleaner" {
 			t.Errorf("they have not one PIN and one key: %v", c.CommonCodeKey)
 		}
 	}
 	untilSet(t, s, chosen)
 
-	// A PIN of the caller's own is shared, but no key.
+	// A PIN of the client is shared without a key.
 	own := createMultiple(t, s, map[string]any{"device_ids": []string{august, nuki}, "code": "746283"})
 	for _, c := range own {
 		if *c.Code != "746283" || c.CommonCodeKey != nil {
@@ -74,34 +75,64 @@ func TestOneCodeForManyDevices(t *testing.T) {
 	}
 	untilSet(t, s, own)
 
-	// Where it cannot be shared nothing is made, unless others may be made up.
+	// If the PIN cannot be shared, nothing is created, unless different PINs are allowed.
 	taken := map[string]any{"device_ids": []string{tedee, august}, "code": "746283"}
 	before := managedCodes(t, s, tedee)
 	var f failure
-	if status := s.Post(t, "/access_codes/create_multiple", taken, &f); status != http.StatusConflict || f.Error.Type != "duplicate_access_code" || !strings.Contains(f.Error.Message, august) {
+	if status := s.Post(
+		t,
+		"/access_codes/create_multiple",
+		taken,
+		&f,
+	); status != http.StatusConflict || f.Error.Type != "duplicate_access_code" ||
+		!strings.Contains(f.Error.Message, august) {
 		t.Errorf("a taken PIN: %d %+v", status, f.Error)
 	}
 	if n := managedCodes(t, s, tedee); n != before {
-		t.Errorf("a code was made all the same: %d instead of %d", n, before)
+		t.Errorf("a code was created: %d instead of %d", n, before)
 	}
 	taken["behavior_when_code_cannot_be_shared"] = "create_random_code"
 	mixed := createMultiple(t, s, taken)
-	invented := createMultiple(t, s, map[string]any{"device_ids": []string{august, salto, nuki}, "behavior_when_code_cannot_be_shared": "create_random_code"})
+	invented := createMultiple(
+		t,
+		s,
+		map[string]any{
+			"device_ids":                          []string{august, salto, nuki},
+			"behavior_when_code_cannot_be_shared": "create_random_code",
+		},
+	)
 	if invented[1].CommonCodeKey != nil || invented[0].CommonCodeKey == nil || *invented[0].Code != *invented[2].Code {
-		t.Error("one vendor that chooses PINs keeps the others from sharing one")
+		t.Error("a vendor that chooses PINs prevents sharing among the others")
 	}
 	if *mixed[0].Code != "746283" || *mixed[1].Code == "746283" || mixed[1].CommonCodeKey != nil {
 		t.Error("where the PIN was taken there is no other")
 	}
 	untilSet(t, s, mixed)
-	if status := s.Post(t, "/access_codes/create_multiple", map[string]any{"device_ids": []string{august, salto}}, &f); status != http.StatusBadRequest || f.Error.Type != "code_cannot_be_shared" || !strings.Contains(f.Error.Message, salto) {
+	if status := s.Post(
+		t,
+		"/access_codes/create_multiple",
+		map[string]any{"device_ids": []string{august, salto}},
+		&f,
+	); status != http.StatusBadRequest || f.Error.Type != "code_cannot_be_shared" ||
+		!strings.Contains(f.Error.Message, salto) {
 		t.Errorf("a vendor that chooses PINs: %d %+v", status, f.Error)
 	}
 
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": salto, "common_code_key": "k"}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["common_code_key"] == nil {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": salto, "common_code_key": "k"},
+		&f,
+	); status != http.StatusBadRequest ||
+		f.Error.ValidationErrors["common_code_key"] == nil {
 		t.Errorf("a key where the vendor chooses PINs: %d %+v", status, f.Error)
 	}
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": august, "common_code_key": strings.Repeat("k", 256)}, &f); status != http.StatusBadRequest {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": august, "common_code_key": strings.Repeat("k", 256)},
+		&f,
+	); status != http.StatusBadRequest {
 		t.Errorf("a long key: %d", status)
 	}
 	for name, c := range map[string]struct {
@@ -112,24 +143,49 @@ func TestOneCodeForManyDevices(t *testing.T) {
 		"no device":      {map[string]any{"device_ids": []string{}}, 400, "invalid_input"},
 		"twice the same": {map[string]any{"device_ids": []string{august, strings.ToUpper(august)}}, 400, "invalid_input"},
 		"no such device": {map[string]any{"device_ids": []string{august, uuid.NewString()}}, 404, "device_not_found"},
-		"half a frame":   {map[string]any{"device_ids": []string{august}, "starts_at": "2030-01-01T00:00:00Z"}, 400, "invalid_input"},
+		"half a frame": {
+			map[string]any{"device_ids": []string{august}, "starts_at": "2030-01-01T00:00:00Z"},
+			400,
+			"invalid_input",
+		},
 	} {
 		if status := s.Post(t, "/access_codes/create_multiple", c.in, &f); status != c.status || f.Error.Type != c.kind {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}
 
-	// All codes of a key are changed at once, or none.
-	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": *key, "name": "Gardener", "starts_at": "2030-01-01T00:00:00Z", "ends_at": "2030-02-01T00:00:00Z"}, nil); status != http.StatusOK {
+	// Codes with a common key change together or not at all.
+	if status := s.Post(
+		t,
+		"/access_codes/update_multiple",
+		map[string]any{
+			"common_code_key": *key,
+			"name":            "Gardener",
+			"starts_at":       "2030-01-01T00:00:00Z",
+			"ends_at":         "2030-02-01T00:00:00Z",
+		},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("update_multiple: %d", status)
 	}
 	for _, c := range chosen {
-		if got := code(t, s, c.AccessCodeID); *got.Name != "Gardener" || got.Type != api.TimeBound || got.StartsAt.Year() != 2030 || *got.Code != *c.Code {
+		if got := code(
+			t,
+			s,
+			c.AccessCodeID,
+		); *got.Name != "Gardener" || got.Type != api.TimeBound || got.StartsAt.Year() != 2030 ||
+			*got.Code != *c.Code {
 			t.Errorf("%s was not changed", c.AccessCodeID)
 		}
 	}
-	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": *key, "name": "A name that is too long for a Nuki"}, &f); status != http.StatusBadRequest || !strings.Contains(f.Error.Message, nuki) {
-		t.Errorf("a name that one device does not take: %d %+v", status, f.Error)
+	if status := s.Post(
+		t,
+		"/access_codes/update_multiple",
+		map[string]any{"common_code_key": *key, "name": "A name that is too long for a Nuki"},
+		&f,
+	); status != http.StatusBadRequest ||
+		!strings.Contains(f.Error.Message, nuki) {
+		t.Errorf("a name that one device rejects: %d %+v", status, f.Error)
 	}
 	for _, c := range chosen {
 		if got := code(t, s, c.AccessCodeID); *got.Name != "Gardener" {
@@ -137,15 +193,26 @@ func TestOneCodeForManyDevices(t *testing.T) {
 		}
 	}
 	s.Post(t, "/devices/update", map[string]any{"device_id": tedee, "is_managed": false}, nil)
-	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": *key, "name": "New"}, &f); status != http.StatusBadRequest || f.Error.Type != "device_unmanaged" || !strings.Contains(f.Error.Message, tedee) {
+	if status := s.Post(
+		t,
+		"/access_codes/update_multiple",
+		map[string]any{"common_code_key": *key, "name": "New"},
+		&f,
+	); status != http.StatusBadRequest || f.Error.Type != "device_unmanaged" ||
+		!strings.Contains(f.Error.Message, tedee) {
 		t.Errorf("one of an unmanaged device: %d %+v", status, f.Error)
 	}
-	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": "nobody's", "name": "New"}, &f); status != http.StatusNotFound {
+	if status := s.Post(
+		t,
+		"/access_codes/update_multiple",
+		map[string]any{"common_code_key": "unowned", "name": "New"},
+		&f,
+	); status != http.StatusNotFound {
 		t.Errorf("no such key: %d", status)
 	}
 }
 
-func TestReportedLengthsNarrowCodes(t *testing.T) {
+func TestCode_LengthsOfTheDevice(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("smartthings", "august"))
 	device := s.Device(t, "smartthings")
@@ -156,17 +223,27 @@ func TestReportedLengthsNarrowCodes(t *testing.T) {
 		return f, status
 	}
 	for name, in := range map[string]map[string]any{
-		"neither": {}, "both": {"supported_code_lengths": []int{6}, "min_code_length": 4, "max_code_length": 6}, "half": {"min_code_length": 4},
-		"turned round": {"min_code_length": 6, "max_code_length": 4}, "too short": {"supported_code_lengths": []int{3}},
+		"neither":      {},
+		"both":         {"supported_code_lengths": []int{6}, "min_code_length": 4, "max_code_length": 6},
+		"half":         {"min_code_length": 4},
+		"turned round": {"min_code_length": 6, "max_code_length": 4},
+		"too short":    {"supported_code_lengths": []int{3}},
 	} {
 		if f, status := report(device, in); status != http.StatusBadRequest || f.Error.Type != "invalid_input" {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}
-	if f, status := report(s.Device(t, "august"), map[string]any{"supported_code_lengths": []int{6}}); status != http.StatusBadRequest || f.Error.Type != "device_type_not_supported" {
-		t.Errorf("a vendor that tells: %d %+v", status, f.Error)
+	if f, status := report(
+		s.Device(t, "august"),
+		map[string]any{"supported_code_lengths": []int{6}},
+	); status != http.StatusBadRequest ||
+		f.Error.Type != "device_type_not_supported" {
+		t.Errorf("a vendor that reports lengths: %d %+v", status, f.Error)
 	}
-	for want, in := range map[string]map[string]any{"[6 8]": {"supported_code_lengths": []int{8, 6, 6}}, "[5 6 7]": {"min_code_length": 5, "max_code_length": 7}} {
+	for want, in := range map[string]map[string]any{
+		"[6 8]":   {"supported_code_lengths": []int{8, 6, 6}},
+		"[5 6 7]": {"min_code_length": 5, "max_code_length": 7},
+	} {
 		if _, status := report(device, in); status != http.StatusOK {
 			t.Fatalf("report: %d", status)
 		}
@@ -176,16 +253,21 @@ func TestReportedLengthsNarrowCodes(t *testing.T) {
 		var made api.AccessCodeCreatedResponse
 		s.Post(t, "/access_codes/create", map[string]any{"device_id": device}, &made)
 		if n := fmt.Sprint(len(*made.AccessCode.Code)); !strings.Contains(want, n) {
-			t.Errorf("a code of %s digits was made", n)
+			t.Errorf("a code of %s digits was created", n)
 		}
 		var f failure
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "7462"}, &f); status != http.StatusBadRequest {
+		if status := s.Post(
+			t,
+			"/access_codes/create",
+			map[string]any{"device_id": device, "code": "7462"},
+			&f,
+		); status != http.StatusBadRequest {
 			t.Errorf("4 digits: %d", status)
 		}
 	}
 }
 
-func TestCodesOfOneKeyHaveOnePIN(t *testing.T) {
+func TestCommonCode_KeyMeansOnePIN(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
 	create := func(in map[string]any) (out api.AccessCodeCreatedResponse, f failure, status int) {
@@ -201,7 +283,10 @@ func TestCodesOfOneKeyHaveOnePIN(t *testing.T) {
 	if status != http.StatusOK || *first.AccessCode.CommonCodeKey != "suite 5" {
 		t.Fatalf("create: %d", status)
 	}
-	if _, f, status := create(map[string]any{"device_id": s.Device(t, "nuki"), "code": "746284"}); status != http.StatusBadRequest || f.Error.ValidationErrors["common_code_key"] == nil {
+	if _, f, status := create(
+		map[string]any{"device_id": s.Device(t, "nuki"), "code": "746284"},
+	); status != http.StatusBadRequest ||
+		f.Error.ValidationErrors["common_code_key"] == nil {
 		t.Errorf("another PIN: %d %+v", status, f.Error)
 	}
 	second, _, status := create(map[string]any{"device_id": s.Device(t, "nuki")})
@@ -209,12 +294,17 @@ func TestCodesOfOneKeyHaveOnePIN(t *testing.T) {
 		t.Fatalf("create: %d", status)
 	}
 	untilSet(t, s, []api.AccessCode{first.AccessCode, second.AccessCode})
-	// Whose PIN becomes another leaves the key.
-	if status := s.Post(t, "/access_codes/update", map[string]any{"access_code_id": second.AccessCode.AccessCodeID, "code": "746285"}, nil); status != http.StatusOK {
+	// A code whose PIN changes loses the key.
+	if status := s.Post(
+		t,
+		"/access_codes/update",
+		map[string]any{"access_code_id": second.AccessCode.AccessCodeID, "code": "746285"},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("update: %d", status)
 	}
 	if got := code(t, s, second.AccessCode.AccessCodeID); got.CommonCodeKey != nil {
-		t.Errorf("with another PIN it still has the key %q", *got.CommonCodeKey)
+		t.Errorf("with another PIN, it still has the key %q", *got.CommonCodeKey)
 	}
 	if got := code(t, s, first.AccessCode.AccessCodeID); got.CommonCodeKey == nil {
 		t.Error("the other lost its key")

@@ -11,10 +11,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// systemVendor is the simulated vendor of access systems, as device_provider_name.
+// systemVendor is the device_provider_name of the simulated vendor of access systems.
 const systemVendor = "sandbox_access_system"
 
-// shown reads a page as a browser without JavaScript does.
+// shown reads a page like a browser without JavaScript.
 func shown(t *testing.T, url string) string {
 	t.Helper()
 	res, err := http.Get(url)
@@ -29,8 +29,8 @@ func shown(t *testing.T, url string) string {
 	return string(b)
 }
 
-// Access systems are offered where a webview asks for them: by what they are, by the kind of their vendor, or by its name.
-func TestAccessSystemsAreOfferedWhereTheyAreAskedFor(t *testing.T) {
+// A webview offers access systems if it asks for their capability, their vendor's category, or their vendor.
+func TestWebview_OffersAccessSystems(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var listed api.DeviceProvidersResponse
@@ -45,16 +45,20 @@ func TestAccessSystemsAreOfferedWhereTheyAreAskedFor(t *testing.T) {
 		takes []api.AccountCapability
 		nuki  bool
 	}{
-		"by what they are":        {map[string]any{"accepted_capabilities": systems}, systems, false},
+		"by capability":           {map[string]any{"accepted_capabilities": systems}, systems, false},
 		"by the kind of vendor":   {map[string]any{"provider_category": "access_control_systems"}, systems, false},
 		"by the vendor":           {map[string]any{"accepted_providers": []string{systemVendor}}, systems, false},
 		"with locks":              {map[string]any{"accepted_capabilities": both}, both, true},
 		"by a vendor, with locks": {map[string]any{"accepted_providers": []string{"nuki", systemVendor}}, both, true},
-		"with all that is stable": {map[string]any{"provider_category": "stable"}, both, true},
+		"with all stable ones":    {map[string]any{"provider_category": "stable"}, both, true},
 		"locks alone":             {nil, locks, true},
 		"locks of a kind":         {map[string]any{"provider_category": "consumer_smartlocks"}, locks, true},
 		"all but one":             {map[string]any{"excluded_providers": []string{"august"}}, locks, true},
-		"locks of all vendors":    {map[string]any{"provider_category": "stable", "accepted_capabilities": locks}, locks, true},
+		"locks of all vendors": {
+			map[string]any{"provider_category": "stable", "accepted_capabilities": locks},
+			locks,
+			true,
+		},
 	} {
 		w := webview(t, s, c.in)
 		if !slices.Equal(w.AcceptedCapabilities, c.takes) {
@@ -72,27 +76,56 @@ func TestAccessSystemsAreOfferedWhereTheyAreAskedFor(t *testing.T) {
 	}
 	var f failure
 	in := map[string]any{"accepted_providers": []string{systemVendor}, "accepted_capabilities": locks}
-	if status := s.Post(t, "/connect_webviews/create", in, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["accepted_providers"] == nil {
+	if status := s.Post(
+		t,
+		"/connect_webviews/create",
+		in,
+		&f,
+	); status != http.StatusBadRequest ||
+		f.Error.ValidationErrors["accepted_providers"] == nil {
 		t.Errorf("locks of a vendor that has none: %d %+v", status, f.Error)
 	}
 }
 
-// Somebody who logs in to a vendor of access systems connects these, with who is on them; who comes back mends the account.
-func TestLoginConnectsAccessSystems(t *testing.T) {
+// Logging in to a vendor of access systems connects the systems with their users. Logging in again repairs the account.
+func TestWebview_ConnectsAccessSystems(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	asked := map[string]any{"accepted_capabilities": []string{"access_control"}, "wait_for_device_creation": true, "customer_key": "acme"}
+	asked := map[string]any{
+		"accepted_capabilities":    []string{"access_control"},
+		"wait_for_device_creation": true,
+		"customer_key":             "acme",
+	}
 	w := webview(t, s, asked)
-	if status, _, body := enter(t, w.URL, systemVendor, mistyped); status != http.StatusUnprocessableEntity || !strings.Contains(body, "password is wrong") {
+	if status, _, body := enter(
+		t,
+		w.URL,
+		systemVendor,
+		mistyped,
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, "password is wrong") {
 		t.Errorf("a wrong password: %d %s", status, body)
 	}
-	if status, to, body := enter(t, w.URL, systemVendor, as("john")); status != http.StatusSeeOther || !strings.HasSuffix(to, "/waiting") {
+	if status, to, body := enter(
+		t,
+		w.URL,
+		systemVendor,
+		as("john"),
+	); status != http.StatusSeeOther ||
+		!strings.HasSuffix(to, "/waiting") {
 		t.Fatalf("a good password: %d %s %s", status, to, body)
 	}
-	apptest.Until(t, "the webview is authorized", func() bool { w = webviewNow(t, s, w.ConnectWebviewID); return w.Status == "authorized" })
+	apptest.Until(
+		t,
+		"the webview is authorized",
+		func() bool { w = webviewNow(t, s, w.ConnectWebviewID); return w.Status == "authorized" },
+	)
 	account := accounts(t, s, map[string]any{"customer_key": "acme"})
-	if len(account) != 1 || account[0].ConnectedAccountID != *w.ConnectedAccountID || account[0].AccountType != systemVendor ||
-		!slices.Equal(account[0].AcceptedCapabilities, []api.AccountCapability{"access_control"}) || account[0].UserIdentifier.Email != "john@example.com" || *w.SelectedProvider != systemVendor {
+	if len(account) != 1 || account[0].ConnectedAccountID != *w.ConnectedAccountID ||
+		account[0].AccountType != systemVendor ||
+		!slices.Equal(account[0].AcceptedCapabilities, []api.AccountCapability{"access_control"}) ||
+		account[0].UserIdentifier.Email != "john@example.com" ||
+		*w.SelectedProvider != systemVendor {
 		t.Fatalf("%+v; the webview is %+v", account, w)
 	}
 	of := map[string]any{"connected_account_id": *w.ConnectedAccountID}
@@ -117,35 +150,63 @@ func TestLoginConnectsAccessSystems(t *testing.T) {
 	})
 	told := func() (types []string) {
 		var out api.EventsResponse
-		s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "connected_account_id": *w.ConnectedAccountID}, &out)
+		s.Post(
+			t,
+			"/events/list",
+			map[string]any{"since": "2020-01-01T00:00:00Z", "connected_account_id": *w.ConnectedAccountID},
+			&out,
+		)
 		for _, e := range out.Events {
 			types = append(types, e.EventType)
 		}
 		return types
 	}
 	events := told()
-	want := []string{"connected_account.created", "connected_account.connected", "connected_account.successful_login", "acs_system.added", "acs_system.connected",
-		"connect_webview.login_succeeded", "connected_account.completed_first_sync", "acs_entrance.added", "acs_entrance.added", "acs_entrance.added"}
+	want := []string{
+		"connected_account.created",
+		"connected_account.connected",
+		"connected_account.successful_login",
+		"acs_system.added",
+		"acs_system.connected",
+		"connect_webview.login_succeeded",
+		"connected_account.completed_first_sync",
+		"acs_entrance.added",
+		"acs_entrance.added",
+		"acs_entrance.added",
+	}
 	if !slices.Equal(events, want) {
-		t.Errorf("told %v", events)
+		t.Errorf("events %v", events)
 	}
 
 	if status := s.Post(t, "/connected_accounts/simulate/disconnect", of, nil); status != http.StatusOK {
 		t.Fatalf("disconnect: %d", status)
 	}
 	s.Post(t, "/connected_accounts/sync", of, nil)
-	apptest.Until(t, "the vendor refuses the account", func() bool { return len(accounts(t, s, map[string]any{"customer_key": "acme"})[0].Errors) > 0 })
+	apptest.Until(
+		t,
+		"the vendor refuses the account",
+		func() bool { return len(accounts(t, s, map[string]any{"customer_key": "acme"})[0].Errors) > 0 },
+	)
 	waiting := newUser(t, s, &apptest.AccessSystem{ID: id}, nil)
 	again := webview(t, s, asked)
 	if status, _, body := enter(t, again.URL, systemVendor, as("john")); status != http.StatusSeeOther {
 		t.Fatalf("log in again: %d %s", status, body)
 	}
-	apptest.Until(t, "the account is there again", func() bool { again = webviewNow(t, s, again.ConnectWebviewID); return again.Status == "authorized" })
+	apptest.Until(
+		t,
+		"the account is there again",
+		func() bool { again = webviewNow(t, s, again.ConnectWebviewID); return again.Status == "authorized" },
+	)
 	if *again.ConnectedAccountID != *w.ConnectedAccountID || system().AcsSystemID != id {
 		t.Errorf("it is another account or system: %+v", again)
 	}
 	settled(t, s, waiting.AcsUserID)
-	if a := accounts(t, s, map[string]any{"customer_key": "acme"}); len(a) != 1 || len(a[0].Errors) != 0 || len(system().Errors) != 0 {
+	if a := accounts(
+		t,
+		s,
+		map[string]any{"customer_key": "acme"},
+	); len(a) != 1 || len(a[0].Errors) != 0 ||
+		len(system().Errors) != 0 {
 		t.Errorf("the account is %+v, its system %+v", a, system())
 	}
 }

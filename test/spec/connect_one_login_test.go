@@ -12,9 +12,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// While the devices of the account are waited for, the webview is not authorized yet, but it has had its login: another account
-// would leave the first one connected, and out of reach of whoever has made the webview.
-func TestWebviewThatWaitsForDevicesTakesOneAccount(t *testing.T) {
+// While the server reads the devices, the webview is not authorized yet but has had its login. A second account would
+// leave the first one connected and outside the scope of the webview's creator.
+func TestWebview_OneAccountWhileDevicesAreRead(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}, 100), make(chan struct{})
 	var holds atomic.Bool
@@ -35,7 +35,13 @@ func TestWebviewThatWaitsForDevicesTakesOneAccount(t *testing.T) {
 	})
 	holds.Store(true)
 	w := webview(t, s, params{"wait_for_device_creation": true, "accepted_providers": []string{"nuki", "yale"}})
-	if status, to, _ := enter(t, w.URL, "nuki", as("jane")); status != http.StatusSeeOther || !strings.HasSuffix(to, "/waiting") {
+	if status, to, _ := enter(
+		t,
+		w.URL,
+		"nuki",
+		as("jane"),
+	); status != http.StatusSeeOther ||
+		!strings.HasSuffix(to, "/waiting") {
 		t.Fatalf("the first login: %d %s", status, to)
 	}
 	first := *webviewNow(t, s, w.ConnectWebviewID).ConnectedAccountID
@@ -43,37 +49,67 @@ func TestWebviewThatWaitsForDevicesTakesOneAccount(t *testing.T) {
 	if status, _, _ := enter(t, w.URL, "yale", mistyped); status != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong password meanwhile: %d", status)
 	}
-	for range 2 { // that it was refused does not let it in
-		if status, to, body := enter(t, w.URL, "yale", as("jane")); status != http.StatusConflict || !strings.Contains(body, "good for one account") {
+	for range 2 { // the rejected login does not open it
+		if status, to, body := enter(
+			t,
+			w.URL,
+			"yale",
+			as("jane"),
+		); status != http.StatusConflict ||
+			!strings.Contains(body, "good for one account") {
 			t.Errorf("another account: %d %s", status, to)
 		}
 	}
-	if now := webviewNow(t, s, w.ConnectWebviewID); now.Status != "pending" || *now.ConnectedAccountID != first || *now.SelectedProvider != "nuki" {
+	if now := webviewNow(
+		t,
+		s,
+		w.ConnectWebviewID,
+	); now.Status != "pending" || *now.ConnectedAccountID != first ||
+		*now.SelectedProvider != "nuki" {
 		t.Errorf("the webview is %s, of %s, by %s", now.Status, *now.ConnectedAccountID, *now.SelectedProvider)
 	}
-	if n := len(accounts(t, s, params{})); n != 2 { // with that of the sandbox
+	if n := len(accounts(t, s, params{})); n != 2 { // including the sandbox's own
 		t.Errorf("there are %d accounts", n)
 	}
-	if status, to, _ := enter(t, w.URL, "nuki", as("jane")); status != http.StatusSeeOther || !strings.HasSuffix(to, "/waiting") {
+	if status, to, _ := enter(
+		t,
+		w.URL,
+		"nuki",
+		as("jane"),
+	); status != http.StatusSeeOther ||
+		!strings.HasSuffix(to, "/waiting") {
 		t.Errorf("the same account again: %d %s", status, to)
 	}
 	var events api.EventsResponse
-	s.Post(t, "/events/list", params{"since": "2020-01-01T00:00:00Z", "connect_webview_id": w.ConnectWebviewID, "event_type": "connect_webview.login_failed"}, &events)
+	s.Post(
+		t,
+		"/events/list",
+		params{
+			"since":              "2020-01-01T00:00:00Z",
+			"connect_webview_id": w.ConnectWebviewID,
+			"event_type":         "connect_webview.login_failed",
+		},
+		&events,
+	)
 	if len(events.Events) != 0 {
-		t.Errorf("it is told that the login has failed: %+v", events.Events)
+		t.Errorf("it shows a failed login: %+v", events.Events)
 	}
 	close(goOn)
-	apptest.Until(t, "the devices are there", func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" })
+	apptest.Until(
+		t,
+		"the devices are there",
+		func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
+	)
 	if now := webviewNow(t, s, w.ConnectWebviewID); *now.ConnectedAccountID != first {
 		t.Errorf("it is authorized for %s, and %s was logged in to", *now.ConnectedAccountID, first)
 	}
 }
 
-// An account whose devices cannot be read is waited for in vain: the person may log in to another.
-func TestWebviewThatWaitsInVainTakesAnotherAccount(t *testing.T) {
+// If the devices of an account cannot be read, the person may log in to another account.
+func TestWebview_AnotherAccountAfterFailedRead(t *testing.T) {
 	t.Parallel()
 	var refuses atomic.Bool
-	var refused sync.Map // the first account's token, which is refused from then on
+	var refused sync.Map // token of the first account, which is rejected from then on
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		wrap := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
@@ -108,10 +144,20 @@ func TestWebviewThatWaitsInVainTakesAnotherAccount(t *testing.T) {
 		t.Errorf("after a wrong password the webview is %s", now.Status)
 	}
 	refuses.Store(false)
-	if status, to, _ := enter(t, w.URL, "yale", as("jane")); status != http.StatusSeeOther || !strings.HasSuffix(to, "/waiting") {
+	if status, to, _ := enter(
+		t,
+		w.URL,
+		"yale",
+		as("jane"),
+	); status != http.StatusSeeOther ||
+		!strings.HasSuffix(to, "/waiting") {
 		t.Errorf("another account: %d %s", status, to)
 	}
-	apptest.Until(t, "the devices are there", func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" })
+	apptest.Until(
+		t,
+		"the devices are there",
+		func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
+	)
 	if now := webviewNow(t, s, w.ConnectWebviewID); *now.ConnectedAccountID == first || *now.SelectedProvider != "yale" {
 		t.Errorf("it is authorized for %s, by %s", *now.ConnectedAccountID, *now.SelectedProvider)
 	}

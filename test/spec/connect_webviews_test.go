@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// webview makes one.
+// webview creates a webview.
 func webview(t *testing.T, s *apptest.Server, in map[string]any) api.ConnectWebview {
 	t.Helper()
 	var out api.ConnectWebviewResponse
@@ -31,17 +31,22 @@ func webview(t *testing.T, s *apptest.Server, in map[string]any) api.ConnectWebv
 	return out.ConnectWebview
 }
 
-// webviewNow reads one.
+// webviewNow reads a webview.
 func webviewNow(t *testing.T, s *apptest.Server, id string) api.ConnectWebview {
 	t.Helper()
 	var out api.ConnectWebviewResponse
-	if status := s.Post(t, "/connect_webviews/get", map[string]any{"connect_webview_id": id}, &out); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/connect_webviews/get",
+		map[string]any{"connect_webview_id": id},
+		&out,
+	); status != http.StatusOK {
 		t.Fatalf("get the webview %s: %d", id, status)
 	}
 	return out.ConnectWebview
 }
 
-// enter sends a form of a webview's page, as a browser without JavaScript does, and follows nothing.
+// enter posts a form of a webview's page like a browser without JavaScript, and follows no redirect.
 func enter(t *testing.T, page, vendor string, entered map[string]string) (status int, location, body string) {
 	t.Helper()
 	form := url.Values{}
@@ -72,38 +77,80 @@ func as(person string) map[string]string {
 
 var mistyped = map[string]string{"email": "jane@example.com", "password": "mistyped-secret"}
 
-// logins is what happens to an account that somebody logs in to.
+// logins are steps of an account with logins.
 var logins = []step{
 	{"an account is connected", nothing, life[0].want},
-	{"somebody mistypes a password", func(t *testing.T, s *tale) {
+	{"a person mistypes a password", func(t *testing.T, s *tale) {
 		s.webview = webview(t, s.s, map[string]any{"customer_key": "acme"})
 		enter(t, s.webview.URL, "nuki", mistyped)
 	}, []string{"connect_webview.login_failed"}},
 	{"and types it well", func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("jane")) },
 		append([]string{"connected_account.successful_login", "connect_webview.login_succeeded"}, life[0].want[:6]...)},
-	{"nothing is left to do on that page", func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("john")) }, nil},
-	{"the first account is disconnected", func(t *testing.T, s *tale) { s.lock.Account(t, "revoke") }, []string{"connected_account.disconnected"}},
-	{"its owner logs in again", func(t *testing.T, s *tale) {
-		enter(t, webview(t, s.s, nil).URL, "sandbox", as("jane"))
-	}, []string{"connected_account.successful_login", "connect_webview.login_succeeded", "connected_account.connected", "connected_account.completed_first_sync_after_reconnection"}},
+	{
+		"nothing is left to do on the page",
+		func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("john")) },
+		nil,
+	},
+	{
+		"the first account is disconnected",
+		func(t *testing.T, s *tale) { s.lock.Account(t, "revoke") },
+		[]string{"connected_account.disconnected"},
+	},
+	{
+		"its owner logs in again",
+		func(t *testing.T, s *tale) {
+			enter(t, webview(t, s.s, nil).URL, "sandbox", as("jane"))
+		},
+		[]string{
+			"connected_account.successful_login",
+			"connect_webview.login_succeeded",
+			"connected_account.connected",
+			"connected_account.completed_first_sync_after_reconnection",
+		},
+	},
 }
 
-func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
+func TestWebview_CreateReadListDelete(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first := webview(t, s, nil)
 	if first.Status != "pending" || first.LoginSuccessful || first.ConnectedAccountID != nil || !first.AnyProviderAllowed || len(first.AcceptedProviders) != 0 ||
-		!first.AutomaticallyManageNewDevices || first.WaitForDeviceCreation || first.DeviceSelectionMode != "none" || first.WorkspaceID != s.WorkspaceID ||
-		!strings.HasPrefix(first.URL, s.URL+"/connect/") || !slices.Equal(first.AcceptedCapabilities, []api.AccountCapability{"lock"}) {
+		!first.AutomaticallyManageNewDevices ||
+		first.WaitForDeviceCreation ||
+		first.DeviceSelectionMode != "none" ||
+		first.WorkspaceID != s.WorkspaceID ||
+		!strings.HasPrefix(first.URL, s.URL+"/connect/") ||
+		!slices.Equal(first.AcceptedCapabilities, []api.AccountCapability{"lock"}) {
 		t.Errorf("%+v", first)
 	}
-	second := webview(t, s, map[string]any{"accepted_providers": []string{"august", "yale", "wyze"}, "excluded_providers": []string{"yale"}, "customer_key": "acme",
-		"custom_metadata": map[string]any{"flat": "7", "gone": nil}, "custom_redirect_url": "https://app.example/back?x=1", "automatically_manage_new_devices": false})
-	if second.AnyProviderAllowed || !slices.Equal(second.AcceptedProviders, []string{"august"}) || second.CustomerKey != "acme" || second.AutomaticallyManageNewDevices ||
-		!maps.Equal(second.CustomMetadata, api.Metadata{"flat": "7"}) || *second.CustomRedirectURL != "https://app.example/back?x=1" || second.CustomRedirectFailureURL != nil {
+	second := webview(
+		t,
+		s,
+		map[string]any{
+			"accepted_providers": []string{"august", "yale", "wyze"},
+			"excluded_providers": []string{"yale"},
+			"customer_key":       "acme",
+			"custom_metadata": map[string]any{
+				"flat": "7",
+				"gone": nil,
+			},
+			"custom_redirect_url":              "https://app.example/back?x=1",
+			"automatically_manage_new_devices": false,
+		},
+	)
+	if second.AnyProviderAllowed || !slices.Equal(second.AcceptedProviders, []string{"august"}) ||
+		second.CustomerKey != "acme" ||
+		second.AutomaticallyManageNewDevices ||
+		!maps.Equal(second.CustomMetadata, api.Metadata{"flat": "7"}) ||
+		*second.CustomRedirectURL != "https://app.example/back?x=1" ||
+		second.CustomRedirectFailureURL != nil {
 		t.Errorf("%+v", second)
 	}
-	third := webview(t, s, map[string]any{"provider_category": "consumer_smartlocks", "accepted_capabilities": []string{"lock", "camera"}})
+	third := webview(
+		t,
+		s,
+		map[string]any{"provider_category": "consumer_smartlocks", "accepted_capabilities": []string{"lock", "camera"}},
+	)
 	if third.AnyProviderAllowed || !slices.Contains(third.AcceptedProviders, "ttlock") {
 		t.Errorf("%+v", third)
 	}
@@ -115,7 +162,13 @@ func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
 			in["page_cursor"] = cursor
 		}
 		var page api.ConnectWebviewsResponse
-		if status := s.Post(t, "/connect_webviews/list", in, &page); status != http.StatusOK || len(page.ConnectWebviews) != 1 {
+		if status := s.Post(
+			t,
+			"/connect_webviews/list",
+			in,
+			&page,
+		); status != http.StatusOK ||
+			len(page.ConnectWebviews) != 1 {
 			t.Fatalf("%d, %d webviews", status, len(page.ConnectWebviews))
 		}
 		seen = append(seen, page.ConnectWebviews[0].URL)
@@ -131,15 +184,18 @@ func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
 		in   map[string]any
 		want []string
 	}{
-		"of a customer":     {map[string]any{"customer_key": "acme"}, []string{second.ConnectWebviewID}},
-		"of another":        {map[string]any{"customer_key": "else"}, nil},
-		"with metadata":     {map[string]any{"custom_metadata_has": map[string]any{"flat": "7"}}, []string{second.ConnectWebviewID}},
-		"with other":        {map[string]any{"custom_metadata_has": map[string]any{"flat": "8"}}, nil},
-		"found by vendor":   {map[string]any{"search": "TTLOCK"}, []string{third.ConnectWebviewID}},
-		"found by customer": {map[string]any{"search": "acm"}, []string{second.ConnectWebviewID}},
-		"found by itself":   {map[string]any{"search": first.ConnectWebviewID}, []string{first.ConnectWebviewID}},
-		"not found":         {map[string]any{"search": "back?x"}, nil},
-		"of a user":         {map[string]any{"user_identifier_key": "jane"}, nil},
+		"of a customer": {map[string]any{"customer_key": "acme"}, []string{second.ConnectWebviewID}},
+		"of another":    {map[string]any{"customer_key": "else"}, nil},
+		"with metadata": {
+			map[string]any{"custom_metadata_has": map[string]any{"flat": "7"}},
+			[]string{second.ConnectWebviewID},
+		},
+		"with other":          {map[string]any{"custom_metadata_has": map[string]any{"flat": "8"}}, nil},
+		"found by vendor":     {map[string]any{"search": "TTLOCK"}, []string{third.ConnectWebviewID}},
+		"found by customer":   {map[string]any{"search": "acm"}, []string{second.ConnectWebviewID}},
+		"found automatically": {map[string]any{"search": first.ConnectWebviewID}, []string{first.ConnectWebviewID}},
+		"not found":           {map[string]any{"search": "back?x"}, nil},
+		"of a user":           {map[string]any{"user_identifier_key": "jane"}, nil},
 	} {
 		var out api.ConnectWebviewsResponse
 		s.Post(t, "/connect_webviews/list", c.in, &out)
@@ -155,9 +211,12 @@ func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
 		in    map[string]any
 		field string
 	}{
-		"a script":               {map[string]any{"custom_redirect_url": "javascript:alert(1)"}, "custom_redirect_url"},
-		"no host":                {map[string]any{"custom_redirect_url": "https:///x"}, "custom_redirect_url"},
-		"a host of a header":     {map[string]any{"custom_redirect_failure_url": "https://x;script-src/"}, "custom_redirect_failure_url"},
+		"a script": {map[string]any{"custom_redirect_url": "javascript:alert(1)"}, "custom_redirect_url"},
+		"no host":  {map[string]any{"custom_redirect_url": "https:///x"}, "custom_redirect_url"},
+		"a host of a header": {
+			map[string]any{"custom_redirect_failure_url": "https://x;script-src/"},
+			"custom_redirect_failure_url",
+		},
 		"a user":                 {map[string]any{"custom_redirect_url": "https://a:b@app.example/"}, "custom_redirect_url"},
 		"a relative place":       {map[string]any{"custom_redirect_url": "/back"}, "custom_redirect_url"},
 		"no vendor":              {map[string]any{"accepted_providers": []string{"wyze"}}, "accepted_providers"},
@@ -167,17 +226,34 @@ func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
 		"metadata":               {map[string]any{"custom_metadata": map[string]any{"a.b": "c"}}, "custom_metadata"},
 	} {
 		var f failure
-		if status := s.Post(t, "/connect_webviews/create", c.in, &f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" || f.Error.ValidationErrors[c.field] == nil {
+		if status := s.Post(
+			t,
+			"/connect_webviews/create",
+			c.in,
+			&f,
+		); status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
+			f.Error.ValidationErrors[c.field] == nil {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}
 
-	if status := s.Post(t, "/connect_webviews/delete", map[string]any{"connect_webview_id": first.ConnectWebviewID}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/connect_webviews/delete",
+		map[string]any{"connect_webview_id": first.ConnectWebviewID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("delete: %d", status)
 	}
 	for _, path := range []string{"/connect_webviews/get", "/connect_webviews/delete"} {
 		var f failure
-		if status := s.Post(t, path, map[string]any{"connect_webview_id": first.ConnectWebviewID}, &f); status != http.StatusNotFound || f.Error.Type != "connect_webview_not_found" {
+		if status := s.Post(
+			t,
+			path,
+			map[string]any{"connect_webview_id": first.ConnectWebviewID},
+			&f,
+		); status != http.StatusNotFound ||
+			f.Error.Type != "connect_webview_not_found" {
 			t.Errorf("%s of a deleted one: %d %+v", path, status, f.Error)
 		}
 	}
@@ -190,49 +266,91 @@ func TestConnectWebviewsAreCreatedReadListedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestLoginOnAWebviewConnectsAnAccount(t *testing.T) {
+func TestWebview_LoginConnectsAccount(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki", "yale"}, "customer_key": "acme", "custom_metadata": map[string]any{"flat": "7"},
-		"automatically_manage_new_devices": false, "custom_redirect_url": "https://app.example/back?x=1", "wait_for_device_creation": true})
+	w := webview(
+		t,
+		s,
+		map[string]any{
+			"accepted_providers":               []string{"nuki", "yale"},
+			"customer_key":                     "acme",
+			"custom_metadata":                  map[string]any{"flat": "7"},
+			"automatically_manage_new_devices": false,
+			"custom_redirect_url":              "https://app.example/back?x=1",
+			"wait_for_device_creation":         true,
+		},
+	)
 	if status, _, _ := enter(t, w.URL, "august", as("jane")); status != http.StatusNotFound {
 		t.Errorf("a vendor that is not offered: %d", status)
 	}
 	status, to, body := enter(t, w.URL, "nuki", mistyped)
-	if status != http.StatusUnprocessableEntity || to != "" || !strings.Contains(body, "password is wrong") || strings.Contains(body, "mistyped-secret") {
+	if status != http.StatusUnprocessableEntity || to != "" || !strings.Contains(body, "password is wrong") ||
+		strings.Contains(body, "mistyped-secret") {
 		t.Errorf("a wrong password: %d %s %s", status, to, body)
 	}
-	if got := webviewNow(t, s, w.ConnectWebviewID); got.Status != "failed" || got.LoginSuccessful || *got.SelectedProvider != "nuki" || got.ConnectedAccountID != nil {
+	if got := webviewNow(
+		t,
+		s,
+		w.ConnectWebviewID,
+	); got.Status != "failed" || got.LoginSuccessful || *got.SelectedProvider != "nuki" ||
+		got.ConnectedAccountID != nil {
 		t.Errorf("%+v", got)
 	}
-	if status, to, _ = enter(t, w.URL, "nuki", as("jane")); status != http.StatusSeeOther || !strings.HasSuffix(to, "/waiting") {
+	if status, to, _ = enter(
+		t,
+		w.URL,
+		"nuki",
+		as("jane"),
+	); status != http.StatusSeeOther ||
+		!strings.HasSuffix(to, "/waiting") {
 		t.Fatalf("a good password: %d %s", status, to)
 	}
 	var got api.ConnectWebview
-	apptest.Until(t, "the webview is authorized", func() bool { got = webviewNow(t, s, w.ConnectWebviewID); return got.Status == "authorized" })
+	apptest.Until(
+		t,
+		"the webview is authorized",
+		func() bool { got = webviewNow(t, s, w.ConnectWebviewID); return got.Status == "authorized" },
+	)
 	if !got.LoginSuccessful || got.AuthorizedAt == nil || got.ConnectedAccountID == nil {
 		t.Fatalf("%+v", got)
 	}
 	workspace := uuid.MustParse(s.WorkspaceID)
 	var told []access.AuditEntry
-	for e, err := range s.App.Access.Audit(t.Context(), access.AuditFilter{Actor: access.ByPage, WorkspaceID: &workspace}) {
+	for e, err := range s.App.Access.Audit(t.Context(), access.AuditFilter{
+		Actor:       access.ByPage,
+		WorkspaceID: &workspace,
+	}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		told = append(told, e)
 	}
 	if len(told) != 1 || told[0].ActorID.String() != w.ConnectWebviewID || told[0].RequestID == nil ||
-		!slices.ContainsFunc(told[0].Subjects, func(x access.Subject) bool { return x.ID.String() == *got.ConnectedAccountID }) {
-		t.Errorf("the audit log tells of the login: %+v", told)
+		!slices.ContainsFunc(
+			told[0].Subjects,
+			func(x access.Subject) bool { return x.ID.String() == *got.ConnectedAccountID },
+		) {
+		t.Errorf("the login in the audit log: %+v", told)
 	}
 	about := map[string]any{"connect_webview_id": w.ConnectWebviewID}
 	var devices api.UnmanagedDevicesResponse
-	if s.Post(t, "/devices/unmanaged/list", about, &devices); len(devices.Devices) != 1 || devices.Devices[0].ConnectedAccountID != *got.ConnectedAccountID {
+	if s.Post(
+		t,
+		"/devices/unmanaged/list",
+		about,
+		&devices,
+	); len(devices.Devices) != 1 ||
+		devices.Devices[0].ConnectedAccountID != *got.ConnectedAccountID {
 		t.Errorf("once it is authorized, its devices are %+v", devices.Devices)
 	}
 	var account api.ConnectedAccountResponse
 	s.Post(t, "/connected_accounts/get", map[string]any{"connected_account_id": *got.ConnectedAccountID}, &account)
-	if a := account.ConnectedAccount; a.CustomerKey != "acme" || !maps.Equal(a.CustomMetadata, api.Metadata{"flat": "7"}) || a.AutomaticallyManageNewDevices || a.UserIdentifier.Email != "jane@example.com" || a.UserIdentifier.APIURL != "" {
+	if a := account.ConnectedAccount; a.CustomerKey != "acme" ||
+		!maps.Equal(a.CustomMetadata, api.Metadata{"flat": "7"}) ||
+		a.AutomaticallyManageNewDevices ||
+		a.UserIdentifier.Email != "jane@example.com" ||
+		a.UserIdentifier.APIURL != "" {
 		t.Errorf("%+v", a)
 	}
 	for path, want := range map[string]int{"/devices/list": 0, "/locks/list": 0} {
@@ -242,30 +360,54 @@ func TestLoginOnAWebviewConnectsAnAccount(t *testing.T) {
 		}
 	}
 	var events api.EventsResponse
-	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "connect_webview_id": w.ConnectWebviewID}, &events)
+	s.Post(
+		t,
+		"/events/list",
+		map[string]any{"since": "2020-01-01T00:00:00Z", "connect_webview_id": w.ConnectWebviewID},
+		&events,
+	)
 	var types []string
 	for _, e := range events.Events {
 		types = append(types, e.EventType)
 	}
-	if want := []string{"connect_webview.login_failed", "connected_account.created", "connected_account.connected", "connected_account.successful_login", "connect_webview.login_succeeded"}; !slices.Equal(types, want) {
+	if want := []string{
+		"connect_webview.login_failed",
+		"connected_account.created",
+		"connected_account.connected",
+		"connected_account.successful_login",
+		"connect_webview.login_succeeded",
+	}; !slices.Equal(
+		types,
+		want,
+	) {
 		t.Errorf("its events are %v", types)
 	}
 
-	// Where the person is sent.
-	res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Get(w.URL + "/waiting")
+	// The redirect target.
+	res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Get(
+		w.URL + "/waiting",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	if want := "https://app.example/back?connect_webview_id=" + w.ConnectWebviewID + "&connected_account_id=" + *got.ConnectedAccountID + "&x=1"; res.Header.Get("Location") != want {
+	if want := "https://app.example/back?connect_webview_id=" + w.ConnectWebviewID + "&connected_account_id=" + *got.ConnectedAccountID + "&x=1"; res.Header.Get(
+		"Location",
+	) != want {
 		t.Errorf("the person is sent to %s, want %s", res.Header.Get("Location"), want)
 	}
-	if status, to, _ := enter(t, w.URL, "nuki", as("john")); status != http.StatusSeeOther || strings.Contains(to, "app.example") || len(accounts(t, s, map[string]any{})) != 2 {
+	if status, to, _ := enter(
+		t,
+		w.URL,
+		"nuki",
+		as("john"),
+	); status != http.StatusSeeOther || strings.Contains(to, "app.example") ||
+		len(accounts(t, s, map[string]any{})) != 2 {
 		t.Errorf("a second login: %d %s", status, to)
 	}
 }
 
-func TestAccountFindsItsWayBack(t *testing.T) {
+func TestWebview_LoginRepairsAccount(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -280,13 +422,22 @@ func TestAccountFindsItsWayBack(t *testing.T) {
 		if status, to, body := enter(t, w.URL, "sandbox", as("jane")); status != http.StatusSeeOther {
 			t.Fatalf("log in again: %d %s %s", status, to, body)
 		}
-		apptest.Until(t, "the account is there", func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" })
+		apptest.Until(
+			t,
+			"the account is there",
+			func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
+		)
 		return webviewNow(t, s, w.ConnectWebviewID)
 	}
 	if w := again(); *w.ConnectedAccountID != account {
 		t.Errorf("it is another account: %s", *w.ConnectedAccountID)
 	}
-	if got := accounts(t, s, map[string]any{}); len(got) != 1 || len(got[0].Errors) != 0 || got[0].CustomMetadata["back"] != true {
+	if got := accounts(
+		t,
+		s,
+		map[string]any{},
+	); len(got) != 1 || len(got[0].Errors) != 0 ||
+		got[0].CustomMetadata["back"] != true {
 		t.Errorf("the accounts are %+v", got)
 	}
 	if len(get(t, s, device).Errors) != 0 {
@@ -301,64 +452,107 @@ func TestAccountFindsItsWayBack(t *testing.T) {
 		t.Error("a deleted account is there again")
 	}
 	var devices api.DevicesResponse
-	if s.Post(t, "/devices/list", map[string]any{"connect_webview_id": w.ConnectWebviewID}, &devices); len(devices.Devices) != 1 || devices.Devices[0].DeviceID == device {
+	if s.Post(
+		t,
+		"/devices/list",
+		map[string]any{"connect_webview_id": w.ConnectWebviewID},
+		&devices,
+	); len(devices.Devices) != 1 ||
+		devices.Devices[0].DeviceID == device {
 		t.Errorf("its devices are %+v", devices.Devices)
 	}
 }
 
-func TestWebviewEnds(t *testing.T) {
+func TestWebview_Ends(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	}))
-	guessed := webview(t, s, map[string]any{"custom_redirect_url": "https://app.example/back", "custom_redirect_failure_url": "https://app.example/failed"})
+	guessed := webview(
+		t,
+		s,
+		map[string]any{
+			"custom_redirect_url":         "https://app.example/back",
+			"custom_redirect_failure_url": "https://app.example/failed",
+		},
+	)
 	for n := range 10 {
 		if status, _, _ := enter(t, guessed.URL, "nuki", mistyped); status != http.StatusUnprocessableEntity {
 			t.Fatalf("try %d: %d", n+1, status)
 		}
 	}
-	for name, entered := range map[string]map[string]string{"a wrong password": mistyped, "the right password": as("jane")} {
-		if status, to, _ := enter(t, guessed.URL, "nuki", entered); status != http.StatusSeeOther || to != "https://app.example/failed?connect_webview_id="+guessed.ConnectWebviewID {
+	for name, entered := range map[string]map[string]string{
+		"a wrong password":   mistyped,
+		"the right password": as("jane"),
+	} {
+		if status, to, _ := enter(
+			t,
+			guessed.URL,
+			"nuki",
+			entered,
+		); status != http.StatusSeeOther ||
+			to != "https://app.example/failed?connect_webview_id="+guessed.ConnectWebviewID {
 			t.Errorf("%s after ten wrong ones: %d %s", name, status, to)
 		}
 	}
 	plain := webview(t, s, nil)
-	if status, _, _ := enter(t, plain.URL, "nuki", map[string]string{"email": "jane@example.com"}); status != http.StatusUnprocessableEntity {
+	if status, _, _ := enter(
+		t,
+		plain.URL,
+		"nuki",
+		map[string]string{"email": "jane@example.com"},
+	); status != http.StatusUnprocessableEntity {
 		t.Errorf("no password: %d", status)
 	}
 	if webviewNow(t, s, plain.ConnectWebviewID).Status != "pending" {
-		t.Error("what was not tried has failed")
+		t.Error("a webview without a login has failed")
 	}
 	ahead.Store(int64(8 * 24 * time.Hour))
-	if status, _, body := enter(t, plain.URL, "nuki", as("jane")); status != http.StatusNotFound || !strings.Contains(body, "no longer") {
+	if status, _, body := enter(
+		t,
+		plain.URL,
+		"nuki",
+		as("jane"),
+	); status != http.StatusNotFound ||
+		!strings.Contains(body, "no longer") {
 		t.Errorf("after eight days: %d", status)
 	}
 	if len(accounts(t, s, map[string]any{})) != 1 {
-		t.Error("somebody has logged in")
+		t.Error("a person has logged in")
 	}
 }
 
-// In a workspace with real locks nobody connects anything unless the operator says so, and nothing at an address of
-// the server's own network unless the operator says that, too.
-func TestGatewaysAreConnectedWhereTheOperatorAllowsIt(t *testing.T) {
+// In a workspace with real locks, gateways can be connected only if the operator allows it. Addresses in the server's
+// own network need a second permission.
+func TestWebview_GatewaysNeedPermission(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	workspace, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}})
+	key, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var f failure
-	if status := s.PostAs(t, key, "/connect_webviews/create", nil, &f); status != http.StatusBadRequest || !strings.Contains(f.Error.Message, "--connect-gateways") {
+	if status := s.PostAs(
+		t,
+		key,
+		"/connect_webviews/create",
+		nil,
+		&f,
+	); status != http.StatusBadRequest ||
+		!strings.Contains(f.Error.Message, "--connect-gateways") {
 		t.Errorf("%d %+v", status, f.Error)
 	}
 }
 
-func TestGatewaysThatPeopleEnterAreGuarded(t *testing.T) {
+func TestWebview_GatewayAddressesAreGuarded(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 100)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -372,16 +566,25 @@ func TestGatewaysThatPeopleEnterAreGuarded(t *testing.T) {
 		says  string
 		asked int
 	}{
-		"an address of the server's own":    {nil, "cannot be reached at this address", 0},
-		"one that the operator allows":      {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "refuses this user and password", 1},
-		"one in another network than those": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "cannot be reached at this address", 0},
+		"an address of the server's own": {nil, "No gateway answers at this address", 0},
+		"one that the operator allows": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "rejects this " +
+			"user and password", 1},
+		"one in a network that is not allowed": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "No gateway " +
+			"answers at this address", 0},
 	} {
-		s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{Gateways: true, AllowPrefixes: c.allow}))
+		s := apptest.Start(
+			t,
+			apptest.WithProfiles("august"),
+			apptest.WithConnecting(app.Connecting{Gateways: true, AllowPrefixes: c.allow}),
+		)
 		workspace, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}})
+		key, _, err := s.App.Access.IssueCredential(
+			t.Context(),
+			access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,8 +592,14 @@ func TestGatewaysThatPeopleEnterAreGuarded(t *testing.T) {
 		if status := s.PostAs(t, key, "/connect_webviews/create", nil, &out); status != http.StatusOK {
 			t.Fatalf("%s: create: %d", name, status)
 		}
-		status, _, body := enter(t, out.ConnectWebview.URL, "zwave_js", map[string]string{"url": address, "username": "u", "password": "mistyped-secret"})
-		if status != http.StatusUnprocessableEntity || !strings.Contains(body, c.says) || strings.Contains(body, "mistyped-secret") {
+		status, _, body := enter(
+			t,
+			out.ConnectWebview.URL,
+			"zwave_js",
+			map[string]string{"url": address, "username": "u", "password": "mistyped-secret"},
+		)
+		if status != http.StatusUnprocessableEntity || !strings.Contains(body, c.says) ||
+			strings.Contains(body, "mistyped-secret") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 		if len(asked) != c.asked {
@@ -400,7 +609,12 @@ func TestGatewaysThatPeopleEnterAreGuarded(t *testing.T) {
 			<-asked
 		}
 		broker := strings.Replace(gateway.URL, "http", "mqtt", 1)
-		if status, _, _ := enter(t, out.ConnectWebview.URL, "zigbee2mqtt", map[string]string{"broker": broker, "topic": "zigbee2mqtt"}); status != http.StatusUnprocessableEntity {
+		if status, _, _ := enter(
+			t,
+			out.ConnectWebview.URL,
+			"zigbee2mqtt",
+			map[string]string{"broker": broker, "topic": "zigbee2mqtt"},
+		); status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: a broker that is none: %d", name, status)
 		}
 		if status, _, _ := enter(t, out.ConnectWebview.URL, "nuki", as("jane")); status != http.StatusNotFound {

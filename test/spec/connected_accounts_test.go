@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// accounts lists the accounts of the workspace that meet the conditions.
+// accounts lists the accounts of the workspace that match conditions.
 func accounts(t *testing.T, s *apptest.Server, conditions map[string]any) []api.ConnectedAccount {
 	t.Helper()
 	var out api.ConnectedAccountsResponse
@@ -26,7 +26,7 @@ func accounts(t *testing.T, s *apptest.Server, conditions map[string]any) []api.
 	return out.ConnectedAccounts
 }
 
-// connect adds an account to the workspace of the server, with locks of its own.
+// connect adds an account with its own locks to the workspace.
 func connect(t *testing.T, s *apptest.Server, n access.NewAccount) string {
 	t.Helper()
 	n.WorkspaceID, n.Adapter = uuid.MustParse(s.WorkspaceID), access.SandboxAdapter
@@ -38,16 +38,27 @@ func connect(t *testing.T, s *apptest.Server, n access.NewAccount) string {
 	return id.String()
 }
 
-func TestConnectedAccountsAreReadAndListed(t *testing.T) {
+func TestConnectedAccounts_ReadAndList(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first := accounts(t, s, map[string]any{})[0]
-	if first.DisplayName == "" || first.AccountType != "sandbox" || !first.AutomaticallyManageNewDevices || first.UserIdentifier.Email != "jane@example.com" || len(first.Errors) != 0 {
+	if first.DisplayName == "" || first.AccountType != "sandbox" || !first.AutomaticallyManageNewDevices ||
+		first.UserIdentifier.Email != "jane@example.com" ||
+		len(first.Errors) != 0 {
 		t.Errorf("%+v", first)
 	}
-	for name, by := range map[string]map[string]any{"identifier": {"connected_account_id": first.ConnectedAccountID}, "email": {"email": "Jane@example.com"}} {
+	for name, by := range map[string]map[string]any{
+		"identifier": {"connected_account_id": first.ConnectedAccountID},
+		"email":      {"email": "Jane@example.com"},
+	} {
 		var got api.ConnectedAccountResponse
-		if status := s.Post(t, "/connected_accounts/get", by, &got); status != http.StatusOK || got.ConnectedAccount.ConnectedAccountID != first.ConnectedAccountID {
+		if status := s.Post(
+			t,
+			"/connected_accounts/get",
+			by,
+			&got,
+		); status != http.StatusOK ||
+			got.ConnectedAccount.ConnectedAccountID != first.ConnectedAccountID {
 			t.Errorf("by %s: %d %+v", name, status, got)
 		}
 	}
@@ -61,7 +72,13 @@ func TestConnectedAccountsAreReadAndListed(t *testing.T) {
 		if cursor != "" {
 			in["page_cursor"] = cursor
 		}
-		if status := s.Post(t, "/connected_accounts/list", in, &page); status != http.StatusOK || len(page.ConnectedAccounts) != 1 {
+		if status := s.Post(
+			t,
+			"/connected_accounts/list",
+			in,
+			&page,
+		); status != http.StatusOK ||
+			len(page.ConnectedAccounts) != 1 {
 			t.Fatalf("%d, %d accounts", status, len(page.ConnectedAccounts))
 		}
 		seen = append(seen, page.ConnectedAccounts[0].ConnectedAccountID)
@@ -80,16 +97,56 @@ func TestConnectedAccountsAreReadAndListed(t *testing.T) {
 		status int
 		kind   string
 	}{
-		"neither":      {"/connected_accounts/get", map[string]any{}, 400, "invalid_input"},
-		"both":         {"/connected_accounts/get", map[string]any{"connected_account_id": first.ConnectedAccountID, "email": "jane@example.com"}, 400, "invalid_input"},
-		"no email":     {"/connected_accounts/get", map[string]any{"email": "jane"}, 400, "invalid_input"},
-		"no such":      {"/connected_accounts/get", map[string]any{"connected_account_id": uuid.NewString()}, 404, "connected_account_not_found"},
-		"nobody's":     {"/connected_accounts/get", map[string]any{"email": "joe@example.com"}, 404, "connected_account_not_found"},
-		"update none":  {"/connected_accounts/update", map[string]any{"connected_account_id": uuid.NewString()}, 404, "connected_account_not_found"},
-		"delete none":  {"/connected_accounts/delete", map[string]any{"connected_account_id": uuid.NewString()}, 404, "connected_account_not_found"},
-		"sync none":    {"/connected_accounts/sync", map[string]any{"connected_account_id": uuid.NewString()}, 404, "connected_account_not_found"},
-		"no name":      {"/connected_accounts/update", map[string]any{"connected_account_id": second, "display_name": ""}, 400, "invalid_input"},
-		"no such kind": {"/connected_accounts/update", map[string]any{"connected_account_id": second, "accepted_capabilities": []string{"teapot"}}, 400, "invalid_input"},
+		"neither": {"/connected_accounts/get", map[string]any{}, 400, "invalid_input"},
+		"both": {
+			"/connected_accounts/get",
+			map[string]any{"connected_account_id": first.ConnectedAccountID, "email": "jane@example.com"},
+			400,
+			"invalid_input",
+		},
+		"no email": {"/connected_accounts/get", map[string]any{"email": "jane"}, 400, "invalid_input"},
+		"no such": {
+			"/connected_accounts/get",
+			map[string]any{"connected_account_id": uuid.NewString()},
+			404,
+			"connected_account_not_found",
+		},
+		"unowned": {
+			"/connected_accounts/get",
+			map[string]any{"email": "joe@example.com"},
+			404,
+			"connected_account_not_found",
+		},
+		"update none": {
+			"/connected_accounts/update",
+			map[string]any{"connected_account_id": uuid.NewString()},
+			404,
+			"connected_account_not_found",
+		},
+		"delete none": {
+			"/connected_accounts/delete",
+			map[string]any{"connected_account_id": uuid.NewString()},
+			404,
+			"connected_account_not_found",
+		},
+		"sync none": {
+			"/connected_accounts/sync",
+			map[string]any{"connected_account_id": uuid.NewString()},
+			404,
+			"connected_account_not_found",
+		},
+		"no name": {
+			"/connected_accounts/update",
+			map[string]any{"connected_account_id": second, "display_name": ""},
+			400,
+			"invalid_input",
+		},
+		"no such kind": {
+			"/connected_accounts/update",
+			map[string]any{"connected_account_id": second, "accepted_capabilities": []string{"teapot"}},
+			400,
+			"invalid_input",
+		},
 	} {
 		var f failure
 		if status := s.Post(t, c.path, c.body, &f); status != c.status || f.Error.Type != c.kind {
@@ -98,7 +155,7 @@ func TestConnectedAccountsAreReadAndListed(t *testing.T) {
 	}
 }
 
-func TestConnectedAccountsAreDescribed(t *testing.T) {
+func TestConnectedAccounts_Description(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -113,9 +170,16 @@ func TestConnectedAccountsAreDescribed(t *testing.T) {
 		}
 		return out.ConnectedAccount
 	}
-	update(map[string]any{"display_name": "Cellar", "customer_key": "acme", "custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"}})
+	update(
+		map[string]any{
+			"display_name":    "Cellar",
+			"customer_key":    "acme",
+			"custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"},
+		},
+	)
 	got := update(map[string]any{"custom_metadata": map[string]any{"floor": "-1", "gone": nil}})
-	if got.DisplayName != "Cellar" || got.CustomerKey != "acme" || !maps.Equal(got.CustomMetadata, api.Metadata{"floor": "-1", "wet": true}) {
+	if got.DisplayName != "Cellar" || got.CustomerKey != "acme" ||
+		!maps.Equal(got.CustomMetadata, api.Metadata{"floor": "-1", "wet": true}) {
 		t.Errorf("%+v", got)
 	}
 	got = update(map[string]any{"custom_metadata": map[string]any{"floor": ""}})
@@ -123,14 +187,20 @@ func TestConnectedAccountsAreDescribed(t *testing.T) {
 		t.Errorf("metadata %v", got.CustomMetadata)
 	}
 	for name, conditions := range map[string]map[string]any{
-		"metadata": {"custom_metadata_has": map[string]any{"wet": true}}, "customer": {"customer_key": "acme"}, "search": {"search": "cell"},
+		"metadata": {"custom_metadata_has": map[string]any{"wet": true}},
+		"customer": {"customer_key": "acme"},
+		"search":   {"search": "cell"},
 	} {
 		if found := accounts(t, s, conditions); len(found) != 1 || found[0].ConnectedAccountID != mine {
 			t.Errorf("by %s: %d accounts", name, len(found))
 		}
 	}
 	for name, conditions := range map[string]map[string]any{
-		"metadata": {"custom_metadata_has": map[string]any{"wet": false}}, "customer": {"customer_key": "other"}, "search": {"search": "attic"}, "search for a field": {"search": "email\":"}, "space": {"space_id": uuid.NewString()},
+		"metadata":           {"custom_metadata_has": map[string]any{"wet": false}},
+		"customer":           {"customer_key": "other"},
+		"search":             {"search": "attic"},
+		"search for a field": {"search": "email\":"},
+		"space":              {"space_id": uuid.NewString()},
 	} {
 		if found := accounts(t, s, conditions); len(found) != 0 {
 			t.Errorf("by another %s: %d accounts", name, len(found))
@@ -147,16 +217,35 @@ func TestConnectedAccountsAreDescribed(t *testing.T) {
 	its := devices.Devices[0].DeviceID
 	s.Post(t, "/devices/update", map[string]any{"device_id": its, "name": "Cellar door"}, nil)
 	var events api.EventsResponse
-	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "device_id": its, "event_type": "device.name_changed"}, &events)
-	if len(events.Events) != 1 || !reflect.DeepEqual(events.Events[0].AdditionalProperties["connected_account_custom_metadata"], map[string]any{"wet": true}) ||
+	s.Post(
+		t,
+		"/events/list",
+		map[string]any{"since": "2020-01-01T00:00:00Z", "device_id": its, "event_type": "device.name_changed"},
+		&events,
+	)
+	if len(events.Events) != 1 ||
+		!reflect.DeepEqual(
+			events.Events[0].AdditionalProperties["connected_account_custom_metadata"],
+			map[string]any{"wet": true},
+		) ||
 		events.Events[0].AdditionalProperties["customer_key"] != "acme" {
 		t.Errorf("its events: %+v", events.Events)
 	}
 	for name, bad := range map[string]map[string]any{
-		"a dot": {"a.b": "c"}, "a long key": {strings.Repeat("k", 41): "v"}, "a long value": {"k": strings.Repeat("v", 501)}, "a number": {"k": 1}, "no key": {"": "v"},
+		"a dot":        {"a.b": "c"},
+		"a long key":   {strings.Repeat("k", 41): "v"},
+		"a long value": {"k": strings.Repeat("v", 501)},
+		"a number":     {"k": 1},
+		"no key":       {"": "v"},
 	} {
 		var f failure
-		if status := s.Post(t, "/connected_accounts/update", map[string]any{"connected_account_id": mine, "custom_metadata": bad}, &f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" || f.Error.ValidationErrors["custom_metadata"] == nil {
+		if status := s.Post(
+			t,
+			"/connected_accounts/update",
+			map[string]any{"connected_account_id": mine, "custom_metadata": bad},
+			&f,
+		); status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
+			f.Error.ValidationErrors["custom_metadata"] == nil {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}
@@ -165,12 +254,18 @@ func TestConnectedAccountsAreDescribed(t *testing.T) {
 		many["k"+strings.Repeat("x", i)[:min(i, 30)]+uuid.NewString()[:8]] = "v"
 	}
 	var f failure
-	if status := s.Post(t, "/connected_accounts/update", map[string]any{"connected_account_id": mine, "custom_metadata": many}, &f); status != http.StatusBadRequest || !strings.Contains(f.Error.Message, "51") {
+	if status := s.Post(
+		t,
+		"/connected_accounts/update",
+		map[string]any{"connected_account_id": mine, "custom_metadata": many},
+		&f,
+	); status != http.StatusBadRequest ||
+		!strings.Contains(f.Error.Message, "51") {
 		t.Errorf("51 keys: %d %+v", status, f.Error)
 	}
 }
 
-func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
+func TestConnectedAccounts_SyncDisconnectDelete(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -179,7 +274,12 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 	named := map[string]any{"connected_account_id": account}
 	since := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 
-	lock.Control(t, http.MethodPost, "/name", map[string]any{"name": "Renamed by its owner"}) // the cloud tells nobody
+	lock.Control(
+		t,
+		http.MethodPost,
+		"/name",
+		map[string]any{"name": "Renamed by its owner"},
+	) // without a push from the cloud
 	if status := s.Post(t, "/connected_accounts/sync", named, nil); status != http.StatusOK {
 		t.Fatalf("sync: %d", status)
 	}
@@ -190,7 +290,12 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 	})
 
 	var made api.AccessCodeCreatedResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "746283", "sync": true}, &made); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "code": "746283", "sync": true},
+		&made,
+	); status != http.StatusOK {
 		t.Fatalf("create: %d", status)
 	}
 	if status := s.Post(t, "/connected_accounts/simulate/disconnect", named, nil); status != http.StatusOK {
@@ -201,7 +306,16 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 			return p.ErrorCode == "account_disconnected" && p.IsConnectedAccountError && p.Message != ""
 		})
 	}
-	if d, c := get(t, s, device), code(t, s, made.AccessCode.AccessCodeID); !says(d.Errors) || !says(c.Errors) || c.Status != "unknown" {
+	if d, c := get(
+		t,
+		s,
+		device,
+	), code(
+		t,
+		s,
+		made.AccessCode.AccessCodeID,
+	); !says(d.Errors) || !says(c.Errors) ||
+		c.Status != "unknown" {
 		t.Errorf("the device says %v, its code %v and %s", d.Errors, c.Errors, c.Status)
 	}
 	lock.Account(t, "restore")
@@ -214,7 +328,13 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 		t.Fatalf("simulate again: %d", status)
 	}
 	var got api.ConnectedAccountResponse
-	if s.Post(t, "/connected_accounts/get", named, &got); len(got.ConnectedAccount.Errors) != 1 || got.ConnectedAccount.Errors[0].ErrorCode != "account_disconnected" || !got.ConnectedAccount.Errors[0].IsConnectedAccountError {
+	if s.Post(
+		t,
+		"/connected_accounts/get",
+		named,
+		&got,
+	); len(got.ConnectedAccount.Errors) != 1 || got.ConnectedAccount.Errors[0].ErrorCode != "account_disconnected" ||
+		!got.ConnectedAccount.Errors[0].IsConnectedAccountError {
 		t.Errorf("%+v", got.ConnectedAccount.Errors)
 	}
 
@@ -225,7 +345,7 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 		t.Errorf("deleted again: %d", status)
 	}
 	if c := code(t, s, made.AccessCode.AccessCodeID); says(c.Errors) {
-		t.Error("its code tells the error of an account that is gone")
+		t.Error("its code has the error of a deleted account")
 	}
 	if left := accounts(t, s, map[string]any{}); len(left) != 0 {
 		t.Errorf("%d accounts are left", len(left))

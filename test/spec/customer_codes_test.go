@@ -11,17 +11,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// A customer's codes are those on the devices of his accounts, whoever asks for them.
-func TestCodesOfACustomer(t *testing.T) {
+// A customer's codes are those on the devices of its accounts, for every client.
+func TestCodes_FilterByCustomer(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first, lock := s.Connect(t, "nuki")
 	second, door := s.Connect(t, "yale")
 	var made []string
 	for _, device := range []string{lock, door, lock} {
-		made = append(made, madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": device, "name": "Guest"})["access_code_id"].(string))
+		made = append(
+			made,
+			madeBy(t, s, "/access_codes/create", "access_code", params{
+				"device_id": device,
+				"name":      "Guest",
+			})["access_code_id"].(string),
+		)
 	}
-	madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": s.Device(t, "august"), "name": "Guest"}) // nobody's
+	madeBy(
+		t,
+		s,
+		"/access_codes/create",
+		"access_code",
+		params{"device_id": s.Device(t, "august"), "name": "Guest"},
+	) // without a customer
 	for account, key := range map[string]string{first: "acme", second: "acme"} {
 		madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": account, "customer_key": key})
 	}
@@ -31,10 +43,14 @@ func TestCodesOfACustomer(t *testing.T) {
 		in    params
 		want  []string
 	}{
-		"all":                     {s.APIKey, params{}, made},
-		"of a device":             {s.APIKey, params{"device_id": lock}, []string{made[0], made[2]}},
-		"of somebody's device":    {s.APIKey, params{"device_id": s.Device(t, "august")}, nil},
-		"some":                    {s.APIKey, params{"access_code_ids": []string{made[1], made[2], uuid.NewString()}}, made[1:]},
+		"all":                         {s.APIKey, params{}, made},
+		"of a device":                 {s.APIKey, params{"device_id": lock}, []string{made[0], made[2]}},
+		"of a device with a customer": {s.APIKey, params{"device_id": s.Device(t, "august")}, nil},
+		"some": {
+			s.APIKey,
+			params{"access_code_ids": []string{made[1], made[2], uuid.NewString()}},
+			made[1:],
+		},
 		"none of these":           {s.APIKey, params{"access_code_ids": []string{}}, nil},
 		"found by name":           {s.APIKey, params{"search": "gue"}, made},
 		"not found by name":       {s.APIKey, params{"search": "host"}, nil},
@@ -50,7 +66,7 @@ func TestCodesOfACustomer(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	for _, in := range []params{{"device_id": uuid.NewString()}, {"device_id": lock}} { // the lock is not in reach
+	for _, in := range []params{{"device_id": uuid.NewString()}, {"device_id": lock}} { // the lock is not in scope
 		in["customer_key"] = "acme"
 		if got := refused(t, s, session.Token, "/access_codes/list", in); got != "404 device_not_found" {
 			t.Errorf("%v: %s", in, got)
@@ -58,7 +74,7 @@ func TestCodesOfACustomer(t *testing.T) {
 	}
 }
 
-// listedCodes are the identifiers of the codes on all pages.
+// listedCodes returns the ids of the codes on all pages.
 func listedCodes(t *testing.T, s *apptest.Server, token string, in params) (ids []string) {
 	t.Helper()
 	for more := true; more; {

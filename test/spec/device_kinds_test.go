@@ -11,17 +11,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// kinds are the lists of devices of one kind besides locks, with a type and a manufacturer of each.
+// kinds are the lists of devices other than locks, with a type and a manufacturer of each.
 var kinds = map[string]struct{ name, one, another, maker string }{
 	"/noise_sensors/list": {"noise_sensors", "minut_sensor", "noiseaware_activity_zone", "Minut"},
 	"/thermostats/list":   {"thermostats", "ecobee_thermostat", "nest_thermostat", "Ecobee"},
 }
 
-func TestWithoutDevicesOfAKindItsListIsEmpty(t *testing.T) {
+func TestDeviceKinds_EmptyLists(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	for path, kind := range kinds {
-		for method, target := range map[string]string{http.MethodPost: path, http.MethodGet: path + "?limit=5&device_ids=" + s.Device(t, "august")} {
+		for method, target := range map[string]string{
+			http.MethodPost: path,
+			http.MethodGet:  path + "?limit=5&device_ids=" + s.Device(t, "august"),
+		} {
 			var out params
 			res := s.Send(t, method, target, apptest.Bearer(s.APIKey), "", &out)
 			devices, listed := out["devices"].([]any)
@@ -30,8 +33,16 @@ func TestWithoutDevicesOfAKindItsListIsEmpty(t *testing.T) {
 				t.Errorf("%s %s: %s %v", method, target, res.Status, out)
 			}
 		}
-		for parameter, value := range map[string]any{"device_type": "august_lock", "device_types": []string{kind.one, "august_lock"}, "manufacturer": "august",
-			"limit": 0, "device_ids": "none", "connected_account_id": 5, "search": "", "created_before": "yesterday"} {
+		for parameter, value := range map[string]any{
+			"device_type":          "august_lock",
+			"device_types":         []string{kind.one, "august_lock"},
+			"manufacturer":         "august",
+			"limit":                0,
+			"device_ids":           "none",
+			"connected_account_id": 5,
+			"search":               "",
+			"created_before":       "yesterday",
+		} {
 			if got := refused(t, s, s.APIKey, path, params{parameter: value}); got != "400 invalid_input" {
 				t.Errorf("%s with %s %v: %s", path, parameter, value, got)
 			}
@@ -39,28 +50,42 @@ func TestWithoutDevicesOfAKindItsListIsEmpty(t *testing.T) {
 	}
 }
 
-// No adapter lists any yet. One that did would need nothing else.
-func TestDevicesOfAKindAreListedToWhomTheyAreInReach(t *testing.T) {
+// No adapter lists such devices yet. One that did would need no other change.
+func TestDeviceKinds_ListedInScope(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	connect := func(workspace string) (id string) {
 		id = uuid.NewString()
-		s.Exec(t, `insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, due_at)
-			values ($1, $2, 'sandbox', '', '', '', null)`, id, workspace)
+		s.Exec(
+			t,
+			`insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, due_at)
+			values ($1, $2, 'sandbox', '', '', '', null)`,
+			id,
+			workspace,
+		)
 		return id
 	}
 	add := func(workspace, account, kind, maker string) (id string) {
 		id = uuid.NewString()
-		s.Exec(t, `insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online,
-			capabilities, flags, is_managed, due_at) values ($1, $2, $3, $4, $5, '', $6, '', '', '', true, '{}', '{}', true, null)`, id, workspace, account, uuid.New(), kind, maker)
+		s.Exec(
+			t,
+			`insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online,
+			capabilities, flags, is_managed, due_at) values ($1, $2, $3, $4, $5, '', $6, '', '', '', true, '{}', '{}', true, null)`,
+			id,
+			workspace,
+			account,
+			uuid.New(),
+			kind,
+			maker,
+		)
 		return id
 	}
 	other := s.Workspace(t, "Other").WorkspaceID
-	account, beside, foreign := connect(s.WorkspaceID), connect(s.WorkspaceID), connect(other)
+	account, unrelated, foreign := connect(s.WorkspaceID), connect(s.WorkspaceID), connect(other)
 	token := session(t, s, params{"connected_account_ids": []string{account}}).Token
 	for path, kind := range kinds {
 		first, second := add(s.WorkspaceID, account, kind.one, kind.maker), add(s.WorkspaceID, account, kind.another, "Else")
-		third, hidden := add(s.WorkspaceID, beside, kind.one, kind.maker), add(other, foreign, kind.one, kind.maker)
+		third, hidden := add(s.WorkspaceID, unrelated, kind.one, kind.maker), add(other, foreign, kind.one, kind.maker)
 		for _, c := range []struct {
 			in   params
 			want []string
@@ -94,20 +119,24 @@ func TestDevicesOfAKindAreListedToWhomTheyAreInReach(t *testing.T) {
 	}
 }
 
-func TestThereAreNoPhones(t *testing.T) {
+func TestDeviceKinds_NoPhones(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	for _, in := range []params{{}, {"owner_user_identity_id": uuid.NewString(), "acs_credential_id": uuid.NewString()}} {
 		var out params
 		status := s.Post(t, "/phones/list", in, &out)
-		if list, ok := out["phones"].([]any); status != http.StatusOK || !ok || len(list) != 0 || out["ok"] != true || len(out) != 2 {
+		if list, ok := out["phones"].([]any); status != http.StatusOK || !ok || len(list) != 0 || out["ok"] != true ||
+			len(out) != 2 {
 			t.Errorf("%v: %d %v", in, status, out)
 		}
 	}
 	if got := refused(t, s, s.APIKey, "/phones/list", params{"owner_user_identity_id": 5}); got != "400 invalid_input" {
 		t.Errorf("a number as an identifier: %s", got)
 	}
-	for want, in := range map[string]params{"404 phone_not_found": {"device_id": s.Device(t, "august")}, "400 invalid_input": {}} {
+	for want, in := range map[string]params{
+		"404 phone_not_found": {"device_id": s.Device(t, "august")},
+		"400 invalid_input":   {},
+	} {
 		if got := refused(t, s, s.APIKey, "/phones/get", in); got != want {
 			t.Errorf("%v: %s, want %s", in, got, want)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// whole says what an event lacks, or has too much.
+// whole checks that an event has exactly the fields of its type.
 func (s *tale) whole(t *testing.T, e api.Event) {
 	t.Helper()
 	fields := e.AdditionalProperties
@@ -21,11 +21,13 @@ func (s *tale) whole(t *testing.T, e api.Event) {
 			t.Errorf("%s lacks %s", e.EventType, field)
 		}
 	}
-	if e.WorkspaceID != s.s.WorkspaceID || e.CreatedAt.IsZero() || e.OccurredAt.IsZero() || e.OccurredAt.After(e.CreatedAt.Add(time.Second)) {
+	if e.WorkspaceID != s.s.WorkspaceID || e.CreatedAt.IsZero() || e.OccurredAt.IsZero() ||
+		e.OccurredAt.After(e.CreatedAt.Add(time.Second)) {
 		t.Errorf("%s: workspace %s, created %s, occurred %s", e.EventType, e.WorkspaceID, e.CreatedAt, e.OccurredAt)
 	}
 	for field, value := range fields {
-		if (strings.HasSuffix(field, "_errors") || strings.HasSuffix(field, "_warnings")) && reflect.TypeOf(value).Kind() != reflect.Slice {
+		if (strings.HasSuffix(field, "_errors") || strings.HasSuffix(field, "_warnings")) &&
+			reflect.TypeOf(value).Kind() != reflect.Slice {
 			t.Errorf("%s: %s is %v", e.EventType, field, value)
 		}
 		if options, ok := enums[field]; ok && !slices.Contains(options, fmt.Sprint(value)) {
@@ -51,14 +53,15 @@ func (s *tale) whole(t *testing.T, e api.Event) {
 	}
 }
 
-// enums are the values that fields may have.
+// enums are the allowed values of fields.
 var enums = map[string][]string{
 	"method":         {"keycode", "manual", "automatic", "unknown", "remote", "card"},
 	"error_code":     {"account_disconnected", "hub_disconnected", "device_disconnected"},
 	"battery_status": {"critical", "low", "good", "full"},
 }
 
-// contractFields are the fields that the table of spec/contract.md section 7 requires of a type, beside those of all.
+// contractFields returns the fields that the table of spec/contract.md section 7 requires of a type, in addition to the
+// common ones.
 func contractFields(eventType string) []string {
 	account := []string{"connected_account_errors", "connected_account_warnings"}
 	device := append([]string{"device_errors", "device_warnings"}, account...)
@@ -83,11 +86,16 @@ func contractFields(eventType string) []string {
 		if group != "acs_system" {
 			about = append(about, group+"_id")
 		}
-	case "webhook": // our own
+	case "webhook": // not in the contract
 		about = []string{"webhook_id", "disabled_reason"}
 	}
 	switch {
-	case group == "access_code" && slices.Contains([]string{"set_on_device", "scheduled_on_device", "deleted", "issued"}, rest):
+	case group == "access_code" && slices.Contains([]string{
+		"set_on_device",
+		"scheduled_on_device",
+		"deleted",
+		"issued",
+	}, rest):
 		more = []string{"code"}
 	case group == "access_code" && slices.Contains([]string{"name_changed", "code_changed", "time_frame_changed"}, rest):
 		more = []string{"from", "to", "description"}
@@ -123,17 +131,23 @@ func contractFields(eventType string) []string {
 	return append(about, more...)
 }
 
-// Every type that the server can emit is one of the contract's, has the contract's fields in the server's own table,
-// and is caused by a step above: who adds an emitter adds a step.
-func TestEveryEmittedEventIsTried(t *testing.T) {
+// Every type that the server emits is in the contract, has the contract's fields in the server's own table, and is
+// caused by a step above. A new emitter needs a new step.
+func TestEvents_EveryTypeIsTested(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
-		access.WebhookDisabled:      true, // by the tests of package webhooks
-		access.ClientSessionDeleted: true, // by those of client sessions
-		"connected_account.deleted": true, // by those of the command that disconnects
-		// By the stories of access systems, which have no device.
-		"acs_system.added": true, "acs_system.connected": true, "acs_system.disconnected": true, "acs_user.created": true, "acs_user.deleted": true,
-		"acs_entrance.added": true, "acs_entrance.removed": true, "acs_access_group.deleted": true,
+		access.WebhookDisabled:      true, // tested in package webhooks
+		access.ClientSessionDeleted: true, // tested with client sessions
+		"connected_account.deleted": true, // tested with the command that disconnects
+		// Tested with access systems, which have no device.
+		"acs_system.added":         true,
+		"acs_system.connected":     true,
+		"acs_system.disconnected":  true,
+		"acs_user.created":         true,
+		"acs_user.deleted":         true,
+		"acs_entrance.added":       true,
+		"acs_entrance.removed":     true,
+		"acs_access_group.deleted": true,
 	}
 	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins, unpaid, hubs, issues) {
 		for _, eventType := range step.want {
@@ -144,7 +158,12 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		if !slices.Contains(access.EventTypes(), eventType) {
 			t.Errorf("%s is no event type of the contract", eventType)
 		}
-		if want := contractFields(eventType); !slices.Equal(slices.Sorted(slices.Values(fields)), slices.Sorted(slices.Values(want))) {
+		if want := contractFields(
+			eventType,
+		); !slices.Equal(
+			slices.Sorted(slices.Values(fields)),
+			slices.Sorted(slices.Values(want)),
+		) {
 			t.Errorf("%s: the server's table has %v, the contract %v", eventType, fields, want)
 		}
 		if !tried[eventType] {

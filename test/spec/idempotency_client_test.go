@@ -11,9 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// The provider's client, behind a proxy that cuts the connection when the server has answered: what it creates is
-// there once, and it gets the answer.
-func TestClientThatLosesAnAnswerCreatesOnce(t *testing.T) {
+// The provider's client retries behind a proxy that drops responses. It creates each object once and gets the response.
+func TestIdempotency_ClientRetriesLostResponse(t *testing.T) {
 	t.Parallel()
 	s, db := keyedWorkspace(t)
 	server, err := url.Parse(s.URL)
@@ -34,17 +33,30 @@ func TestClientThatLosesAnAnswerCreatesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Call[api.WorkspaceResponse](t.Context(), client.GetWorkspace, api.EmptyRequest{}); err != nil { // which tells what the server goes by
+	if _, err := api.Call[api.WorkspaceResponse](
+		t.Context(),
+		client.GetWorkspace,
+		api.EmptyRequest{},
+	); err != nil { // tells the client what the server supports
 		t.Fatal(err)
 	}
-	made, err := api.Call[api.AccessCodeCreatedResponse](t.Context(), client.CreateAccessCode, api.CreateAccessCodeRequest{DeviceID: s.Device(t, "august"), Name: "Planned"})
+	made, err := api.Call[api.AccessCodeCreatedResponse](
+		t.Context(),
+		client.CreateAccessCode,
+		api.CreateAccessCodeRequest{DeviceID: s.Device(t, "august"), Name: "Planned"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := codesNamed(t, s, db, "Planned"); n != 1 || cut.Load() != 3 {
 		t.Errorf("%d codes, asked for %d times", n, cut.Load())
 	}
-	if n := count(t, db, "select count(*) from access_codes where access_code_id::text = $1", made.AccessCode.AccessCodeID); n != 1 {
+	if n := count(
+		t,
+		db,
+		"select count(*) from access_codes where access_code_id::text = $1",
+		made.AccessCode.AccessCodeID,
+	); n != 1 {
 		t.Error("the answer names another code")
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// answered is an answer, as far as it has to be the same when a request is repeated.
+// answered is a response, as far as a replay must equal it.
 type answered struct {
 	status   int
 	body     string
@@ -44,7 +44,7 @@ func ask(ctx context.Context, s *apptest.Server, token, path, key, body string) 
 	if err != nil {
 		return a, err
 	}
-	r.GetBody = nil // nor is it sent again by the client itself
+	r.GetBody = nil // prevents a retry by the client
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header["Idempotency-Key"] = []string{key}
@@ -54,7 +54,12 @@ func ask(ctx context.Context, s *apptest.Server, token, path, key, body string) 
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	return answered{res.StatusCode, string(raw), res.Header.Get("Idempotency-Replayed") == "true", res.Header.Get("Retry-After")}, err
+	return answered{
+		res.StatusCode,
+		string(raw),
+		res.Header.Get("Idempotency-Replayed") == "true",
+		res.Header.Get("Retry-After"),
+	}, err
 }
 
 func sent(t *testing.T, s *apptest.Server, token, path, key, body string) answered {
@@ -66,14 +71,14 @@ func sent(t *testing.T, s *apptest.Server, token, path, key, body string) answer
 	return a
 }
 
-// keyedServer is an instance with the database behind it.
+// keyedServer starts an instance and opens its database.
 func keyedServer(t *testing.T, opts ...apptest.Option) (*apptest.Server, *store.DB) {
 	t.Helper()
 	s := apptest.Start(t, append(opts, apptest.WithProfiles("august"))...)
 	return s, database(t, s)
 }
 
-// keyedWorkspace is a workspace of the shared server with the database behind it.
+// keyedWorkspace returns a workspace of the shared server and opens its database.
 func keyedWorkspace(t *testing.T) (*apptest.Server, *store.DB) {
 	t.Helper()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -105,25 +110,45 @@ func run(t *testing.T, db *store.DB, statement string, args ...any) {
 	}
 }
 
-// codesNamed is how many codes of a name the workspace of a server has.
+// codesNamed returns the number of codes with a name in the workspace.
 func codesNamed(t *testing.T, s *apptest.Server, db *store.DB, name string) int {
 	t.Helper()
 	return count(t, db, "select count(*) from access_codes where name = $1 and workspace_id = $2", name, s.WorkspaceID)
 }
 
-// A request that is sent again, to whichever instance, is answered as before, and done once.
-func TestRepeatedRequestIsAnsweredAsBefore(t *testing.T) {
+// A repeated request gets the same response from every instance and is done once.
+func TestIdempotency_Replay(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
 	two := one.Again(t)
 	device := one.Device(t, "august")
 	const path, key = "/access_codes/create", "order 66/a"
-	first := sent(t, one, one.APIKey, path, key, fmt.Sprintf(`{"device_id":%q,"name":"Guest","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`, device))
+	first := sent(
+		t,
+		one,
+		one.APIKey,
+		path,
+		key,
+		fmt.Sprintf(
+			`{"device_id":%q,"name":"Guest","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`,
+			device,
+		),
+	)
 	if first.status != http.StatusOK || first.replayed {
 		t.Fatalf("%+v", first)
 	}
-	for _, s := range []*apptest.Server{one, two} { // written otherwise, it is the same
-		again := sent(t, s, s.APIKey, path, key, fmt.Sprintf(`{ "ends_at":"2040-01-02T00:00:00Z", "name":"Gu\u0065st", "starts_at":"2040-01-01T00:00:00Z", "device_id":%q}`, device))
+	for _, s := range []*apptest.Server{one, two} { // another JSON of the same request
+		again := sent(
+			t,
+			s,
+			s.APIKey,
+			path,
+			key,
+			fmt.Sprintf(
+				`{ "ends_at":"2040-01-02T00:00:00Z", "name":"Gu\u0065st", "starts_at":"2040-01-01T00:00:00Z", "device_id":%q}`,
+				device,
+			),
+		)
 		if again.status != first.status || again.body != first.body || !again.replayed {
 			t.Errorf("again: %+v, want %+v", again, first)
 		}
@@ -138,14 +163,22 @@ func TestRepeatedRequestIsAnsweredAsBefore(t *testing.T) {
 	if n := codesNamed(t, one, db, "Other"); n != 0 {
 		t.Errorf("%d codes by a request that was refused", n)
 	}
-	// To another operation the key is another one.
-	if a := sent(t, one, one.APIKey, "/webhooks/create", key, `{"url":"https://hooks.example/x"}`); a.status != http.StatusOK || a.replayed {
+	// For another operation, the key is another one.
+	if a := sent(
+		t,
+		one,
+		one.APIKey,
+		"/webhooks/create",
+		key,
+		`{"url":"https://hooks.example/x"}`,
+	); a.status != http.StatusOK ||
+		a.replayed {
 		t.Errorf("another operation: %+v", a)
 	}
 }
 
-// Keys are told apart by whose they are: nobody comes by another's answer.
-func TestKeysOfDifferentCredentialsDoNotMeet(t *testing.T) {
+// Keys of different credentials are separate.
+func TestIdempotency_CredentialsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, device := s.Connect(t, "nuki")
@@ -153,11 +186,17 @@ func TestKeysOfDifferentCredentialsDoNotMeet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}})
+	stranger, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	roaming, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{other.ID}})
+	roaming, _, err := s.App.Access.IssueCredential(
+		t.Context(),
+		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{other.ID}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +215,11 @@ func TestKeysOfDifferentCredentialsDoNotMeet(t *testing.T) {
 	}
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Mine"}`, device)
 	mine := session(t, s, params{"connected_account_ids": []string{account}})
-	for i, token := range []string{s.APIKey, mine.Token, session(t, s, params{"connected_account_ids": []string{account}}).Token} {
+	for i, token := range []string{
+		s.APIKey,
+		mine.Token,
+		session(t, s, params{"connected_account_ids": []string{account}}).Token,
+	} {
 		if a := sent(t, s, token, "/access_codes/create", key, body); a.status != http.StatusOK || a.replayed {
 			t.Errorf("credential %d: %+v", i, a)
 		}
@@ -184,15 +227,23 @@ func TestKeysOfDifferentCredentialsDoNotMeet(t *testing.T) {
 	if a := sent(t, s, mine.Token, "/access_codes/create", key, body); !a.replayed {
 		t.Errorf("a session again: %+v", a)
 	}
-	// Also where the credential acts in no workspace.
+	// Also for a credential without a workspace.
 	made := sent(t, s, roaming, "/workspaces/create", key, `{"name":"New","is_sandbox":true}`)
-	if again := sent(t, s, roaming, "/workspaces/create", key, `{"name":"New","is_sandbox":true}`); made.status != http.StatusOK || again.body != made.body || !again.replayed {
+	if again := sent(
+		t,
+		s,
+		roaming,
+		"/workspaces/create",
+		key,
+		`{"name":"New","is_sandbox":true}`,
+	); made.status != http.StatusOK || again.body != made.body ||
+		!again.replayed {
 		t.Errorf("a workspace: %+v, and then %+v", made, again)
 	}
 }
 
-// Whoever comes while the first is under way waits for its answer, on whichever instance.
-func TestConcurrentRequestsWithOneKeyAreDoneOnce(t *testing.T) {
+// Concurrent requests with one key wait for the response of the first one, on every instance.
+func TestIdempotency_ConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
 	two := one.Again(t)
@@ -223,8 +274,9 @@ func TestConcurrentRequestsWithOneKeyAreDoneOnce(t *testing.T) {
 	}
 }
 
-// What takes too long is told to be in use, on this instance and on another; when it has ended it is answered.
-func TestKeyInUseIsToldWhenItTakesTooLong(t *testing.T) {
+// After the wait timeout, the response is that the key is in use, on this instance and on another. Once the first
+// request has ended, its response is replayed.
+func TestIdempotency_KeyInUse(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t, apptest.WithAccess(func(o *access.Options) { o.KeyPatience = 300 * time.Millisecond }))
 	two := one.Again(t)
@@ -246,10 +298,24 @@ func TestKeyInUseIsToldWhenItTakesTooLong(t *testing.T) {
 		first <- a
 	}()
 	apptest.Until(t, "the first waits for the device", func() bool {
-		return count(t, db, "select count(*) from pg_stat_activity where query like '%LockWorkspaceDevice%' and $1 = any (pg_blocking_pids(pid))", tx.Conn().PgConn().PID()) > 0
+		return count(
+			t,
+			db,
+			"select count(*) from pg_stat_activity where query like '%LockWorkspaceDevice%' and $1 = any "+
+				"(pg_blocking_pids(pid))",
+			tx.Conn().PgConn().PID(),
+		) > 0
 	})
 	for i, s := range []*apptest.Server{one, two} {
-		if a := sent(t, s, s.APIKey, "/access_codes/create", "slow", body); a.kind(t) != "409 idempotency_key_in_use" || a.after != "1" {
+		if a := sent(
+			t,
+			s,
+			s.APIKey,
+			"/access_codes/create",
+			"slow",
+			body,
+		); a.kind(t) != "409 idempotency_key_in_use" ||
+			a.after != "1" {
 			t.Errorf("instance %d: %+v", i, a)
 		}
 	}
@@ -265,8 +331,8 @@ func TestKeyInUseIsToldWhenItTakesTooLong(t *testing.T) {
 	}
 }
 
-// An answer that is lost on its way is given again by another instance.
-func TestLostAnswerIsGivenAgain(t *testing.T) {
+// Another instance replays a lost response.
+func TestIdempotency_LostResponse(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t, func(c *app.Config) {
 		recorded := c.Wrap
@@ -282,7 +348,7 @@ func TestLostAnswerIsGivenAgain(t *testing.T) {
 	})
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Lost","code":"836291"}`, one.Device(t, "august"))
 	if a, err := ask(t.Context(), one, one.APIKey, "/access_codes/create", "lost", body); err == nil {
-		t.Fatalf("an answer came: %+v", a)
+		t.Fatalf("got a response: %+v", a)
 	}
 	two := one.Again(t)
 	again := sent(t, two, two.APIKey, "/access_codes/create", "lost", body)
@@ -300,8 +366,8 @@ func (d discarding) Header() http.Header       { return d.header }
 func (discarding) Write(b []byte) (int, error) { return len(b), nil }
 func (discarding) WriteHeader(int)             {}
 
-// A request that waits for its attempt has had its effect: cut off while it waits, it is gone on with.
-func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {
+// A request that waits for its action attempt has had its effect. If it is cut off, its repetition continues to wait.
+func TestIdempotency_RepeatedWaitForAttempt(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
 	two := one.Again(t)
@@ -317,18 +383,26 @@ func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {
 		ended <- err
 	}()
 	apptest.Until(t, "the request waits", func() bool {
-		return count(t, db, "select count(*) from idempotency_keys where action_attempt_id is not null and answer_sealed is null") == 1
+		return count(
+			t,
+			db,
+			"select count(*) from idempotency_keys where action_attempt_id is not null and answer_sealed is null",
+		) == 1
 	})
 	hangUp()
 	if err := <-ended; err == nil {
-		t.Fatal("it was answered")
+		t.Fatal("it got a response")
 	}
 	if status := one.Post(t, "/devices/simulate/connect", params{"device_id": device}, nil); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	again := sent(t, two, two.APIKey, "/access_codes/create", "wait", body)
 	var out api.AccessCodeCreatedResponse
-	if err := json.Unmarshal([]byte(again.body), &out); err != nil || again.status != http.StatusOK || !again.replayed || out.AccessCode.Status != "set" || out.ActionAttempt.Status != "success" {
+	if err := json.Unmarshal(
+		[]byte(again.body),
+		&out,
+	); err != nil || again.status != http.StatusOK || !again.replayed || out.AccessCode.Status != "set" ||
+		out.ActionAttempt.Status != "success" {
 		t.Errorf("again: %+v: %v", again, err)
 	}
 	if n := codesNamed(t, one, db, "Waited for"); n != 1 {
@@ -339,35 +413,72 @@ func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// A request that is refused is not remembered; the key may be used again.
-func TestRefusalsAreNotRemembered(t *testing.T) {
+// Rejected requests are not stored. The key can be used again.
+func TestIdempotency_RejectionsAreNotStored(t *testing.T) {
 	t.Parallel()
 	s, db := keyedWorkspace(t)
 	device := s.Device(t, "august")
-	if a := sent(t, s, s.APIKey, "/access_codes/create", "k", `{"device_id":"00000000-0000-4000-8000-000000000000"}`); a.kind(t) != "404 device_not_found" {
+	if a := sent(
+		t,
+		s,
+		s.APIKey,
+		"/access_codes/create",
+		"k",
+		`{"device_id":"00000000-0000-4000-8000-000000000000"}`,
+	); a.kind(
+		t,
+	) != "404 device_not_found" {
 		t.Fatalf("%+v", a)
 	}
-	if a := sent(t, s, s.APIKey, "/access_codes/simulate/create_unmanaged_access_code", "k", fmt.Sprintf(`{"device_id":%q,"code":"1","name":"x"}`, device)); a.status != http.StatusBadRequest {
+	if a := sent(
+		t,
+		s,
+		s.APIKey,
+		"/access_codes/simulate/create_unmanaged_access_code",
+		"k",
+		fmt.Sprintf(`{"device_id":%q,"code":"1","name":"x"}`, device),
+	); a.status != http.StatusBadRequest {
 		t.Fatalf("%+v", a)
 	}
 	if n := count(t, db, "select count(*) from idempotency_keys where workspace_id = $1", s.WorkspaceID); n != 0 {
 		t.Errorf("%d keys are kept", n)
 	}
-	if a := sent(t, s, s.APIKey, "/access_codes/create", "k", fmt.Sprintf(`{"device_id":%q}`, device)); a.status != http.StatusOK || a.replayed {
+	if a := sent(
+		t,
+		s,
+		s.APIKey,
+		"/access_codes/create",
+		"k",
+		fmt.Sprintf(`{"device_id":%q}`, device),
+	); a.status != http.StatusOK ||
+		a.replayed {
 		t.Errorf("%+v", a)
 	}
-	for what, key := range map[string]string{"none": "", "too long": strings.Repeat("x", 256), "not printable": "a\tb", "not ASCII": "schlüssel"} {
-		if a := sent(t, s, s.APIKey, "/access_codes/create", key, `{}`); a.kind(t) != "400 invalid_idempotency_key" || !strings.Contains(a.body, "Idempotency-Key") {
+	for what, key := range map[string]string{
+		"none":          "",
+		"too long":      strings.Repeat("x", 256),
+		"not printable": "a\tb",
+		"not ASCII":     "schlüssel",
+	} {
+		if a := sent(
+			t,
+			s,
+			s.APIKey,
+			"/access_codes/create",
+			key,
+			`{}`,
+		); a.kind(t) != "400 invalid_idempotency_key" ||
+			!strings.Contains(a.body, "Idempotency-Key") {
 			t.Errorf("%s: %+v", what, a)
 		}
 		if a := sent(t, s, s.APIKey, "/webhooks/list", key, `{}`); a.status != http.StatusOK {
-			t.Errorf("%s, for what is naturally idempotent: %+v", what, a)
+			t.Errorf("%s, a naturally idempotent operation: %+v", what, a)
 		}
 	}
 }
 
-// What is kept says nothing without the keys of the server, and is kept for a day.
-func TestAnswersAreKeptSealedAndForADay(t *testing.T) {
+// Stored responses are encrypted and expire after a day.
+func TestIdempotency_StoredEncryptedForADay(t *testing.T) {
 	t.Parallel()
 	s, db := keyedServer(t)
 	const pin, name, key = "739164", "Unmistakable", "a-key-of-a-client"
@@ -378,30 +489,48 @@ func TestAnswersAreKeptSealedAndForADay(t *testing.T) {
 	}
 	var id, operation string
 	var keyMAC, requestMAC, answer []byte
-	if err := db.Pool.QueryRow(t.Context(), "select idempotency_key_id::text, operation, key_mac, request_mac, answer_sealed from idempotency_keys").
+	if err := db.Pool.QueryRow(t.Context(), "select idempotency_key_id::text, operation, key_mac, request_mac, "+
+		"answer_sealed from idempotency_keys").
 		Scan(&id, &operation, &keyMAC, &requestMAC, &answer); err != nil {
 		t.Fatal(err)
 	}
 	all := bytes.Join([][]byte{[]byte(id), []byte(operation), keyMAC, requestMAC, answer}, nil)
 	for _, secret := range []string{pin, name, key} {
 		if bytes.Contains(all, []byte(secret)) {
-			t.Errorf("%q is in the table as it is", secret)
+			t.Errorf("the table contains %q in plain text", secret)
 		}
 	}
 	const age = "update idempotency_keys set created_at = created_at - interval "
 	run(t, db, age+"'23 hours 59 minutes'")
 	run(t, db, "update workspaces set retention_due_at = now()")
-	apptest.Until(t, "what is old is forgotten", func() bool {
+	apptest.Until(t, "expired responses are deleted", func() bool {
 		return count(t, db, "select count(*) from workspaces where retention_due_at <= now()") == 0
 	})
-	if a := sent(t, s, s.APIKey, "/access_codes/create", key, body); !a.replayed || a.status != first.status || a.body != first.body {
-		t.Errorf("a minute before the day is over: %d, replayed: %t, the same: %t", a.status, a.replayed, a.body == first.body)
+	if a := sent(
+		t,
+		s,
+		s.APIKey,
+		"/access_codes/create",
+		key,
+		body,
+	); !a.replayed || a.status != first.status ||
+		a.body != first.body {
+		t.Errorf(
+			"a minute before the day is over: %d, replayed: %t, the same: %t",
+			a.status,
+			a.replayed,
+			a.body == first.body,
+		)
 	}
 	run(t, db, age+"'2 minutes'")
-	// It is not given any more: the code is there already, which now is told.
+	// The response is not replayed: the code exists, which the server now reports.
 	if a := sent(t, s, s.APIKey, "/access_codes/create", key, body); a.kind(t) != "409 duplicate_access_code" {
 		t.Errorf("after a day: %+v", a)
 	}
 	run(t, db, "update workspaces set retention_due_at = now()")
-	apptest.Until(t, "the old answer is forgotten", func() bool { return count(t, db, "select count(*) from idempotency_keys") == 0 })
+	apptest.Until(
+		t,
+		"the old answer is forgotten",
+		func() bool { return count(t, db, "select count(*) from idempotency_keys") == 0 },
+	)
 }

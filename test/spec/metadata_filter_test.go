@@ -8,8 +8,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Null takes a key away, so as a condition it is met by what does not have the key.
-func TestNullAmongMetadataIsMetByWhatHasNoSuchKey(t *testing.T) {
+// Null deletes a metadata key, so as a filter it matches objects without the key.
+func TestMetadataFilter_Null(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, first := s.Connect(t, "nuki")
@@ -19,15 +19,27 @@ func TestNullAmongMetadataIsMetByWhatHasNoSuchKey(t *testing.T) {
 	s.Post(t, "/devices/get", params{"device_id": bare}, &old)
 	madeBy(t, s, "/devices/update", "", params{"device_id": first, "custom_metadata": params{"floor": "2", "wet": true}})
 	madeBy(t, s, "/devices/update", "", params{"device_id": second, "custom_metadata": params{"wet": true}})
-	madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": account, "custom_metadata": params{"floor": "2", "wet": true}})
-	madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": other, "custom_metadata": params{"wet": true}})
+	madeBy(
+		t,
+		s,
+		"/connected_accounts/update",
+		"",
+		params{"connected_account_id": account, "custom_metadata": params{"floor": "2", "wet": true}},
+	)
+	madeBy(
+		t,
+		s,
+		"/connected_accounts/update",
+		"",
+		params{"connected_account_id": other, "custom_metadata": params{"wet": true}},
+	)
 	on := webview(t, s, params{"custom_metadata": params{"floor": "2", "wet": true}}).ConnectWebviewID
 	off := webview(t, s, params{"custom_metadata": params{"wet": true}}).ConnectWebviewID
 	without := webview(t, s, params{}).ConnectWebviewID
 	accountOfBare := old["device"].(params)["connected_account_id"].(string)
 	for _, c := range []struct {
 		path, list, id    string
-		has, hasNot, none string // of the key
+		has, hasNot, none string // with and without the key
 	}{
 		{"/devices/list", "devices", "device_id", first, second, bare},
 		{"/locks/list", "locks", "device_id", first, second, bare},
@@ -42,7 +54,7 @@ func TestNullAmongMetadataIsMetByWhatHasNoSuchKey(t *testing.T) {
 			{params{"floor": nil}, "custom_metadata_has.floor=", []string{c.hasNot, c.none}},
 			{params{"floor": nil, "wet": true}, "custom_metadata_has.floor=&custom_metadata_has.wet=true", []string{c.hasNot}},
 			{params{"floor": nil, "wet": nil}, "custom_metadata_has.floor=&custom_metadata_has.wet=", []string{c.none}},
-			{params{"floor": ""}, "", []string{c.hasNot, c.none}}, // which takes a key away, too
+			{params{"floor": ""}, "", []string{c.hasNot, c.none}}, // an empty text deletes a key, too
 			{params{"floor": "2", "wet": nil}, "custom_metadata_has.floor=2&custom_metadata_has.wet=", nil},
 			{params{"another": nil}, "custom_metadata_has.another=", []string{c.has, c.hasNot, c.none}},
 		} {

@@ -15,15 +15,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// paged is a list with pages: under which key its rows stand, what identifies one, and what the list has to be asked
-// beyond a page. Make has three rows or more in it when it returns.
+// paged is a list with pages: the key of its rows, the id of a row, and the required parameters. make creates at least
+// three rows in it.
 type paged struct {
 	key, id string
 	params  map[string]any
 	make    func(t *testing.T, s *apptest.Server)
 }
 
-// pagedLists are all lists of the contract with a page_cursor.
+// pagedLists returns all lists of the contract with a page_cursor.
 func pagedLists(device string) map[string]paged {
 	onDevice := map[string]any{"device_id": device}
 	three := func(path string, params func(i int) map[string]any) func(*testing.T, *apptest.Server) {
@@ -42,37 +42,80 @@ func pagedLists(device string) map[string]paged {
 	return map[string]paged{
 		"/devices/list":           {"devices", "device_id", nil, func(*testing.T, *apptest.Server) {}},
 		"/devices/unmanaged/list": {"devices", "device_id", nil, withLocks(3, true)},
-		"/connected_accounts/list": {"connected_accounts", "connected_account_id", nil, func(t *testing.T, s *apptest.Server) {
-			for range 2 {
-				withLocks(1, false)(t, s)
-			}
-		}},
-		"/user_identities/list": {"user_identities", "user_identity_id", nil, three("/user_identities/create", func(i int) map[string]any {
-			return map[string]any{"full_name": fmt.Sprint("Person ", i)}
-		})},
+		"/connected_accounts/list": {
+			"connected_accounts",
+			"connected_account_id",
+			nil,
+			func(t *testing.T, s *apptest.Server) {
+				for range 2 {
+					withLocks(1, false)(t, s)
+				}
+			},
+		},
+		"/user_identities/list": {
+			"user_identities",
+			"user_identity_id",
+			nil,
+			three("/user_identities/create", func(i int) map[string]any {
+				return map[string]any{"full_name": fmt.Sprint("Person ", i)}
+			}),
+		},
 		"/acs/users/list": {"acs_users", "acs_user_id", nil, func(t *testing.T, s *apptest.Server) {
 			y := s.AccessSystem(t)
 			for range 3 {
 				settled(t, s, newUser(t, s, y, nil).AcsUserID)
 			}
 		}},
-		"/acs/users/unmanaged/list": {"acs_users", "acs_user_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t); s.AccessSystem(t) }},
-		"/acs/entrances/list":       {"acs_entrances", "acs_entrance_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t) }},
-		"/client_sessions/list":     {"client_sessions", "client_session_id", map[string]any{"without_user_identifier_key": true}, three("/client_sessions/create", func(int) map[string]any { return nil })},
-		"/connect_webviews/list":    {"connect_webviews", "connect_webview_id", nil, three("/connect_webviews/create", func(int) map[string]any { return nil })},
-		"/access_codes/list":        {"access_codes", "access_code_id", onDevice, codes},
-		"/action_attempts/list":     {"action_attempts", "action_attempt_id", onDevice, codes},
-		"/access_codes/unmanaged/list": {"access_codes", "access_code_id", onDevice, three("/access_codes/simulate/create_unmanaged_access_code", func(i int) map[string]any {
-			return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(700001 + i)}
-		})},
+		"/acs/users/unmanaged/list": {
+			"acs_users",
+			"acs_user_id",
+			nil,
+			func(t *testing.T, s *apptest.Server) { s.AccessSystem(t); s.AccessSystem(t) },
+		},
+		"/acs/entrances/list": {
+			"acs_entrances",
+			"acs_entrance_id",
+			nil,
+			func(t *testing.T, s *apptest.Server) { s.AccessSystem(t) },
+		},
+		"/client_sessions/list": {
+			"client_sessions",
+			"client_session_id",
+			map[string]any{"without_user_identifier_key": true},
+			three("/client_sessions/create", func(int) map[string]any { return nil }),
+		},
+		"/connect_webviews/list": {
+			"connect_webviews",
+			"connect_webview_id",
+			nil,
+			three("/connect_webviews/create", func(int) map[string]any { return nil }),
+		},
+		"/access_codes/list":    {"access_codes", "access_code_id", onDevice, codes},
+		"/action_attempts/list": {"action_attempts", "action_attempt_id", onDevice, codes},
+		"/access_codes/unmanaged/list": {
+			"access_codes",
+			"access_code_id",
+			onDevice,
+			three("/access_codes/simulate/create_unmanaged_access_code", func(i int) map[string]any {
+				return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(700001 + i)}
+			}),
+		},
 	}
 }
 
-// withLocks connects an account with so many simulated locks and waits for them.
+// withLocks connects an account with simulated locks and waits for them.
 func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 	return func(t *testing.T, s *apptest.Server) {
-		id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
-			DisplayName: "More", SeeOnly: seeOnly, Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks)})
+		id, err := s.App.Access.ConnectAccount(
+			t.Context(),
+			access.NewAccount{
+				WorkspaceID: uuid.MustParse(s.WorkspaceID),
+				Adapter:     access.SandboxAdapter,
+				DisplayName: "More",
+				SeeOnly:     seeOnly,
+				Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks),
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +132,8 @@ func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 	}
 }
 
-// Part 4.3, rules 1 to 4, for every list that has pages: a walk meets each row once, in pages of any size, and nothing
-// but a cursor of the same request is taken for one.
+// Part 4.3, rules 1 to 4, for every list with pages: a walk visits each row once, with any page size, and only a cursor
+// of the same request is accepted.
 func TestPart4_3_EveryListWithPages(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"), apptest.WithLocks(3))
@@ -105,7 +148,7 @@ func TestPart4_3_EveryListWithPages(t *testing.T) {
 			t.Errorf("the pages of %s are not tried", path)
 		}
 	}
-	for path, l := range lists { // before any is read: what makes one list longer may do so for another
+	for path, l := range lists { // first for all lists, since creating rows of one may create rows of another
 		if l.make(t, s); t.Failed() {
 			t.Fatalf("fill %s", path)
 		}
@@ -130,7 +173,10 @@ func (l paged) walk(t *testing.T, s *apptest.Server, path string, lists map[stri
 	}
 	status, all := ask(nil)
 	want := l.ids(all)
-	if page, _ := all["pagination"].(map[string]any); status != http.StatusOK || len(want) < 3 || page["has_next_page"] != false || page["next_page_cursor"] != nil || page["next_page_url"] != nil {
+	if page, _ := all["pagination"].(map[string]any); status != http.StatusOK || len(want) < 3 ||
+		page["has_next_page"] != false ||
+		page["next_page_cursor"] != nil ||
+		page["next_page_url"] != nil {
 		t.Fatalf("all of it: %d with %d rows and %v", status, len(want), all["pagination"])
 	}
 	for _, limit := range []any{1, 2, len(want), len(want) + 1, "2"} {
@@ -173,7 +219,10 @@ func (l paged) walk(t *testing.T, s *apptest.Server, path string, lists map[stri
 		}
 	}
 	for name, more := range map[string]map[string]any{
-		"no cursor": {"page_cursor": "x"}, "no rows": {"limit": 0}, "less than none": {"limit": -1}, "half a row": {"limit": 1.5},
+		"no cursor":      {"page_cursor": "x"},
+		"no rows":        {"limit": 0},
+		"less than none": {"limit": -1},
+		"half a row":     {"limit": 1.5},
 	} {
 		if status, out := ask(more); status != http.StatusBadRequest || kind(out) != "invalid_input" {
 			t.Errorf("%s: %d %v", name, status, out["error"])
@@ -186,13 +235,19 @@ func (l paged) walk(t *testing.T, s *apptest.Server, path string, lists map[stri
 		}
 		params["limit"], params["page_cursor"] = 1, cursor
 		var out map[string]any
-		if status := s.Post(t, other, params, &out); other != path && (status != http.StatusBadRequest || kind(out) != "mismatched_page_parameters") {
+		if status := s.Post(
+			t,
+			other,
+			params,
+			&out,
+		); other != path &&
+			(status != http.StatusBadRequest || kind(out) != "mismatched_page_parameters") {
 			t.Errorf("at %s: %d %v", other, status, out["error"])
 		}
 	}
 }
 
-// ids are the identifiers of the rows in an answer, in order.
+// ids returns the ids of the rows in a response, in order.
 func (l paged) ids(out map[string]any) (ids []string) {
 	rows, _ := out[l.key].([]any)
 	for _, row := range rows {

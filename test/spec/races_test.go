@@ -9,14 +9,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// later is what a call of somebody else answers.
+// later sends a request in the background.
 func later(t *testing.T, s *apptest.Server, path string, in params) <-chan string {
 	out := make(chan string, 1)
 	go func() { out <- refused(t, s, s.APIKey, path, in) }()
 	return out
 }
 
-func TestSessionThatIsMadeWhileItsPersonIsDeletedEndsToo(t *testing.T) {
+func TestRace_SessionOfPersonBeingDeleted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	jane := newPerson(t, s, params{"full_name": "Jane"})
@@ -25,7 +25,12 @@ func TestSessionThatIsMadeWhileItsPersonIsDeletedEndsToo(t *testing.T) {
 	made := make(chan api.ClientSessionResponse, 1)
 	go func() {
 		var out api.ClientSessionResponse
-		s.Post(t, "/client_sessions/get_or_create", params{"user_identity_id": jane.UserIdentityID, "connected_account_ids": []string{account}}, &out)
+		s.Post(
+			t,
+			"/client_sessions/get_or_create",
+			params{"user_identity_id": jane.UserIdentityID, "connected_account_ids": []string{account}},
+			&out,
+		)
 		made <- out
 	}()
 	gate.Await(1, "update client_sessions")
@@ -37,12 +42,12 @@ func TestSessionThatIsMadeWhileItsPersonIsDeletedEndsToo(t *testing.T) {
 	}
 	token := (<-made).ClientSession.Token
 	if got := refused(t, s, token, "/devices/list", params{}); got != "401 client_session_not_found" {
-		t.Errorf("the session of somebody who is deleted: %s", got)
+		t.Errorf("the session of a person being deleted: %s", got)
 	}
 }
 
-// Whoever is granted something and whoever deletes it come one after the other.
-func TestWhatIsGrantedMayBeDeletedMeanwhile(t *testing.T) {
+// Granting access to an object and deleting it are serialized.
+func TestRace_GrantAndDelete(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		table, waits string
@@ -53,11 +58,19 @@ func TestWhatIsGrantedMayBeDeletedMeanwhile(t *testing.T) {
 		}, func(webview, _, _ string) (string, params) {
 			return "/connect_webviews/delete", params{"connect_webview_id": webview}
 		}},
-		"the session": {"client_session_accounts", "delete from client_sessions", func(_, _, account string) (string, params) {
-			return "/client_sessions/get_or_create", params{"user_identifier_key": "jane", "connected_account_ids": []string{account}}
-		}, func(_, session, _ string) (string, params) {
-			return "/client_sessions/delete", params{"client_session_id": session}
-		}},
+		"the session": {
+			"client_session_accounts",
+			"delete from client_sessions",
+			func(_, _, account string) (string, params) {
+				return "/client_sessions/get_or_create", params{
+					"user_identifier_key":   "jane",
+					"connected_account_ids": []string{account},
+				}
+			},
+			func(_, session, _ string) (string, params) {
+				return "/client_sessions/delete", params{"client_session_id": session}
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +98,7 @@ func TestWhatIsGrantedMayBeDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestLoginDuringAResetIsErasedWithTheRest(t *testing.T) {
+func TestRace_LoginDuringReset(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	w := webview(t, s, nil)
@@ -107,7 +120,7 @@ func TestLoginDuringAResetIsErasedWithTheRest(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedOfADeviceDuringAResetIsNotFound(t *testing.T) {
+func TestRace_RequestDuringReset(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")

@@ -14,9 +14,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// Whatever ends a credential, or what it reaches, counts at every instance by the time that it is answered: no instance
-// remembers who was good.
-func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
+// Whatever ends a credential or reduces its scope applies immediately at every instance: no instance caches valid
+// credentials.
+func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 	t.Parallel()
 	first, db := keyedServer(t)
 	instances := []*apptest.Server{first, first.Again(t), first.Again(t)}
@@ -25,7 +25,10 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 	madeBy(t, first, "/connected_accounts/update", "", params{"connected_account_id": customers, "customer_key": "acme"})
 	revoke := func(c access.Credential) func() {
 		return func() {
-			if err := first.App.Access.RevokeCredential(t.Context(), c.ID); err != nil { // as `deviceaccess-server keys revoke` does
+			if err := first.App.Access.RevokeCredential(
+				t.Context(),
+				c.ID,
+			); err != nil { // like `deviceaccess-server keys revoke`
 				t.Fatal(err)
 			}
 		}
@@ -34,24 +37,55 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 		return http.Header{"Authorization": {"Bearer " + token}, "Seam-Workspace": {first.WorkspaceID}}
 	}
 	post := func(path string, in params) func() { return func() { madeBy(t, first, path, "", in) } }
-	outlive := func(table, column, id string) func() { // its lifetime, which is not waited for
+	outlive := func(table, column, id string) func() { // expires without a wait
 		return func() {
-			if n := count(t, db, "with over as (update "+table+" set expires_at = now() where "+column+" = $1 returning 1) select count(*) from over", id); n != 1 {
+			if n := count(
+				t,
+				db,
+				"with over as (update "+table+" set expires_at = now() where "+column+" = $1 returning 1) select count(*) from over",
+				id,
+			); n != 1 {
 				t.Errorf("%d of %s are over", n, table)
 			}
 		}
 	}
 	reached := params{"connected_account_ids": []string{account}}
 	issue := func(kind access.CredentialKind) (string, access.Credential) {
-		return first.Credential(t, access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}})
+		return first.Credential(
+			t,
+			access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}},
+		)
 	}
 	key, keyIs := issue(access.APIKey)
 	pat, patIs := issue(access.PAT)
 	console, consoleIs := issue(access.ConsoleSession)
 	public, publicIs := issue(access.PublishableKey)
-	old, oldIs := first.Credential(t, access.NewCredential{Kind: access.APIKey, Lifetime: time.Hour, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}})
+	old, oldIs := first.Credential(
+		t,
+		access.NewCredential{
+			Kind:         access.APIKey,
+			Lifetime:     time.Hour,
+			WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)},
+		},
+	)
 	another, _ := issue(access.PublishableKey)
-	revoked, deleted, over, stays := session(t, first, reached), session(t, first, reached), session(t, first, reached), session(t, first, reached)
+	revoked, deleted, over, stays := session(
+		t,
+		first,
+		reached,
+	), session(
+		t,
+		first,
+		reached,
+	), session(
+		t,
+		first,
+		reached,
+	), session(
+		t,
+		first,
+		reached,
+	)
 	customer := session(t, first, params{"customer_key": "acme"})
 	opened, given := webview(t, first, params{}), webview(t, first, params{})
 	sees := session(t, first, params{"connect_webview_ids": []string{given.ConnectWebviewID}})
@@ -65,21 +99,88 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 		want   string
 	}{
 		{"an API key is revoked", in(key), "/devices/list", params{}, revoke(keyIs), "401 unauthorized"},
-		{"the lifetime of an API key ends", in(old), "/devices/list", params{}, outlive("credentials", "credential_id", oldIs.ID.String()), "401 unauthorized"},
+		{
+			"the lifetime of an API key ends",
+			in(old),
+			"/devices/list",
+			params{},
+			outlive("credentials", "credential_id", oldIs.ID.String()),
+			"401 unauthorized",
+		},
 		{"a PAT is revoked", in(pat), "/devices/list", params{}, revoke(patIs), "401 unauthorized"},
 		{"a console session is revoked", in(console), "/devices/list", params{}, revoke(consoleIs), "401 unauthorized"},
-		{"a publishable key is revoked", http.Header{"Seam-Publishable-Key": {public}}, "/client_sessions/get_or_create", params{"user_identifier_key": "jane"}, revoke(publicIs), "401 invalid_publishable_key"},
-		{"publishable keys are switched off", http.Header{"Seam-Publishable-Key": {another}}, "/client_sessions/get_or_create", params{"user_identifier_key": "jane"},
-			post("/workspaces/update", params{"is_publishable_key_auth_enabled": false}), "401 invalid_publishable_key"},
-		{"a client session is revoked", in(revoked.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/revoke", params{"client_session_id": revoked.ClientSessionID}), "401 client_session_revoked"},
-		{"a client session is deleted", in(deleted.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/delete", params{"client_session_id": deleted.ClientSessionID}), "401 client_session_not_found"},
-		{"a client session ends", in(over.Token), "/devices/get", params{"device_id": device}, outlive("client_sessions", "client_session_id", over.ClientSessionID), "401 client_session_expired"},
-		{"an account becomes another customer's", in(customer.Token), "/devices/get", params{"device_id": theirs},
-			post("/connected_accounts/update", params{"connected_account_id": customers, "customer_key": "another"}), "404 device_not_found"},
-		{"a webview is deleted", in(sees.Token), "/connect_webviews/get", params{"connect_webview_id": given.ConnectWebviewID},
-			post("/connect_webviews/delete", params{"connect_webview_id": given.ConnectWebviewID}), "404 connect_webview_not_found"},
-		{"an account is deleted", in(stays.Token), "/devices/get", params{"device_id": device}, post("/connected_accounts/delete", params{"connected_account_id": account}), "404 device_not_found"},
-		{"the workspace is suspended", in(first.APIKey), "/devices/list", params{}, post("/workspaces/update", params{"is_suspended": true}), "403 workspace_suspended"},
+		{
+			"a publishable key is revoked",
+			http.Header{"Seam-Publishable-Key": {public}},
+			"/client_sessions/get_or_create",
+			params{"user_identifier_key": "jane"},
+			revoke(publicIs),
+			"401 invalid_publishable_key",
+		},
+		{
+			"publishable keys are switched off",
+			http.Header{"Seam-Publishable-Key": {another}},
+			"/client_sessions/get_or_create",
+			params{"user_identifier_key": "jane"},
+			post("/workspaces/update", params{"is_publishable_key_auth_enabled": false}),
+			"401 invalid_publishable_key",
+		},
+		{
+			"a client session is revoked",
+			in(revoked.Token),
+			"/devices/get",
+			params{"device_id": device},
+			post("/client_sessions/revoke", params{"client_session_id": revoked.ClientSessionID}),
+			"401 client_session_revoked",
+		},
+		{
+			"a client session is deleted",
+			in(deleted.Token),
+			"/devices/get",
+			params{"device_id": device},
+			post("/client_sessions/delete", params{"client_session_id": deleted.ClientSessionID}),
+			"401 client_session_not_found",
+		},
+		{
+			"a client session ends",
+			in(over.Token),
+			"/devices/get",
+			params{"device_id": device},
+			outlive("client_sessions", "client_session_id", over.ClientSessionID),
+			"401 client_session_expired",
+		},
+		{
+			"an account becomes another customer's",
+			in(customer.Token),
+			"/devices/get",
+			params{"device_id": theirs},
+			post("/connected_accounts/update", params{"connected_account_id": customers, "customer_key": "another"}),
+			"404 device_not_found",
+		},
+		{
+			"a webview is deleted",
+			in(sees.Token),
+			"/connect_webviews/get",
+			params{"connect_webview_id": given.ConnectWebviewID},
+			post("/connect_webviews/delete", params{"connect_webview_id": given.ConnectWebviewID}),
+			"404 connect_webview_not_found",
+		},
+		{
+			"an account is deleted",
+			in(stays.Token),
+			"/devices/get",
+			params{"device_id": device},
+			post("/connected_accounts/delete", params{"connected_account_id": account}),
+			"404 device_not_found",
+		},
+		{
+			"the workspace is suspended",
+			in(first.APIKey),
+			"/devices/list",
+			params{},
+			post("/workspaces/update", params{"is_suspended": true}),
+			"403 workspace_suspended",
+		},
 	} {
 		answers := func(want string) {
 			t.Helper()
@@ -95,7 +196,7 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 		c.end()
 		answers(c.want)
 	}
-	// The pages of a workspace that is suspended, and of a webview that is deleted, are shown by none.
+	// Pages of a suspended workspace, or of a deleted webview, are not served by any instance.
 	for i, s := range instances {
 		for name, page := range map[string]string{"suspended": opened.URL, "deleted": given.URL} {
 			path := page[len(first.URL):]
@@ -106,9 +207,9 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 	}
 }
 
-// A request that waits for its attempt is told nothing of it when its credential is revoked meanwhile, reaches it no more, or the
-// workspace is suspended, whichever instance does that.
-func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
+// A request that waits for its attempt gets no result if its credential is revoked, loses access, or its workspace is
+// suspended, by any instance.
+func TestRevocation_EndsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	other := s.Again(t)
@@ -119,7 +220,15 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 		} `json:"device"`
 	}
 	s.Post(t, "/devices/get", params{"device_id": device}, &d)
-	jane, joe := session(t, s, params{"connected_account_ids": []string{d.Device.Account}}), session(t, s, params{"connected_account_ids": []string{d.Device.Account}})
+	jane, joe := session(
+		t,
+		s,
+		params{"connected_account_ids": []string{d.Device.Account}},
+	), session(
+		t,
+		s,
+		params{"connected_account_ids": []string{d.Device.Account}},
+	)
 	pat, is := s.Credential(t, access.NewCredential{Kind: access.PAT})
 	g := s.Gate(t, "before update", "action_attempts", "new.status <> 'pending'")
 	for i, c := range []struct {
@@ -146,7 +255,14 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 		answered := make(chan string)
 		go func() {
 			var f failure
-			res := s.Send(t, http.MethodPost, "/locks/lock_door", c.header, string(mustJSON(t, params{"device_id": device, "sync": true})), &f)
+			res := s.Send(
+				t,
+				http.MethodPost,
+				"/locks/lock_door",
+				c.header,
+				string(mustJSON(t, params{"device_id": device, "sync": true})),
+				&f,
+			)
 			answered <- fmt.Sprint(res.StatusCode, " ", f.Error.Type)
 		}()
 		apptest.Until(t, c.name+" has its attempt", func() bool {

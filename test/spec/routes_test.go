@@ -17,38 +17,53 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// beside are the routes that the contract does not have, as the code names them, and who may ask there. Those of the contract
-// are asked with every credential (TestCredentialSeesItsOwnWorkspaceAndNothingElse and its neighbors), those of the simulated
-// cloud without any (TestNoRouteAnswersStrangers).
-var beside = map[string]struct {
+// otherRoutes are the routes that are not in the contract, as in the code, and who may use them. Those in the contract
+// are tested with every credential (TestTenancy_EveryOperation and others), those of the simulated cloud without one
+// (TestNoRouteAnswersStrangers).
+var otherRoutes = map[string]struct {
 	who    string
 	method string
-	path   string // one that is asked without any credential; empty: others listen there
-	status int    // of the answer
+	path   string // tested without a credential; empty if it has its own listener
+	status int    // of the response
 }{
-	"app vendorsPath":                     {"vendors, by the secret in the path of their account", "POST", "/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/00000000000000000000000000000000", 404},
-	"app sandboxPath":                     {"the simulated cloud: its accounts, by their tokens", "GET", "/sandbox/cloud/locks", 401},
+	"app vendorsPath": {
+		"vendors, by the secret in the path of their account",
+		"POST",
+		"/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/00000000000000000000000000000000",
+		404,
+	},
+	"app sandboxPath": {
+		"the simulated cloud: its accounts, by their tokens",
+		"GET",
+		"/sandbox/cloud/locks",
+		401,
+	},
 	"app rest.ConnectPath":                {"the pages to log in on, below", "GET", "/connect/", 404},
 	`app "/"`:                             {"the contract", "POST", "/devices/list", 401},
-	"connect assetsPath + \"{file}\"":     {"everybody: what all pages share", "GET", "/connect/assets/htmx.min.js", 200},
-	`connect "/connect/{token}"`:          {"whoever has the link of a webview", "GET", "/connect/x", 404},
+	"connect assetsPath + \"{file}\"":     {"everyone: shared by all pages", "GET", "/connect/assets/htmx.min.js", 200},
+	`connect "/connect/{token}"`:          {"everyone with the link of a webview", "GET", "/connect/x", 404},
 	`connect "/connect/{token}/{vendor}"`: {"the same", "POST", "/connect/x/august", 404},
 	`connect "/connect/{token}/look.css"`: {"the same", "GET", "/connect/x/look.css", 404},
 	`connect "/connect/{token}/waiting"`:  {"the same", "GET", "/connect/x/waiting", 404},
 	`connect "/connect/{token}/give_up"`:  {"the same", "POST", "/connect/x/give_up", 404},
-	`rest "/openapi.json"`:                {"everybody: the contract itself", "GET", "/openapi.json", 200},
-	`metrics "GET /metrics"`:              {"whoever reaches --metrics-listen, an address of its own", "GET", "", 0},
+	`rest "/openapi.json"`:                {"everyone: the contract itself", "GET", "/openapi.json", 200},
+	`metrics "GET /metrics"`: {
+		"everyone who reaches --metrics-listen, which is its own address",
+		"GET",
+		"",
+		0,
+	},
 }
 
-// muxes are the methods by which a path gets a handler, whatever names it; verbs are those that other things than routers
-// have, too: of them, what looks like a path.
+// muxes are the methods that register a path for a handler. verbs are those that other types have, too: only arguments
+// that look like a path count.
 var (
 	muxes = []string{"Handle", "HandleFunc", "Mount", "Route", "Method", "MethodFunc"}
 	verbs = []string{"Get", "Post", "Put", "Patch", "Delete", "Head", "Options", "Connect", "Trace", "Query"}
 )
 
-// A handler that is added beside the contract would be in no table of who may ask for what.
-func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
+// A handler that is not in the contract would be missing in all tests of access.
+func TestRoutes_AreInContractOrListed(t *testing.T) {
 	t.Parallel()
 	doc, err := rest.Document()
 	if err != nil {
@@ -61,11 +76,11 @@ func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
 			continue
 		}
 		there[route] = true
-		if beside[route].who == "" {
-			t.Errorf("%s: a route that is not in the contract: who may ask there?", route)
+		if otherRoutes[route].who == "" {
+			t.Errorf("%s: a route that is not in the contract; add who may use it to otherRoutes", route)
 		}
 	}
-	for route := range beside {
+	for route := range otherRoutes {
 		if !there[route] {
 			t.Errorf("there is no route %s", route)
 		}
@@ -74,7 +89,7 @@ func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
 		t.Errorf("the routes of the contract are %q, want %q", slices.Sorted(maps.Keys(contract)), want)
 	}
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	for route, b := range beside {
+	for route, b := range otherRoutes {
 		if b.path == "" {
 			continue
 		}
@@ -87,12 +102,12 @@ func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.Body.Close(); res.StatusCode != b.status {
-			t.Errorf("%s: without a credential %s %s is answered %s, want %d", route, b.method, b.path, res.Status, b.status)
+			t.Errorf("%s: without a credential, %s %s is answered %s, want %d", route, b.method, b.path, res.Status, b.status)
 		}
 	}
 }
 
-// routes are those in the code of the server, as "folder path", but for those of the simulated cloud.
+// routes returns the routes in the code of the server, as "folder path", without those of the simulated cloud.
 func routes(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -136,7 +151,7 @@ func isRoute(call *ast.CallExpr) bool {
 	first := types.ExprString(call.Args[0])
 	switch {
 	case slices.Contains(muxes, f.Sel.Name):
-		return first != "ctx" // which a log's handler takes first
+		return first != "ctx" // the first argument of log handlers
 	case slices.Contains(verbs, f.Sel.Name):
 		return strings.Contains(first, "/") || strings.Contains(first, "Path")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// What nobody would notice is refused at once, and not after a wait in vain.
-func TestSimulationsThatWouldNotBeNoticedAreRefused(t *testing.T) {
+// A simulation without a visible effect is rejected immediately instead of waiting in vain.
+func TestSimulation_WithoutEffectIsRejected(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -52,8 +52,8 @@ func TestSimulationsThatWouldNotBeNoticedAreRefused(t *testing.T) {
 	ok("/devices/get", map[string]any{"device_id": device})
 }
 
-// A device that is not managed can be simulated upon where its flags say so: it is told whether it can be reached.
-func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
+// An unmanaged device can be simulated if its flags say so: its events about reachability are emitted.
+func TestSimulation_UnmanagedDevices(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "schlage"))
 	post := func(status int, path, device string, more map[string]any) (f failure) {
@@ -76,16 +76,31 @@ func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
 		return out.Device
 	}
 	august, nuki, schlage := s.Device(t, "august"), s.Device(t, "nuki"), s.Device(t, "schlage")
-	if status := s.Post(t, "/devices/report_provider_metadata", map[string]any{"devices": []any{map[string]any{"device_id": schlage, "schlage_metadata": map[string]any{"time_zone": "Europe/Vienna"}}}}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/devices/report_provider_metadata",
+		map[string]any{
+			"devices": []any{
+				map[string]any{"device_id": schlage, "schlage_metadata": map[string]any{"time_zone": "Europe/Vienna"}},
+			},
+		},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("report the time zone: %d", status)
 	}
 	for _, device := range []string{august, nuki, schlage} {
 		post(http.StatusOK, "/devices/update", device, map[string]any{"is_managed": false})
 	}
 	d, paid := unmanaged(august), unmanaged(nuki)
-	for name, can := range map[string]*bool{"disconnection": d.CanSimulateDisconnection, "connection": d.CanSimulateConnection, "removal": d.CanSimulateRemoval,
-		"hub connection": d.CanSimulateHubConnection, "hub disconnection": d.CanSimulateHubDisconnection, "auto lock": d.CanConfigureAutoLock,
-		"paid subscription": paid.CanSimulatePaidSubscription} {
+	for name, can := range map[string]*bool{
+		"disconnection":     d.CanSimulateDisconnection,
+		"connection":        d.CanSimulateConnection,
+		"removal":           d.CanSimulateRemoval,
+		"hub connection":    d.CanSimulateHubConnection,
+		"hub disconnection": d.CanSimulateHubDisconnection,
+		"auto lock":         d.CanConfigureAutoLock,
+		"paid subscription": paid.CanSimulatePaidSubscription,
+	} {
 		if can == nil || !*can {
 			t.Errorf("%s is not promised", name)
 		}
@@ -119,15 +134,21 @@ func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
 	post(http.StatusNotFound, "/devices/unmanaged/get", august, nil)
 }
 
-// At a keypad anything can be typed in; what is no code is denied.
-func TestAnythingCanBeTypedInAtAKeypad(t *testing.T) {
+// Any text can be typed at a keypad. What is not a code is denied.
+func TestSimulation_KeypadInput(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	typed := []string{"", "1", "12a4", "*#", strings.Repeat("7", 300)}
 	for _, code := range typed {
 		var out api.ActionAttemptResponse
-		if status := s.Post(t, "/locks/simulate/keypad_code_entry", map[string]any{"device_id": device, "code": code}, &out); status != http.StatusOK || out.ActionAttempt.Status != "success" {
+		if status := s.Post(
+			t,
+			"/locks/simulate/keypad_code_entry",
+			map[string]any{"device_id": device, "code": code},
+			&out,
+		); status != http.StatusOK ||
+			out.ActionAttempt.Status != "success" {
 			t.Errorf("%.10q: %d %+v", code, status, out.ActionAttempt)
 		}
 	}

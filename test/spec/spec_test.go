@@ -1,5 +1,5 @@
-// Package spec_test holds one test for each part of the specification of the service; the tests are named after
-// the parts. They speak HTTP to the whole server.
+// Package spec_test tests the parts of the service's specification over HTTP on the whole server. Tests of one part are
+// named after it.
 package spec_test
 
 import (
@@ -18,28 +18,59 @@ import (
 
 // TestMain names the tests whose outcome can differ with several servers.
 func TestMain(m *testing.M) {
-	apptest.Main(m,
-		// What is kept of requests with an Idempotency-Key, and who waits for whom.
-		TestRepeatedRequestIsAnsweredAsBefore, TestConcurrentRequestsWithOneKeyAreDoneOnce, TestKeyInUseIsToldWhenItTakesTooLong,
-		TestLostAnswerIsGivenAgain, TestWaitForAnAttemptIsGoneOnWith, TestRefusalsAreNotRemembered, TestKeyThatComesWithoutAnEndIsTurnedAway,
-		TestKeyThatCouldNotBeAnsweredIsNotTurnedAway, TestVisitorsWithOnePublishableKeyDoNotMeet, TestAnswerIsNotGivenAgainOutOfReach,
-		TestClientThatLosesAnAnswerCreatesOnce, TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns,
-		// Credentials, sessions and workspaces that end or change.
-		TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked, TestRequestThatWaitsIsAnsweredByWhatItSeesThen, TestALongListEndsWithItsCredential,
-		TestClientSessionsChangeAndEndAtOnce, TestEndUserHasOneSession, TestSessionOfAPersonIsPutOnce, TestPublishableKeysMakeEmptyClientSessions,
-		TestWorkspacesAreCreatedAndChanged,
-		// Limits that servers have together.
-		TestPublicSessionsThatReachNothingAreLimited, TestWebhooksOfAWorkspaceAreLimited, TestWorkspacesOfACredentialAreLimited,
-		// Events, simulations and attempts: one server works, and another is asked.
-		TestEventsAreToldOnceEach, TestEventsOfAccessSystems, TestSimulationIsAnsweredByWhatItsCallerSeesThen, TestUnmanagedDevicesCanBeSimulatedUpon,
-		TestPart4_5_Conversion, TestPart4_6_Deletion, TestConnectedAccountIsSyncedDisconnectedAndDeleted,
-		// Races, leases and resets.
-		TestSessionThatIsMadeWhileItsPersonIsDeletedEndsToo, TestWhatIsGrantedMayBeDeletedMeanwhile, TestLoginDuringAResetIsErasedWithTheRest,
-		TestWhatIsAskedOfADeviceDuringAResetIsNotFound, TestSandboxIsResetInTheMiddleOfWork, TestTwoPullsNeverGetTheSameCode, TestPoolGivesWay,
-		TestNothingIsWrittenOnceTheAccountIsDisconnected, TestAcsUserThatIsTakenBackBeforeItsTurnIsNotWritten,
-		TestNobodyWaitsForWhatIsOutOfReach,
-		// Cursors, and pages to log in on.
-		TestPart4_3_EveryListWithPages, TestCursorOfSomebodyElseShowsNothingMore, TestLoginOnAWebviewConnectsAnAccount, TestWebviewEnds)
+	apptest.Main(
+		m,
+		// Idempotency keys.
+		TestIdempotency_Replay,
+		TestIdempotency_ConcurrentRequests,
+		TestIdempotency_KeyInUse,
+		TestIdempotency_LostResponse,
+		TestIdempotency_RepeatedWaitForAttempt,
+		TestIdempotency_RejectionsAreNotStored,
+		TestIdempotency_RepeatLimit,
+		TestIdempotency_ServerErrorsDoNotCount,
+		TestIdempotency_PublishableKeyVisitorsAreSeparate,
+		TestIdempotency_NoReplayOutOfScope,
+		TestIdempotency_ClientRetriesLostResponse,
+		TestIdempotency_WaitsTakeNoSlots,
+		// Credentials, sessions, and workspaces that end or change.
+		TestRevocation_EndsWaitingRequests,
+		TestScope_RecheckedAfterWait,
+		TestRevocation_EndsLongLists,
+		TestClientSession_ChangesApplyImmediately,
+		TestClientSession_OnePerEndUser,
+		TestClientSession_PutOncePerPerson,
+		TestClientSession_PublishableKeyCreatesEmpty,
+		TestWorkspaces_CreateChangeSuspend,
+		// Limits that servers share.
+		TestClientSession_LimitOfPublicSessions,
+		TestWebhooks_LimitPerWorkspace,
+		TestWorkspaces_LimitPerCredential,
+		// Events, simulations, and attempts: one server works, another is asked.
+		TestEvents_OncePerCause,
+		TestEventsOfAccessSystems,
+		TestScope_RecheckedAfterSimulation,
+		TestSimulation_UnmanagedDevices,
+		TestPart4_5_Conversion,
+		TestPart4_6_Deletion,
+		TestConnectedAccounts_SyncDisconnectDelete,
+		// Races, leases, and resets.
+		TestRace_SessionOfPersonBeingDeleted,
+		TestRace_GrantAndDelete,
+		TestRace_LoginDuringReset,
+		TestRace_RequestDuringReset,
+		TestSandboxReset_DuringWork,
+		TestBackupCode_ConcurrentPullsDiffer,
+		TestBackupCode_PoolMakesRoom,
+		TestAcsAccount_DisconnectStopsWrites,
+		TestAcsUser_DeletedBeforeItsTurnIsNotWritten,
+		TestScope_NoWaitForForeignObjects,
+		// Cursors and connect pages.
+		TestPart4_3_EveryListWithPages,
+		TestCursor_OfAnotherCredential,
+		TestWebview_LoginConnectsAccount,
+		TestWebview_Ends,
+	)
 }
 
 type failure struct {
@@ -79,10 +110,18 @@ func TestPart4_1_WebhookCreation(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var out api.WebhookResponse
-	if status := s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/hook"}, &out); status != http.StatusOK || !out.Ok {
+	if status := s.Post(
+		t,
+		"/webhooks/create",
+		map[string]any{"url": "https://example.com/hook"},
+		&out,
+	); status != http.StatusOK ||
+		!out.Ok {
 		t.Fatalf("%d", status)
 	}
-	if w := out.Webhook; w.WebhookID == "" || w.URL != "https://example.com/hook" || !slices.Equal(w.EventTypes, []string{"*"}) || !strings.HasPrefix(w.Secret, "whsec_") {
+	if w := out.Webhook; w.WebhookID == "" || w.URL != "https://example.com/hook" ||
+		!slices.Equal(w.EventTypes, []string{"*"}) ||
+		!strings.HasPrefix(w.Secret, "whsec_") {
 		t.Errorf("webhook %s %s %v", w.WebhookID, w.URL, w.EventTypes)
 	}
 	some := []string{"device.connected", "access_code.unmanaged.converted_to_managed"}
@@ -96,21 +135,38 @@ func TestPart4_1_WebhookCreation(t *testing.T) {
 		status int
 		kind   string
 	}{
-		"no url":             {s.APIKey, map[string]any{}, 400, "invalid_input"},
-		"no uri":             {s.APIKey, map[string]any{"url": "nowhere"}, 400, "invalid_input"},
-		"unknown event type": {s.APIKey, map[string]any{"url": "https://example.com", "event_types": []string{"door.exploded"}}, 400, "invalid_event_types"},
-		"no event types":     {s.APIKey, map[string]any{"url": "https://example.com", "event_types": []string{}}, 400, "invalid_input"},
+		"no url": {s.APIKey, map[string]any{}, 400, "invalid_input"},
+		"no uri": {s.APIKey, map[string]any{"url": "nowhere"}, 400, "invalid_input"},
+		"unknown event type": {
+			s.APIKey,
+			map[string]any{"url": "https://example.com", "event_types": []string{"door.exploded"}},
+			400,
+			"invalid_event_types",
+		},
+		"no event types": {
+			s.APIKey,
+			map[string]any{"url": "https://example.com", "event_types": []string{}},
+			400,
+			"invalid_input",
+		},
 		"no credential":      {"", map[string]any{"url": "https://example.com"}, 401, "unauthorized"},
 		"a wrong credential": {"seam_nosuch12_key", map[string]any{"url": "https://example.com"}, 401, "unauthorized"},
 	} {
 		var f failure
-		if status := s.PostAs(t, c.key, "/webhooks/create", c.body, &f); status != c.status || f.Error.Type != c.kind || f.OK || f.Error.Message == "" {
+		if status := s.PostAs(
+			t,
+			c.key,
+			"/webhooks/create",
+			c.body,
+			&f,
+		); status != c.status || f.Error.Type != c.kind || f.OK ||
+			f.Error.Message == "" {
 			t.Errorf("%s: %d %+v", name, status, f)
 		}
 	}
 }
 
-// Part 4.3: devices/list, by GET or POST, a page at a time: 65 devices with limit 20 are 20, 20, 20 and 5.
+// Part 4.3: devices/list, by GET or POST, in pages: 65 devices with limit 20 are 20, 20, 20, and 5.
 func TestPart4_3_DevicesAndPagination(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august", "yale", "nuki", "tedee", "ttlock"), apptest.WithLocks(13))
@@ -174,12 +230,18 @@ func TestPart4_3_DevicesAndPagination(t *testing.T) {
 	var first api.DevicesResponse
 	s.Post(t, "/devices/list", map[string]any{"limit": 20}, &first)
 	var f failure
-	if status := s.Post(t, "/devices/list", map[string]any{"limit": 21, "page_cursor": *first.Pagination.NextPageCursor}, &f); status != 400 || f.Error.Type != "mismatched_page_parameters" {
+	if status := s.Post(
+		t,
+		"/devices/list",
+		map[string]any{"limit": 21, "page_cursor": *first.Pagination.NextPageCursor},
+		&f,
+	); status != 400 ||
+		f.Error.Type != "mismatched_page_parameters" {
 		t.Errorf("a cursor with another parameter: %d %s", status, f.Error.Type)
 	}
 }
 
-// Part 4.4: unmanaged/list, and parts 2.5 and 3.1 rule 3: what each entry shows.
+// Part 4.4: unmanaged/list; parts 2.5 and 3.1 rule 3: the fields of each entry.
 func TestPart4_4_UnmanagedCodes(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "smartthings"))
@@ -189,7 +251,14 @@ func TestPart4_4_UnmanagedCodes(t *testing.T) {
 			OK          bool             `json:"ok"`
 		}
 		device := s.Device(t, "august")
-		res := s.Send(t, method, "/access_codes/unmanaged/list", apptest.Bearer(s.APIKey), fmt.Sprintf(`{"device_id":%q}`, device), &out)
+		res := s.Send(
+			t,
+			method,
+			"/access_codes/unmanaged/list",
+			apptest.Bearer(s.APIKey),
+			fmt.Sprintf(`{"device_id":%q}`, device),
+			&out,
+		)
 		if res.StatusCode != http.StatusOK || !out.OK || len(out.AccessCodes) != 3 {
 			t.Fatalf("%s: %s with %d codes", method, res.Status, len(out.AccessCodes))
 		}
@@ -212,7 +281,13 @@ func TestPart4_4_UnmanagedCodes(t *testing.T) {
 		t.Error("SmartThings lists nothing")
 	}
 	var f failure
-	if status := s.Post(t, "/access_codes/unmanaged/list", struct{}{}, &f); status != 400 || f.Error.Message != "device_id is required" {
+	if status := s.Post(
+		t,
+		"/access_codes/unmanaged/list",
+		struct{}{},
+		&f,
+	); status != 400 ||
+		f.Error.Message != "device_id is required" {
 		t.Errorf("without device_id: %d %s", status, f.Error.Message)
 	}
 }
@@ -222,7 +297,12 @@ func await(t *testing.T, s *apptest.Server, a api.ActionAttempt) api.ActionAttem
 	t.Helper()
 	apptest.Until(t, "the attempt ends", func() bool {
 		var out api.ActionAttemptResponse
-		if status := s.Post(t, "/action_attempts/get", map[string]any{"action_attempt_id": a.ActionAttemptID}, &out); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/action_attempts/get",
+			map[string]any{"action_attempt_id": a.ActionAttemptID},
+			&out,
+		); status != http.StatusOK {
 			t.Fatalf("read the attempt: %d", status)
 		}
 		a = out.ActionAttempt
@@ -241,24 +321,39 @@ func events(t *testing.T, s *apptest.Server, code string) (types []string) {
 	return types
 }
 
-// Part 4.5, and parts 2.4, 3.1, 3.2 and 6: conversion.
+// Part 4.5, and parts 2.4, 3.1, 3.2, and 6: conversion.
 func TestPart4_5_Conversion(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "igloohome", "kwikset", "smartthings"))
 	code := s.UnmanagedCodes(t, s.Device(t, "august"))[0]
 	var out api.ActionAttemptResponse
-	if status := s.Post(t, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": code.AccessCodeID}, &out); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/unmanaged/convert_to_managed",
+		map[string]any{"access_code_id": code.AccessCodeID},
+		&out,
+	); status != http.StatusOK {
 		t.Fatalf("%d", status)
 	}
-	if a := out.ActionAttempt; !out.Ok || a.ActionType != "CONVERT_ACCESS_CODE_TO_MANAGED" || a.Status != api.ActionAttemptStatusPending || a.Result != nil || a.Error != nil {
-		t.Errorf("at once: %+v", a)
+	if a := out.ActionAttempt; !out.Ok || a.ActionType != "CONVERT_ACCESS_CODE_TO_MANAGED" ||
+		a.Status != api.ActionAttemptStatusPending ||
+		a.Result != nil ||
+		a.Error != nil {
+		t.Errorf("immediately: %+v", a)
 	}
 	a := await(t, s, out.ActionAttempt)
-	if result, ok := a.Result.(map[string]any); a.Status != api.ActionAttemptStatusSuccess || !ok || len(result) != 0 || a.Error != nil {
+	if result, ok := a.Result.(map[string]any); a.Status != api.ActionAttemptStatusSuccess || !ok || len(result) != 0 ||
+		a.Error != nil {
 		t.Errorf("at the end: %+v", a)
 	}
 	var managed api.AccessCodeResponse
-	if status := s.Post(t, "/access_codes/get", map[string]any{"access_code_id": code.AccessCodeID}, &managed); status != http.StatusOK || !managed.AccessCode.IsManaged {
+	if status := s.Post(
+		t,
+		"/access_codes/get",
+		map[string]any{"access_code_id": code.AccessCodeID},
+		&managed,
+	); status != http.StatusOK ||
+		!managed.AccessCode.IsManaged {
 		t.Errorf("converted: %d, managed %v", status, managed.AccessCode.IsManaged)
 	}
 	if got := events(t, s, code.AccessCodeID); !slices.Contains(got, "access_code.unmanaged.converted_to_managed") {
@@ -268,16 +363,28 @@ func TestPart4_5_Conversion(t *testing.T) {
 		code := s.UnmanagedCodes(t, s.Device(t, profile))[0]
 		var out api.ActionAttemptResponse
 		s.Post(t, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": code.AccessCodeID}, &out)
-		if a := await(t, s, out.ActionAttempt); a.Status != api.ActionAttemptStatusError || a.Error == nil || a.Result != nil {
+		if a := await(
+			t,
+			s,
+			out.ActionAttempt,
+		); a.Status != api.ActionAttemptStatusError || a.Error == nil ||
+			a.Result != nil {
 			t.Errorf("%s: %+v", profile, a)
 		}
-		if got := events(t, s, code.AccessCodeID); !slices.Contains(got, "access_code.unmanaged.failed_to_convert_to_managed") {
+		if got := events(
+			t,
+			s,
+			code.AccessCodeID,
+		); !slices.Contains(
+			got,
+			"access_code.unmanaged.failed_to_convert_to_managed",
+		) {
 			t.Errorf("%s: events %v", profile, got)
 		}
 	}
 }
 
-// Part 4.6: deletion of an unmanaged code, which behaves like that of a managed one.
+// Part 4.6: deletion of an unmanaged code, which works like that of a managed one.
 func TestPart4_6_Deletion(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -294,7 +401,13 @@ func TestPart4_6_Deletion(t *testing.T) {
 			t.Fatalf("%s: it is not on the lock", path)
 		}
 		var out api.ActionAttemptResponse
-		if status := s.Post(t, path, map[string]any{"access_code_id": c.id}, &out); status != http.StatusOK || out.ActionAttempt.ActionType != c.kind || out.ActionAttempt.Status != api.ActionAttemptStatusPending {
+		if status := s.Post(
+			t,
+			path,
+			map[string]any{"access_code_id": c.id},
+			&out,
+		); status != http.StatusOK || out.ActionAttempt.ActionType != c.kind ||
+			out.ActionAttempt.Status != api.ActionAttemptStatusPending {
 			t.Fatalf("%s: %d %+v", path, status, out.ActionAttempt)
 		}
 		if a := await(t, s, out.ActionAttempt); a.Status != api.ActionAttemptStatusSuccess || a.Error != nil {

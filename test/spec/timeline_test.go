@@ -23,8 +23,8 @@ func timeline(t *testing.T, s *apptest.Server, in map[string]any) (types []strin
 	return types, out
 }
 
-// What has happened to a code is told in order, in parts that lack nothing, and when the code is gone.
-func TestTimelineOfACode(t *testing.T) {
+// The timeline of a code has all its events in order, in pages, and also after its deletion.
+func TestTimeline_OfACode(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
@@ -51,20 +51,26 @@ func TestTimelineOfACode(t *testing.T) {
 	want = append(want, "access_code.mutations_requested", "access_code.removed_from_device", "access_code.deleted")
 
 	types, whole := timeline(t, s, map[string]any{"access_code_id": id})
-	if !slices.Equal(types, want) || whole.Pagination.HasMore || whole.Pagination.NextCursor != nil || whole.Pagination.PrevCursor != nil {
-		t.Fatalf("told %v, %+v", types, whole.Pagination)
+	if !slices.Equal(types, want) || whole.Pagination.HasMore || whole.Pagination.NextCursor != nil ||
+		whole.Pagination.PrevCursor != nil {
+		t.Fatalf("events %v, %+v", types, whole.Pagination)
 	}
-	actors := map[string]string{"access_code.created": "api_key", "access_code.set_on_device": "system", "access_code.deleted_external_to_seam": "external"}
+	actors := map[string]string{
+		"access_code.created":                  "api_key",
+		"access_code.set_on_device":            "system",
+		"access_code.deleted_external_to_seam": "external",
+	}
 	for _, e := range whole.TimelineEvents {
 		if want, ok := actors[e.EventType]; ok && string(e.Actor.Type) != want {
 			t.Errorf("%s was done by %s", e.EventType, e.Actor.Type)
 		}
-		if e.Description == "" || e.RelatedResourceIds.DeviceID != device || e.TimelineEventID != e.RelatedResourceIds.EventID {
+		if e.Description == "" || e.RelatedResourceIds.DeviceID != device ||
+			e.TimelineEventID != e.RelatedResourceIds.EventID {
 			t.Errorf("%s: %q, %+v", e.EventType, e.Description, e.RelatedResourceIds)
 		}
 	}
 
-	// In parts, forwards and backwards.
+	// In pages, forwards and backwards.
 	var forwards, backwards []string
 	in := map[string]any{"access_code_id": id, "limit": 5}
 	for {
@@ -85,7 +91,14 @@ func TestTimelineOfACode(t *testing.T) {
 	if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
 		t.Errorf("in parts: %v\nbackwards: %v", forwards, backwards)
 	}
-	if types, _ := timeline(t, s, map[string]any{"access_code_id": id, "event_types": []string{"access_code.deleted"}}); !slices.Equal(types, []string{"access_code.deleted"}) {
+	if types, _ := timeline(
+		t,
+		s,
+		map[string]any{"access_code_id": id, "event_types": []string{"access_code.deleted"}},
+	); !slices.Equal(
+		types,
+		[]string{"access_code.deleted"},
+	) {
 		t.Errorf("of one type: %v", types)
 	}
 	if types, _ := timeline(t, s, map[string]any{"access_code_id": id, "event_types": []string{}}); len(types) != 0 {
@@ -108,12 +121,17 @@ func TestTimelineOfACode(t *testing.T) {
 	}
 }
 
-// A part says whether something came after it, and before it, wherever it was asked for from.
-func TestPartsOfATimelineTellWhatIsAroundThem(t *testing.T) {
+// A page says whether there are events before and after it.
+func TestTimeline_PagesKnowTheirNeighbors(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var made api.AccessCodeCreatedResponse
-	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "code": "746283", "sync": true}, &made)
+	s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": s.Device(t, "august"), "code": "746283", "sync": true},
+		&made,
+	)
 	id := made.AccessCode.AccessCodeID
 	_, whole := timeline(t, s, map[string]any{"access_code_id": id})
 	first, last := whole.TimelineEvents[0].OccurredAt, whole.TimelineEvents[len(whole.TimelineEvents)-1].OccurredAt

@@ -21,17 +21,22 @@ func get(t *testing.T, s *apptest.Server, device string) api.Device {
 	return out.Device
 }
 
-// told counts the events of a type about a device.
+// told returns the number of events of a type about a device.
 func told(t *testing.T, s *apptest.Server, device, kind string) int {
 	t.Helper()
 	var out api.EventsResponse
-	if status := s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "device_id": device, "event_type": kind}, &out); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/events/list",
+		map[string]any{"since": "2020-01-01T00:00:00Z", "device_id": device, "event_type": kind},
+		&out,
+	); status != http.StatusOK {
 		t.Fatalf("list the events: %d", status)
 	}
 	return len(out.Events)
 }
 
-func TestDevicesAreNamedAndDescribed(t *testing.T) {
+func TestDevices_NameAndMetadata(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
 	device := s.Device(t, "august")
@@ -43,14 +48,22 @@ func TestDevicesAreNamedAndDescribed(t *testing.T) {
 			t.Fatalf("%v: %d", in, status)
 		}
 	}
-	update(map[string]any{"name": "Front door", "custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"}})
+	update(
+		map[string]any{"name": "Front door", "custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"}},
+	)
 	update(map[string]any{"custom_metadata": map[string]any{"gone": nil}})
 	got := get(t, s, device)
-	if got.DisplayName != "Front door" || got.Nickname != "Front door" || got.Properties.Name != vendors || !maps.Equal(got.CustomMetadata, api.Metadata{"floor": "2", "wet": true}) {
+	if got.DisplayName != "Front door" || got.Nickname != "Front door" || got.Properties.Name != vendors ||
+		!maps.Equal(got.CustomMetadata, api.Metadata{"floor": "2", "wet": true}) {
 		t.Errorf("%+v", got)
 	}
 	for name, conditions := range map[string]map[string]any{
-		"metadata": {"custom_metadata_has": map[string]any{"floor": "2"}}, "search": {"search": "front"}, "flags and metadata": {"include_if": []string{"can_remotely_lock"}, "custom_metadata_has": map[string]any{"wet": true}},
+		"metadata": {"custom_metadata_has": map[string]any{"floor": "2"}},
+		"search":   {"search": "front"},
+		"flags and metadata": {
+			"include_if":          []string{"can_remotely_lock"},
+			"custom_metadata_has": map[string]any{"wet": true},
+		},
 	} {
 		var found api.DevicesResponse
 		if s.Post(t, "/devices/list", conditions, &found); len(found.Devices) != 1 || found.Devices[0].DeviceID != device {
@@ -61,9 +74,21 @@ func TestDevicesAreNamedAndDescribed(t *testing.T) {
 	for i := range 50 {
 		many[fmt.Sprint("key", i)] = nil
 	}
-	for _, path := range []string{"/devices/list", "/devices/unmanaged/list", "/locks/list", "/connected_accounts/list", "/connect_webviews/list"} {
+	for _, path := range []string{
+		"/devices/list",
+		"/devices/unmanaged/list",
+		"/locks/list",
+		"/connected_accounts/list",
+		"/connect_webviews/list",
+	} {
 		var f failure
-		if status := s.Post(t, path, map[string]any{"custom_metadata_has": many}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["custom_metadata_has"] == nil {
+		if status := s.Post(
+			t,
+			path,
+			map[string]any{"custom_metadata_has": many},
+			&f,
+		); status != http.StatusBadRequest ||
+			f.Error.ValidationErrors["custom_metadata_has"] == nil {
 			t.Errorf("%s by %d keys: %d %+v", path, len(many), status, f.Error)
 		}
 	}
@@ -83,42 +108,76 @@ func TestDevicesAreNamedAndDescribed(t *testing.T) {
 		t.Errorf("%d events device.name_changed, want 3", n)
 	}
 	var f failure
-	if status := s.Post(t, "/devices/update", map[string]any{"device_id": device, "custom_metadata": map[string]any{"a.b": "c"}}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["custom_metadata"] == nil {
+	if status := s.Post(
+		t,
+		"/devices/update",
+		map[string]any{"device_id": device, "custom_metadata": map[string]any{"a.b": "c"}},
+		&f,
+	); status != http.StatusBadRequest ||
+		f.Error.ValidationErrors["custom_metadata"] == nil {
 		t.Errorf("a key with a dot: %d %+v", status, f.Error)
 	}
 }
 
-// unmanaged is what happens to a device that is not managed, and is deleted at last.
+// unmanaged are steps of an unmanaged device that is deleted in the end.
 var unmanaged = []step{
 	{"an account is connected", nothing, life[0].want},
 	{"a code is created", create(map[string]any{"code": pinOne}), life[1].want},
-	{"its management is given up", post("/devices/update", map[string]any{"is_managed": false}), []string{"device.converted_to_unmanaged"}},
+	{
+		"it becomes unmanaged",
+		post("/devices/update", map[string]any{"is_managed": false}),
+		[]string{"device.converted_to_unmanaged"},
+	},
 	{"the code is deleted at the keypad", keypad(http.MethodDelete, pinOne, nil), nil},
 	{"the battery runs low", all(control(http.MethodPost, "/battery", map[string]any{"battery_level": 15})), nil},
 	{"the device goes offline", control(http.MethodPost, "/offline", nil), []string{"device.unmanaged.disconnected"}},
-	{"the device comes back", control(http.MethodPost, "/online", nil), []string{"device.unmanaged.connected"}},
-	{"it is managed again", post("/devices/unmanaged/update", map[string]any{"is_managed": true}),
-		[]string{"device.unmanaged.converted_to_managed", "access_code.deleted_external_to_seam", "access_code.set_on_device", "device.low_battery", "device.battery_status_changed"}},
+	{"the device reappears", control(http.MethodPost, "/online", nil), []string{"device.unmanaged.connected"}},
+	{
+		"it is managed again",
+		post("/devices/unmanaged/update", map[string]any{"is_managed": true}),
+		[]string{
+			"device.unmanaged.converted_to_managed",
+			"access_code.deleted_external_to_seam",
+			"access_code.set_on_device",
+			"device.low_battery",
+			"device.battery_status_changed",
+		},
+	},
 	{"it is deleted", post("/devices/delete", nil), []string{"device.deleted", "device.added", "device.connected",
 		"access_code.unmanaged.removed", "access_code.unmanaged.removed",
 		"access_code.unmanaged.created", "access_code.unmanaged.created", "access_code.unmanaged.created"}},
 }
 
-// On a device that is not managed nothing is done; once it is managed again, it is brought to what should be.
-func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
+// The server does not write to an unmanaged device. Once it is managed again, the server reconciles it.
+func TestUnmanagedDevice_IsNotWritten(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	lock := s.Lock(t, device)
 	var made api.AccessCodeCreatedResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "74628351", "sync": true}, &made); status != http.StatusBadRequest {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "code": "74628351", "sync": true},
+		&made,
+	); status != http.StatusBadRequest {
 		t.Fatalf("august takes 8 digits: %d", status)
 	}
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "746283", "sync": true}, &made); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "code": "746283", "sync": true},
+		&made,
+	); status != http.StatusOK {
 		t.Fatalf("create: %d", status)
 	}
 	code := made.AccessCode.AccessCodeID
-	if status := s.Post(t, "/devices/update", map[string]any{"device_id": device, "is_managed": false}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/devices/update",
+		map[string]any{"device_id": device, "is_managed": false},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("unmanage: %d", status)
 	}
 
@@ -126,7 +185,9 @@ func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
 	s.Post(t, "/devices/unmanaged/list", map[string]any{}, &list)
 	var one api.UnmanagedDeviceResponse
 	s.Post(t, "/devices/unmanaged/get", map[string]any{"device_id": device}, &one)
-	if len(list.Devices) != 1 || list.Devices[0].DeviceID != device || one.Device.DeviceID != device || one.Device.IsManaged || !one.Device.Properties.Online {
+	if len(list.Devices) != 1 || list.Devices[0].DeviceID != device || one.Device.DeviceID != device ||
+		one.Device.IsManaged ||
+		!one.Device.Properties.Online {
 		t.Errorf("%+v, %+v", list, one)
 	}
 	var managed api.DevicesResponse
@@ -150,25 +211,44 @@ func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
 		t.Errorf("get as a managed one: %d", status)
 	}
 	var kept api.AccessCodeResponse
-	if status := s.Post(t, "/access_codes/get", map[string]any{"access_code_id": code}, &kept); status != http.StatusOK || !lock.Has(t, "746283") {
+	if status := s.Post(
+		t,
+		"/access_codes/get",
+		map[string]any{"access_code_id": code},
+		&kept,
+	); status != http.StatusOK ||
+		!lock.Has(t, "746283") {
 		t.Errorf("its code: %d, on the lock %v", status, lock.Has(t, "746283"))
 	}
 
-	// Somebody deletes the code at the keypad, and the lock goes offline and comes back: the latter is told, the former left.
+	// The code is deleted at the keypad, and the lock goes offline and online. Only the latter has events.
 	for _, c := range lock.Memory(t) {
 		if c.PIN == "746283" {
 			lock.Control(t, http.MethodDelete, "/keypad/codes/"+c.ID, nil)
 		}
 	}
 	lock.Control(t, http.MethodPost, "/offline", struct{}{})
-	apptest.Until(t, "it is told to be offline", func() bool { return told(t, s, device, "device.unmanaged.disconnected") == 1 })
+	apptest.Until(
+		t,
+		"it is listed as offline",
+		func() bool { return told(t, s, device, "device.unmanaged.disconnected") == 1 },
+	)
 	lock.Control(t, http.MethodPost, "/online", struct{}{})
-	apptest.Until(t, "it is told to be online", func() bool { return told(t, s, device, "device.unmanaged.connected") == 1 })
+	apptest.Until(
+		t,
+		"it is listed as online",
+		func() bool { return told(t, s, device, "device.unmanaged.connected") == 1 },
+	)
 	if told(t, s, device, "device.disconnected") != 0 || lock.Has(t, "746283") {
-		t.Error("it was not left alone")
+		t.Error("the server has changed it")
 	}
 
-	if status := s.Post(t, "/devices/unmanaged/update", map[string]any{"device_id": device, "is_managed": true, "custom_metadata": map[string]any{"a": "b"}}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/devices/unmanaged/update",
+		map[string]any{"device_id": device, "is_managed": true, "custom_metadata": map[string]any{"a": "b"}},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("manage: %d", status)
 	}
 	if got := get(t, s, device); !got.IsManaged || got.CustomMetadata["a"] != "b" {
@@ -189,7 +269,7 @@ func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNewDevicesOfAnAccountAreManagedOrNot(t *testing.T) {
+func TestUnmanagedDevice_DefaultOfTheAccount(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account := connect(t, s, access.NewAccount{DisplayName: "Seen only", SeeOnly: true})
@@ -203,19 +283,29 @@ func TestNewDevicesOfAnAccountAreManagedOrNot(t *testing.T) {
 	if len(codes.AccessCodes) != 0 {
 		t.Error("its codes were read")
 	}
-	if got := accounts(t, s, map[string]any{"search": "seen only"}); len(got) != 1 || got[0].AutomaticallyManageNewDevices {
+	if got := accounts(
+		t,
+		s,
+		map[string]any{"search": "seen only"},
+	); len(got) != 1 ||
+		got[0].AutomaticallyManageNewDevices {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A deleted device is forgotten, not touched; while its account has it, it appears again as another one.
-func TestDeletedDeviceAppearsAsAnother(t *testing.T) {
+// A deleted device is forgotten but not changed. While its account has it, it reappears as another device.
+func TestDeletedDevice_ReappearsAsAnother(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	lock := s.Lock(t, device)
 	var made api.AccessCodeCreatedResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "746283", "sync": true}, &made); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": device, "code": "746283", "sync": true},
+		&made,
+	); status != http.StatusOK {
 		t.Fatalf("create: %d", status)
 	}
 	if status := s.Post(t, "/devices/delete", map[string]any{"device_id": device}, nil); status != http.StatusOK {
@@ -236,12 +326,20 @@ func TestDeletedDeviceAppearsAsAnother(t *testing.T) {
 		t.Error("it has the same identifier")
 	}
 	apptest.Until(t, "the code is found on it, unmanaged", func() bool {
-		return slices.ContainsFunc(s.UnmanagedCodes(t, list.Devices[0].DeviceID), func(c api.UnmanagedAccessCode) bool { return c.Code != nil && *c.Code == "746283" })
+		return slices.ContainsFunc(
+			s.UnmanagedCodes(t, list.Devices[0].DeviceID),
+			func(c api.UnmanagedAccessCode) bool { return c.Code != nil && *c.Code == "746283" },
+		)
 	})
 	if !lock.Has(t, "746283") {
 		t.Error("the lock was touched")
 	}
-	if status := s.Post(t, "/access_codes/delete", map[string]any{"access_code_id": made.AccessCode.AccessCodeID, "sync": true}, nil); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/delete",
+		map[string]any{"access_code_id": made.AccessCode.AccessCodeID, "sync": true},
+		nil,
+	); status != http.StatusOK {
 		t.Errorf("delete the code of the deleted device: %d", status)
 	}
 	if !lock.Has(t, "746283") {

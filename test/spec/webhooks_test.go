@@ -11,12 +11,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-// What is no webhook is refused when it is created, with a word on what to do.
-func TestBadWebhooksAreRefusedAtCreation(t *testing.T) {
+// Invalid webhooks are rejected at creation with a message that says what to do.
+func TestWebhooks_InvalidAtCreation(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.Webhooks.AllowPrefixes = nil })
 	var good api.WebhookResponse
-	if status := s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/" + strings.Repeat("a", 2028)}, &good); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/webhooks/create",
+		map[string]any{"url": "https://example.com/" + strings.Repeat("a", 2028)},
+		&good,
+	); status != http.StatusOK {
 		t.Fatalf("a URL of 2,048 characters: %d", status)
 	}
 	const create, update = "/webhooks/create", "/webhooks/update"
@@ -26,25 +31,81 @@ func TestBadWebhooksAreRefusedAtCreation(t *testing.T) {
 		kind string
 		says string
 	}{
-		"an unknown event type":   {create, map[string]any{"url": "https://example.com", "event_types": []string{"device.connected", "door.exploded"}}, "invalid_event_types", "door.exploded"},
-		"updated to an unknown":   {update, map[string]any{"webhook_id": good.Webhook.WebhookID, "event_types": []string{"door.exploded"}}, "invalid_event_types", "door.exploded"},
-		"no event types":          {create, map[string]any{"url": "https://example.com", "event_types": []string{}}, "invalid_input", "event_types"},
-		"updated to none":         {update, map[string]any{"webhook_id": good.Webhook.WebhookID, "event_types": []string{}}, "invalid_input", "event_types"},
-		"neither http nor https":  {create, map[string]any{"url": "ftp://example.com"}, "invalid_input", "http"},
-		"no scheme":               {create, map[string]any{"url": "example.com/hook"}, "invalid_input", "url"},
-		"a password":              {create, map[string]any{"url": "https://somebody:hush-hush@example.com"}, "invalid_input", "no user name or password"},
-		"a user name":             {create, map[string]any{"url": "https://somebody@example.com"}, "invalid_input", "no user name or password"},
-		"2,049 characters":        {create, map[string]any{"url": "https://example.com/" + strings.Repeat("a", 2029)}, "invalid_input", "2048"},
-		"no such port":            {create, map[string]any{"url": "https://example.com:65536/hook"}, "invalid_input", "port"},
-		"port 0":                  {create, map[string]any{"url": "https://example.com:0/hook"}, "invalid_input", "port"},
-		"an address of this host": {create, map[string]any{"url": "http://127.0.0.1:8080/hook"}, "invalid_input", "--allow-webhook-prefix"},
-		"a name of this host":     {create, map[string]any{"url": "http://localhost/hook"}, "invalid_input", "--allow-webhook-prefix"},
-		"the metadata of a cloud": {create, map[string]any{"url": "http://169.254.169.254/latest"}, "invalid_input", "--allow-webhook-prefix"},
-		"a private address":       {create, map[string]any{"url": "https://[fd00::1]/hook"}, "invalid_input", "--allow-webhook-prefix"},
+		"an unknown event type": {
+			create,
+			map[string]any{"url": "https://example.com", "event_types": []string{"device.connected", "door.exploded"}},
+			"invalid_event_types",
+			"door.exploded",
+		},
+		"updated to an unknown": {
+			update,
+			map[string]any{"webhook_id": good.Webhook.WebhookID, "event_types": []string{"door.exploded"}},
+			"invalid_event_types",
+			"door.exploded",
+		},
+		"no event types": {
+			create,
+			map[string]any{"url": "https://example.com", "event_types": []string{}},
+			"invalid_input",
+			"event_types",
+		},
+		"updated to none": {
+			update,
+			map[string]any{"webhook_id": good.Webhook.WebhookID, "event_types": []string{}},
+			"invalid_input",
+			"event_types",
+		},
+		"neither http nor https": {create, map[string]any{"url": "ftp://example.com"}, "invalid_input", "http"},
+		"no scheme":              {create, map[string]any{"url": "example.com/hook"}, "invalid_input", "url"},
+		"a password": {
+			create,
+			map[string]any{"url": "https://user:hush-hush@example.com"},
+			"invalid_input",
+			"no user name or password",
+		},
+		"a user name": {
+			create,
+			map[string]any{"url": "https://user@example.com"},
+			"invalid_input",
+			"no user name or password",
+		},
+		"2,049 characters": {
+			create,
+			map[string]any{"url": "https://example.com/" + strings.Repeat("a", 2029)},
+			"invalid_input",
+			"2048",
+		},
+		"no such port": {create, map[string]any{"url": "https://example.com:65536/hook"}, "invalid_input", "port"},
+		"port 0":       {create, map[string]any{"url": "https://example.com:0/hook"}, "invalid_input", "port"},
+		"an address of this host": {
+			create,
+			map[string]any{"url": "http://127.0.0.1:8080/hook"},
+			"invalid_input",
+			"--allow-webhook-prefix",
+		},
+		"a name of this host": {
+			create,
+			map[string]any{"url": "http://localhost/hook"},
+			"invalid_input",
+			"--allow-webhook-prefix",
+		},
+		"the metadata of a cloud": {
+			create,
+			map[string]any{"url": "http://169.254.169.254/latest"},
+			"invalid_input",
+			"--allow-webhook-prefix",
+		},
+		"a private address": {
+			create,
+			map[string]any{"url": "https://[fd00::1]/hook"},
+			"invalid_input",
+			"--allow-webhook-prefix",
+		},
 	} {
 		var f failure
 		status := s.Post(t, c.path, c.body, &f)
-		if status != http.StatusBadRequest || f.Error.Type != c.kind || !strings.Contains(f.Error.Message, c.says) || strings.Contains(f.Error.Message, "hush-hush") {
+		if status != http.StatusBadRequest || f.Error.Type != c.kind || !strings.Contains(f.Error.Message, c.says) ||
+			strings.Contains(f.Error.Message, "hush-hush") {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}
@@ -54,9 +115,9 @@ func TestBadWebhooksAreRefusedAtCreation(t *testing.T) {
 	}
 }
 
-func TestAllowedAddressesAreTakenAtCreation(t *testing.T) {
+func TestWebhooks_AllowedAddresses(t *testing.T) {
 	t.Parallel()
-	s := apptest.Shared(t, apptest.WithProfiles("august")) // with 127.0.0.0/8
+	s := apptest.Shared(t, apptest.WithProfiles("august")) // allows 127.0.0.0/8
 	for _, url := range []string{"http://127.0.0.1:8080/hook", "http://localhost/hook"} {
 		if status := s.Post(t, "/webhooks/create", map[string]any{"url": url}, nil); status != http.StatusOK {
 			t.Errorf("%s: %d", url, status)
@@ -64,11 +125,16 @@ func TestAllowedAddressesAreTakenAtCreation(t *testing.T) {
 	}
 }
 
-// A workspace has no more webhooks than can be told of one event before the lease on its events ends. Each that is deleted makes room.
-func TestWebhooksOfAWorkspaceAreLimited(t *testing.T) {
+// The webhooks of a workspace are limited, so that the fan-out of one event takes less than its lease. Deleting one
+// makes room.
+func TestWebhooks_LimitPerWorkspace(t *testing.T) {
 	t.Parallel()
 	const most = 3
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.MostWebhooks = most }))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.MostWebhooks = most }),
+	)
 	create := func(out any) int {
 		return s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com"}, out)
 	}
@@ -80,10 +146,18 @@ func TestWebhooksOfAWorkspaceAreLimited(t *testing.T) {
 	}
 	for range 2 {
 		var f failure
-		if status := create(&f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" || !strings.Contains(f.Error.Message, "3 webhooks") {
+		if status := create(
+			&f,
+		); status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
+			!strings.Contains(f.Error.Message, "3 webhooks") {
 			t.Fatalf("one too many: %d %+v", status, f)
 		}
-		if status := s.Post(t, "/webhooks/delete", map[string]any{"webhook_id": last.Webhook.WebhookID}, nil); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/webhooks/delete",
+			map[string]any{"webhook_id": last.Webhook.WebhookID},
+			nil,
+		); status != http.StatusOK {
 			t.Fatalf("delete: %d", status)
 		}
 		if status := create(&last); status != http.StatusOK {

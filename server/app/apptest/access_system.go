@@ -13,48 +13,64 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
-// AccessSystem is a simulated access system as somebody who stands before it has it in hand. What is done through it
-// goes to the simulated cloud, behind the server's back.
+// AccessSystem is a simulated access system in the hands of a test. Its methods talk to the simulated cloud directly,
+// so the server does not know about their changes.
 type AccessSystem struct {
-	ID, AccountID string // as the API has them
+	// ID and AccountID are the ids of the system and its account in the API.
+	ID, AccountID string
 
 	s     *Server
 	url   string // of its controls
 	token string
 }
 
-// PersonOnSystem is a user in a system's own memory.
+// PersonOnSystem is a user in the memory of an access system.
 type PersonOnSystem struct {
-	ID         string     `json:"user_id,omitempty"` // the system's own
-	ExternalID string     `json:"external_id,omitempty"`
-	FullName   string     `json:"full_name"`
-	Email      string     `json:"email,omitempty"`
-	Phone      string     `json:"phone,omitempty"`
-	StartsAt   *time.Time `json:"starts_at"`
-	EndsAt     *time.Time `json:"ends_at"`
-	Suspended  bool       `json:"suspended"`
-	GroupIDs   []string   `json:"group_ids"`
+	// ID is the system's id of the user.
+	ID string `json:"user_id,omitempty"`
+	// ExternalID is the server's id of the user.
+	ExternalID string `json:"external_id,omitempty"`
+	// FullName, Email, and Phone describe the person.
+	FullName string `json:"full_name"`
+	Email    string `json:"email,omitempty"`
+	Phone    string `json:"phone,omitempty"`
+	// StartsAt and EndsAt limit the access in time.
+	StartsAt *time.Time `json:"starts_at"`
+	EndsAt   *time.Time `json:"ends_at"`
+	// Suspended reports whether the access is suspended.
+	Suspended bool `json:"suspended"`
+	// GroupIDs are the system's ids of the user's groups.
+	GroupIDs []string `json:"group_ids"`
 }
 
-// SystemMemory is what a system remembers by itself.
+// SystemMemory is the memory of an access system.
 type SystemMemory struct {
-	SystemID  string           `json:"system_id"`
-	Users     []PersonOnSystem `json:"users"`
+	// SystemID is the vendor's id of the system.
+	SystemID string `json:"system_id"`
+	// Users are the users of the system.
+	Users []PersonOnSystem `json:"users"`
+	// Entrances are the entrances of the system.
 	Entrances []struct {
 		ID   string `json:"entrance_id"`
 		Name string `json:"name"`
 	} `json:"entrances"`
+	// Groups are the access groups of the system.
 	Groups []struct {
 		ID   string `json:"group_id"`
 		Name string `json:"name"`
 	} `json:"groups"`
 }
 
-// AccessSystem connects an account with an access system, and returns once that has been read.
+// AccessSystem connects an account with one access system and returns once the server has read it.
 func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAccessAdapter,
-		DisplayName: "Simulated access systems", Takes: []string{access.AccessControl}, Config: fmt.Appendf(nil, `{"key":%q}`, uuid.NewString())})
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: uuid.MustParse(s.WorkspaceID),
+		Adapter:     access.SandboxAccessAdapter,
+		DisplayName: "Simulated access systems",
+		Takes:       []string{access.AccessControl},
+		Config:      fmt.Appendf(nil, `{"key":%q}`, uuid.NewString()),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +95,7 @@ func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 	return y
 }
 
-// Memory reads what is really on the system.
+// Memory reads the memory of the system.
 func (y *AccessSystem) Memory(t testing.TB) (m SystemMemory) {
 	t.Helper()
 	if status := y.s.send(t, http.MethodGet, y.url+"/memory", y.token, nil, &m); status != http.StatusOK {
@@ -88,7 +104,7 @@ func (y *AccessSystem) Memory(t testing.TB) (m SystemMemory) {
 	return m
 }
 
-// Named lists the users of the system who have that name.
+// Named returns the users of the system with a name.
 func (y *AccessSystem) Named(t testing.TB, name string) (out []PersonOnSystem) {
 	t.Helper()
 	for _, u := range y.Memory(t).Users {
@@ -99,8 +115,8 @@ func (y *AccessSystem) Named(t testing.TB, name string) (out []PersonOnSystem) {
 	return out
 }
 
-// Control turns a knob of the system: method and path below its own of the simulated cloud's controls, which package
-// sandbox describes.
+// Control calls a control of the system. The path is relative to the system's controls in the simulated cloud, see
+// package sandbox.
 func (y *AccessSystem) Control(t testing.TB, method, path string, body, out any) {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -112,15 +128,22 @@ func (y *AccessSystem) Control(t testing.TB, method, path string, body, out any)
 	}
 }
 
-// Account turns a knob of the system's vendor account: "revoke" or "restore" its credentials.
+// Account calls a control of the system's vendor account: "revoke" or "restore" its credentials.
 func (y *AccessSystem) Account(t testing.TB, what string) {
 	t.Helper()
-	if status := y.s.send(t, http.MethodPost, y.s.cloud+"/sandbox/cloud/sandbox/account/"+what, y.token, nil, nil); status >= 300 {
+	if status := y.s.send(
+		t,
+		http.MethodPost,
+		y.s.cloud+"/sandbox/cloud/sandbox/account/"+what,
+		y.token,
+		nil,
+		nil,
+	); status >= 300 {
 		t.Fatalf("%s the account: %d", what, status)
 	}
 }
 
-// Opens says whether an entrance opens for a user, both by what the system calls them, and if not, why.
+// Opens reports whether an entrance opens for a user, and if not, the reason. Both ids are those of the system.
 func (y *AccessSystem) Opens(t testing.TB, entrance, user string) (bool, string) {
 	t.Helper()
 	var out struct {
@@ -131,10 +154,15 @@ func (y *AccessSystem) Opens(t testing.TB, entrance, user string) (bool, string)
 	return out.Opened, out.Reason
 }
 
-// Sync has the server look at the system.
+// Sync asks the server to read the system.
 func (y *AccessSystem) Sync(t testing.TB) {
 	t.Helper()
-	if status := y.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": y.AccountID}, nil); status != http.StatusOK {
+	if status := y.s.Post(
+		t,
+		"/connected_accounts/sync",
+		map[string]any{"connected_account_id": y.AccountID},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("sync: %d", status)
 	}
 }

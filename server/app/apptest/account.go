@@ -9,11 +9,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Connect connects a further simulated account, with one lock of a profile, and returns once that lock is there.
+// Connect connects another simulated account with one lock of a profile, and returns once the server lists the lock.
 func (s *Server) Connect(t testing.TB, profile string) (account, device string) {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
-		DisplayName: "Further locks", Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["` + profile + `"],"locks_per_profile":1}`)})
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+		WorkspaceID: uuid.MustParse(s.WorkspaceID),
+		Adapter:     access.SandboxAdapter,
+		DisplayName: "Further locks",
+		Config:      []byte(`{"key":"` + uuid.NewString() + `","profiles":["` + profile + `"],"locks_per_profile":1}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +27,12 @@ func (s *Server) Connect(t testing.TB, profile string) (account, device string) 
 				ID string `json:"device_id"`
 			} `json:"devices"`
 		}
-		if status := s.Post(t, "/devices/list", map[string]any{"connected_account_id": id.String()}, &out); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/devices/list",
+			map[string]any{"connected_account_id": id.String()},
+			&out,
+		); status != http.StatusOK {
 			t.Fatalf("list the devices: %d", status)
 		}
 		for _, d := range out.Devices {

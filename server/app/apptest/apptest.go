@@ -1,5 +1,5 @@
-// Package apptest runs the whole server inside a test: the real rooms on a database of its own, reached over
-// real HTTP, with simulated locks that answer quickly.
+// Package apptest runs the whole server inside a test, with its own database, reached over HTTP, and with fast
+// simulated locks. It is for tests of any package and knows no test's subject.
 package apptest
 
 import (
@@ -35,56 +35,64 @@ import (
 
 // Server is a running server with a sandbox workspace.
 type Server struct {
-	URL         string
-	APIKey      string
+	// URL is the URL of the API, or of the load balancer in front of several instances.
+	URL string
+	// APIKey is the key of the sandbox workspace.
+	APIKey string
+	// WorkspaceID is the sandbox workspace.
 	WorkspaceID string
-	App         *app.App
+	// App is the server, or the first of several instances.
+	App *app.App
 
 	t        testing.TB
-	all      []*app.App // the instances
+	all      []*app.App // instances
 	config   app.Config
-	cloud    string  // the URL of the server that has the simulated cloud
-	host     *Server // of a Sandbox: the server that it is in
+	cloud    string  // URL of the server with the simulated cloud
+	host     *Server // the server of a Sandbox
 	mu       sync.Mutex
 	requests []Request
-	devices  map[string]string // profile → device_id
+	devices  map[string]string // device_id by profile
 
 	judge      *conformance.Referee
 	complaints map[string]bool
 }
 
-// Request is one request of a client to the API.
+// Request is a request of a client to the API.
 type Request struct {
+	// Method and Path are those of the request.
 	Method, Path string
-	Status       int
-	ID           string // seam-request-id
-	Replayed     bool   // it was answered as another one before
+	// Status is the status of the response.
+	Status int
+	// ID is the response header seam-request-id.
+	ID string
+	// Replayed reports whether the response came from the idempotency store.
+	Replayed bool
 
-	token string // its credential
+	token string // credential of the request
 }
 
-// Option changes how Start runs the server.
+// Option changes the configuration of Start.
 type Option func(*app.Config)
 
-// WithProfiles has simulated locks of these profiles only, which starts quicker.
+// WithProfiles limits the simulated locks to profiles, so that the server starts faster.
 func WithProfiles(profiles ...string) Option {
 	return func(c *app.Config) { c.Sandboxing.Profiles = profiles }
 }
 
-// WithLocks has n simulated locks of each profile.
+// WithLocks sets the number of simulated locks of each profile.
 func WithLocks(n int) Option { return func(c *app.Config) { c.Sandboxing.LocksPerProfile = n } }
 
-// WithAttemptPatience ends action attempts after d.
+// WithAttemptPatience sets the timeout of action attempts.
 func WithAttemptPatience(d time.Duration) Option {
 	return func(c *app.Config) { c.Access.AttemptPatience = d }
 }
 
-// WithAccess changes the rules that the domain goes by.
+// WithAccess changes the options of the domain.
 func WithAccess(change func(*access.Options)) Option {
 	return func(c *app.Config) { change(&c.Access) }
 }
 
-// WithWebhooks delivers events by other rules; loopback addresses stay allowed.
+// WithWebhooks sets the options of webhook delivery. Loopback addresses stay allowed.
 func WithWebhooks(o webhook.Options) Option {
 	return func(c *app.Config) {
 		o.AllowPrefixes = append(o.AllowPrefixes, c.Webhooks.AllowPrefixes...)
@@ -95,17 +103,20 @@ func WithWebhooks(o webhook.Options) Option {
 // WithSpeed divides the latency of the simulated locks.
 func WithSpeed(factor float64) Option { return func(c *app.Config) { c.Sandboxing.Speed = factor } }
 
-// Start runs a server until the test ends; it returns when all simulated locks have been read.
+// Start runs a server until the test ends. It returns once the server has read all simulated locks.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, devices: map[string]string{}}
 	c := app.Config{
-		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.BesidePool},
-		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
-		Work: worker.Options{Workers: 20, Sweep: 500 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
-		Access:   access.Options{OfflineDebounce: 50 * time.Millisecond, OperationLag: 300 * time.Millisecond},
-		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-		Log:      slog.New(slog.DiscardHandler),
+		Database:   app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.BesidePool},
+		Listen:     "127.0.0.1:0",
+		Sandbox:    true,
+		Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
+		Work:       worker.Options{Workers: 20, Sweep: 500 * time.Millisecond, LeaseTTL: 5 * time.Second},
+		Wrap:       s.record,
+		Access:     access.Options{OfflineDebounce: 50 * time.Millisecond, OperationLag: 300 * time.Millisecond},
+		Webhooks:   webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Log:        slog.New(slog.DiscardHandler),
 	}
 	if path := os.Getenv("APPTEST_LOG"); path != "" {
 		f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -128,7 +139,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// run runs an instance until the test ends.
+// run starts an instance that runs until the test ends.
 func (s *Server) run(t testing.TB, c app.Config) {
 	t.Helper()
 	a, err := app.Start(t.Context(), c)
@@ -146,7 +157,7 @@ func (s *Server) run(t testing.TB, c app.Config) {
 	s.all = append(s.all, a)
 }
 
-// Stop stops the server, with all its instances. A simulated cloud that is by itself goes on.
+// Stop stops all instances of the server. A separate simulated cloud keeps running.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	for _, a := range s.all {
 		err = errors.Join(err, a.Stop(ctx))
@@ -154,7 +165,7 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	return err
 }
 
-// await waits until n devices are there and the codes on each have been read.
+// await waits until n devices exist and the codes of each have been read.
 func (s *Server) await(n int) {
 	s.t.Helper()
 	p := s.principal()
@@ -183,16 +194,16 @@ func (s *Server) principal() access.Principal {
 	return access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}
 }
 
-// Until waits for a condition, and fails the test when it does not hold in time.
+// Until waits for a condition, and fails the test if the condition does not become true in time.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	testenv.Until(t, what, ok)
 }
 
-// WithConnecting lets people connect gateways.
+// WithConnecting sets what people can connect on connect pages.
 func WithConnecting(c app.Connecting) Option { return func(o *app.Config) { o.Connecting = c } }
 
-// record keeps what clients ask of the API; what vendors and the simulated cloud say to each other is left out.
+// record records requests of clients. It leaves out requests between vendors, the simulated cloud, and the server.
 func (s *Server) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
@@ -206,8 +217,17 @@ func (s *Server) record(next http.Handler) http.Handler {
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status, w.Header().Get("Seam-Request-Id"), w.Header().Get("Idempotency-Replayed") == "true",
-				strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")})
+			s.requests = append(
+				s.requests,
+				Request{
+					r.Method,
+					r.URL.Path,
+					seen.status,
+					w.Header().Get("Seam-Request-Id"),
+					w.Header().Get("Idempotency-Replayed") == "true",
+					strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+				},
+			)
 		}
 	})
 }
@@ -232,7 +252,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Requests lists what clients have asked of the API so far; of a Sandbox, what they have asked with its API key.
+// Requests returns the recorded requests of clients; for a Sandbox, those with its API key.
 func (s *Server) Requests() []Request {
 	if s.host != nil {
 		return slices.DeleteFunc(s.host.Requests(), func(r Request) bool { return r.token != s.APIKey })
@@ -242,7 +262,7 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.requests)
 }
 
-// Count is how often a path has been asked for so far.
+// Count returns the number of requests with a path.
 func (s *Server) Count(path string) (n int) {
 	for _, r := range s.Requests() {
 		if r.Path == path {
@@ -252,7 +272,7 @@ func (s *Server) Count(path string) (n int) {
 	return n
 }
 
-// Device is the device_id of the first simulated lock of a profile.
+// Device returns the device_id of the first simulated lock of a profile.
 func (s *Server) Device(t testing.TB, profile string) string {
 	t.Helper()
 	id, ok := s.devices[profile]
@@ -262,13 +282,13 @@ func (s *Server) Device(t testing.TB, profile string) string {
 	return id
 }
 
-// Post calls the API as a client with the sandbox key would, and reads the answer into out.
+// Post sends a request with the sandbox key, decodes the response into out, and returns the status.
 func (s *Server) Post(t testing.TB, path string, in, out any) (status int) {
 	t.Helper()
 	return s.PostAs(t, s.APIKey, path, in, out)
 }
 
-// PostAs is Post with another key.
+// PostAs is Post with another credential.
 func (s *Server) PostAs(t testing.TB, key, path string, in, out any) (status int) {
 	t.Helper()
 	body, err := json.Marshal(in)
@@ -305,18 +325,23 @@ func (s *Server) send(t testing.TB, method, url, token string, body []byte, out 
 	return res.StatusCode
 }
 
-// UnmanagedCodes lists the unmanaged codes on a device.
+// UnmanagedCodes returns the unmanaged codes of a device.
 func (s *Server) UnmanagedCodes(t testing.TB, device string) []api.UnmanagedAccessCode {
 	t.Helper()
 	var out api.UnmanagedAccessCodesResponse
-	if status := s.Post(t, "/access_codes/unmanaged/list", map[string]any{"device_id": device}, &out); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/unmanaged/list",
+		map[string]any{"device_id": device},
+		&out,
+	); status != http.StatusOK {
 		t.Fatalf("list the unmanaged codes: %d", status)
 	}
 	return out.AccessCodes
 }
 
-// Send calls the API with any method, path (with its query) and headers, and reads the answer into out unless
-// that is nil.
+// Send sends a request with any method, path (with query), and headers. It decodes the response into out unless out is
+// nil.
 func (s *Server) Send(t testing.TB, method, path string, header http.Header, body string, out any) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -346,16 +371,21 @@ func (s *Server) Send(t testing.TB, method, path string, header http.Header, bod
 	return res
 }
 
-// Bearer is the header of a credential.
+// Bearer returns the Authorization header for a credential.
 func Bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// CloudURL is where the simulated cloud is, whichever server has it.
+// CloudURL returns the URL of the simulated cloud.
 func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
 
-// Again starts another instance of the server on the same database, as after a restart, with the same simulated locks.
+// Again starts another instance on the same database with the same simulated locks, as after a restart.
 func (s *Server) Again(t testing.TB) *Server {
 	t.Helper()
-	again := &Server{t: t, devices: s.devices, APIKey: s.APIKey, WorkspaceID: s.WorkspaceID}
+	again := &Server{
+		t:           t,
+		devices:     s.devices,
+		APIKey:      s.APIKey,
+		WorkspaceID: s.WorkspaceID,
+	}
 	c := s.config
 	c.Wrap, c.Sandboxing.URL = again.record, s.cloud
 	again.referee(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Gate stops whoever writes certain rows, in the middle of his transaction, so that others come in between.
+// Gate blocks transactions that write certain rows, so that a test can run something in between.
 type Gate struct {
 	t    testing.TB
 	conn *pgx.Conn
@@ -15,12 +15,18 @@ type Gate struct {
 
 const gateLock = "4711"
 
-// Gate shuts a gate: when is that of a trigger, such as "before insert", and condition one about the row new.
+// Gate creates a closed gate. when is the time of a trigger, such as "before insert"; condition is an SQL condition on
+// the row new.
 func (s *Server) Gate(t testing.TB, when, table, condition string) *Gate {
 	t.Helper()
-	g := &Gate{t: t, conn: s.connect(t)} // whose end opens the gate, if nothing has
-	g.exec("create function stop_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(" + gateLock + "); return new; end $$")
-	g.exec("create trigger stop_here " + when + " on " + table + " for each row when (" + condition + ") execute function stop_here()")
+	g := &Gate{t: t, conn: s.connect(t)} // closing the connection opens the gate
+	g.exec(
+		"create function stop_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(" + gateLock + "); return new; end $$",
+	)
+	g.exec(
+		"create trigger stop_here " + when + " on " + table + " for each row when (" + condition + ") execute function " +
+			"stop_here()",
+	)
 	g.exec("select pg_advisory_lock(" + gateLock + ")")
 	return g
 }
@@ -32,29 +38,31 @@ func (g *Gate) exec(sql string) {
 	}
 }
 
-// Await waits until as many wait for others in statements like this, at the gate or behind who waits there.
+// Await waits until many connections wait for a lock in statements that match like.
 func (g *Gate) Await(many int, like string) {
 	g.t.Helper()
-	Until(g.t, "somebody waits: "+like, func() bool { return g.Waiting(like) >= many })
+	Until(g.t, "connections wait: "+like, func() bool { return g.Waiting(like) >= many })
 }
 
-// Waiting is how many wait for others in statements like this.
+// Waiting returns how many connections wait for a lock in statements that match like.
 func (g *Gate) Waiting(like string) (n int) {
 	g.t.Helper()
-	err := g.conn.QueryRow(g.t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query ilike $1", "%"+like+"%").Scan(&n)
+	err := g.conn.QueryRow(g.t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and "+
+		"datname = current_database() and query ilike $1", "%"+like+"%").
+		Scan(&n)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	return n
 }
 
-// Open lets all go on, now and from now on.
+// Open opens the gate permanently.
 func (g *Gate) Open() {
 	g.t.Helper()
 	g.exec("select pg_advisory_unlock(" + gateLock + ")")
 }
 
-// Shut keeps everybody from a table, readers too, until open is called.
+// Shut locks a table against all access, including reads, until open is called.
 func (s *Server) Shut(t testing.TB, table string) (open func()) {
 	t.Helper()
 	g := &Gate{t: t, conn: s.connect(t)}
@@ -63,7 +71,7 @@ func (s *Server) Shut(t testing.TB, table string) (open func()) {
 	return func() { g.exec("rollback") }
 }
 
-// Exec changes in the server's database what only time does.
+// Exec changes the server's database in ways that otherwise only time does.
 func (s *Server) Exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.connect(t).Exec(t.Context(), sql, args...); err != nil {
@@ -71,13 +79,13 @@ func (s *Server) Exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// connect is a connection of the test's own to the server's database.
+// connect opens a connection to the server's database for the test.
 func (s *Server) connect(t testing.TB) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // nothing is lost
+	t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // the test is over
 	return conn
 }

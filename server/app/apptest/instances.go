@@ -22,15 +22,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// instances is how many servers Start runs: as many as the variable INSTANCES says, otherwise one.
+// instances returns the number of servers that Start runs: the variable INSTANCES, or 1.
 func instances() int {
 	n, _ := strconv.Atoi(os.Getenv("INSTANCES"))
 	return max(n, 1)
 }
 
-// Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does. Where INSTANCES says that there
-// are several servers, only the tests that are named here run: those whose outcome can differ then. The flag -run takes
-// precedence, and without names all tests run.
+// Main runs the tests of a package that calls Start. TestMain calls it last. With several INSTANCES, only the named
+// tests run: those whose outcome can differ. The flag -run takes precedence. Without names, all tests run.
 func Main(m *testing.M, several ...func(*testing.T)) {
 	flag.Parse()
 	if run := flag.Lookup("test.run"); instances() > 1 && len(several) > 0 && run.Value.String() == "" {
@@ -46,7 +45,7 @@ func Main(m *testing.M, several ...func(*testing.T)) {
 	storetest.Main(m, store.Migrate, store.MigrationsVersion())
 }
 
-// runAll runs all instances, on one database and, where there are several, behind a balancer that knows nothing of HTTP.
+// runAll starts all instances on one database. Several instances are behind a TCP load balancer.
 func (s *Server) runAll(t testing.TB, c app.Config) {
 	t.Helper()
 	n := instances()
@@ -54,7 +53,13 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 		s.run(t, c)
 		return
 	}
-	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log})
+	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{
+		Database:   c.Database,
+		Listen:     "127.0.0.1:0",
+		Sandboxing: c.Sandboxing,
+		Wrap:       c.Wrap,
+		Log:        c.Log,
+	})
 	if err != nil {
 		t.Fatalf("start the simulated cloud: %v", err)
 	}
@@ -79,7 +84,7 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 	s.App, s.URL = first, "http://"+balance(t, at)
 }
 
-// closing has each connection of a client serve one request, or one instance would answer a whole test.
+// closing closes each client connection after one request, so that different instances answer the requests of a test.
 func closing(wrap func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		inner := wrap(next)
@@ -92,7 +97,7 @@ func closing(wrap func(http.Handler) http.Handler) func(http.Handler) http.Handl
 	}
 }
 
-// balance passes connections on to the addresses in turn, and answers where it listens.
+// balance starts a TCP load balancer with round-robin and returns its address.
 func balance(t testing.TB, to []string) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -111,28 +116,28 @@ func balance(t testing.TB, to []string) string {
 		}
 	}()
 	t.Cleanup(func() {
-		l.Close() //nolint:errcheck // nothing is lost
+		l.Close() //nolint:errcheck // the test is over
 		open.Wait()
 	})
 	return l.Addr().String()
 }
 
 func forward(ctx context.Context, c net.Conn, to string) {
-	defer c.Close() //nolint:errcheck // read to its end
+	defer c.Close() //nolint:errcheck // fully read
 	d, err := (&net.Dialer{Timeout: testenv.Timeout(time.Minute)}).DialContext(ctx, "tcp", to)
 	if err != nil {
 		return
 	}
-	defer d.Close()                       //nolint:errcheck // read to its end
-	defer context.AfterFunc(ctx, func() { // the test is over, whoever keeps the connection open
-		c.Close() //nolint:errcheck // so be it
-		d.Close() //nolint:errcheck // so be it
+	defer d.Close()                       //nolint:errcheck // fully read
+	defer context.AfterFunc(ctx, func() { // the test is over; close connections that are still open
+		c.Close() //nolint:errcheck // best effort
+		d.Close() //nolint:errcheck // best effort
 	})()
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{c, d}, {d, c}} {
 		both.Go(func() {
 			io.Copy(way[0], way[1])                               //nolint:errcheck // either side may end
-			way[0].(interface{ CloseWrite() error }).CloseWrite() //nolint:errcheck,forcetypeassert // TCP both
+			way[0].(interface{ CloseWrite() error }).CloseWrite() //nolint:errcheck,forcetypeassert // both are TCP
 		})
 	}
 	both.Wait()

@@ -8,22 +8,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Lock is a simulated lock as somebody who stands before it has it in hand. What is done through it goes to
-// the simulated cloud, behind the server's back.
+// Lock is a simulated lock in the hands of a test. Its methods talk to the simulated cloud directly, so the server does
+// not know about their changes.
 type Lock struct {
 	s     *Server
 	url   string
 	token string
 }
 
-// CodeOnLock is a code in a lock's own memory.
+// CodeOnLock is a code in the memory of a lock.
 type CodeOnLock struct {
-	ID   string `json:"access_code_id"` // the lock's own
-	PIN  string `json:"code"`
+	// ID is the lock's id of the code.
+	ID string `json:"access_code_id"`
+	// PIN is the digits of the code.
+	PIN string `json:"code"`
+	// Name is the name of the code on the lock.
 	Name string `json:"name"`
 }
 
-// Lock is the simulated lock behind a device.
+// Lock returns the simulated lock of a device.
 func (s *Server) Lock(t testing.TB, device string) *Lock {
 	t.Helper()
 	d, err := s.App.Access.GetDevice(t.Context(), s.principal(), device, "")
@@ -48,7 +51,7 @@ func (s *Server) Lock(t testing.TB, device string) *Lock {
 	return nil
 }
 
-// Memory reads what is really on the lock.
+// Memory reads the memory of the lock.
 func (l *Lock) Memory(t testing.TB) []CodeOnLock {
 	t.Helper()
 	var out struct {
@@ -60,7 +63,7 @@ func (l *Lock) Memory(t testing.TB) []CodeOnLock {
 	return out.Codes
 }
 
-// Has says whether the lock opens for a PIN.
+// Has reports whether a PIN is on the lock.
 func (l *Lock) Has(t testing.TB, pin string) bool {
 	t.Helper()
 	for _, c := range l.Memory(t) {
@@ -71,16 +74,23 @@ func (l *Lock) Has(t testing.TB, pin string) bool {
 	return false
 }
 
-// Account turns a knob of the lock's vendor account: "revoke" or "restore" its credentials.
+// Account calls a control of the lock's vendor account: "revoke" or "restore" its credentials.
 func (l *Lock) Account(t testing.TB, what string) {
 	t.Helper()
-	if status := l.s.send(t, http.MethodPost, l.s.cloud+"/sandbox/cloud/sandbox/account/"+what, l.token, nil, nil); status >= 300 {
+	if status := l.s.send(
+		t,
+		http.MethodPost,
+		l.s.cloud+"/sandbox/cloud/sandbox/account/"+what,
+		l.token,
+		nil,
+		nil,
+	); status >= 300 {
 		t.Fatalf("%s the account: %d", what, status)
 	}
 }
 
-// Control turns a knob of the lock: method and path below its own of the simulated cloud's controls, which
-// package sandbox describes.
+// Control calls a control of the lock. The path is relative to the lock's controls in the simulated cloud, see package
+// sandbox.
 func (l *Lock) Control(t testing.TB, method, path string, body any) {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -92,7 +102,7 @@ func (l *Lock) Control(t testing.TB, method, path string, body any) {
 	}
 }
 
-// Enter types a PIN in at the lock's keypad, and reads what came of it into out.
+// Enter types a PIN at the lock's keypad and decodes the result into out.
 func (l *Lock) Enter(t testing.TB, pin string, out any) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"code": pin})

@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 )
 
-// judge is the referee of all servers of the test process, nil where there is none: the published description is
-// fetched only when REQUIRE_ALL=1 says that everything has to be there, and by the referee's own tests.
+// judge returns the conformance referee of the test process. It is nil if the published description is missing, which
+// is an error only with REQUIRE_ALL=1.
 var judge = sync.OnceValues(func() (*conformance.Referee, error) {
 	required := os.Getenv("REQUIRE_ALL") == "1"
 	r, err := conformance.Open(context.Background(), required)
@@ -22,7 +22,8 @@ var judge = sync.OnceValues(func() (*conformance.Referee, error) {
 	return r, err
 })
 
-// referee has every answer of the server judged until the test ends. Benchmarks are not to pay for it.
+// referee checks every response of the server against the published description until the test ends, except in
+// benchmarks.
 func (s *Server) referee(t testing.TB) {
 	t.Helper()
 	if _, measured := t.(*testing.B); measured {
@@ -43,9 +44,9 @@ func (s *Server) referee(t testing.TB) {
 	})
 }
 
-// judged keeps what the referee complains of.
+// judged records the complaints of the referee about a response.
 func (s *Server) judged(path string, body []byte) {
-	if path == "/access_codes/get_timeline" { // undocumented: what it tells of an event is passed on as it is
+	if path == "/access_codes/get_timeline" { // undocumented
 		return
 	}
 	if s.judge == nil {

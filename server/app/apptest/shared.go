@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// shared is the server of Shared, while a test uses it.
+// shared is the server of Shared while tests use it.
 var shared struct {
 	mu     sync.Mutex
 	users  int
@@ -24,14 +24,14 @@ var shared struct {
 	span   *span
 }
 
-// Shared is Sandbox in one server that the tests of a package share. Use Start for a test that needs options of a server, reads
-// Rows, stops tables or servers, or asserts what is in the whole server.
+// Shared returns a Sandbox in a server that the tests of a package share. Use Start for tests that need server options,
+// read Rows, block tables, stop servers, or assert the state of the whole server.
 func Shared(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	return join(t).Sandbox(t, opts...)
 }
 
-// join returns the shared server. It starts with its first user and stops after its last one.
+// join returns the shared server. It starts with the first user and stops after the last one.
 func join(t testing.TB) *Server {
 	t.Helper()
 	shared.mu.Lock()
@@ -51,8 +51,8 @@ func join(t testing.TB) *Server {
 	return shared.server
 }
 
-// Sandbox is the same server as a client of a new sandbox workspace knows it, with an API key and simulated locks of its own.
-// Options are WithProfiles and WithLocks.
+// Sandbox returns the server as seen by a client of a new sandbox workspace with its own API key and simulated locks.
+// It accepts the options WithProfiles and WithLocks.
 func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	var c app.Config
@@ -67,27 +67,46 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 	if len(profiles) == 0 {
 		profiles = sandbox.Profiles()
 	}
-	w, err := s.App.Access.AddWorkspace(t.Context(), access.Principal{}, access.NewWorkspace{Name: "Sandbox", CompanyName: "Device Access", Sandbox: true,
+	w, err := s.App.Access.AddWorkspace(t.Context(), access.Principal{}, access.NewWorkspace{
+		Name:        "Sandbox",
+		CompanyName: "Device Access",
+		Sandbox:     true,
 		Account: func(id uuid.UUID) (access.NewAccount, error) {
 			config, err := json.Marshal(map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n})
-			return access.NewAccount{WorkspaceID: id, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks", Address: id.String(),
-				User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config}, err
-		}})
+			return access.NewAccount{
+				WorkspaceID: id,
+				Adapter:     access.SandboxAdapter,
+				DisplayName: "Simulated locks",
+				Address:     id.String(),
+				User:        access.UserIdentifier{Email: sandbox.People[0]},
+				Config:      config,
+			}, err
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := &Server{t: t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, host: s, devices: map[string]string{}}
+	own := &Server{
+		t:           t,
+		URL:         s.URL,
+		WorkspaceID: w.ID.String(),
+		App:         s.App,
+		config:      s.config,
+		cloud:       s.cloud,
+		host:        s,
+		devices:     map[string]string{},
+	}
 	own.APIKey, _ = own.Credential(t, access.NewCredential{Kind: access.APIKey, Name: "sandbox", Sandbox: true})
 	own.await(len(profiles) * n)
 	return own
 }
 
-// DatabaseURL is that of the server's database.
+// DatabaseURL returns the URL of the server's database.
 func (s *Server) DatabaseURL() string { return s.config.DatabaseURL }
 
-// span is the testing.TB of what several tests use: its cleanups and its context end with the last of them.
+// span is a testing.TB for several tests. Its cleanups run and its context ends with the last test.
 type span struct {
-	testing.TB // the test that starts or ends it
+	testing.TB // the current test
 	ctx        context.Context
 	cancel     context.CancelFunc
 	cleanups   []func()
@@ -116,7 +135,7 @@ func (p *span) TempDir() string {
 	return dir
 }
 
-// end runs the cleanups. Errors in them are errors of t.
+// end runs the cleanups and reports their errors to t.
 func (p *span) end(t testing.TB) {
 	p.TB = t
 	p.cancel()

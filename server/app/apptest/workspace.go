@@ -11,19 +11,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Workspace is the same server as whoever has a key of another workspace, a new sandbox without devices, knows it.
+// Workspace returns the server as seen by a client of another workspace, a new sandbox without devices.
 func (s *Server) Workspace(t testing.TB, name string) *Server {
 	t.Helper()
 	w, err := s.App.Access.CreateWorkspace(t.Context(), name, "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &Server{t: s.t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, devices: map[string]string{}}
+	other := &Server{
+		t:           s.t,
+		URL:         s.URL,
+		WorkspaceID: w.ID.String(),
+		App:         s.App,
+		config:      s.config,
+		cloud:       s.cloud,
+		devices:     map[string]string{},
+	}
 	other.APIKey, _ = s.Credential(t, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
 	return other
 }
 
-// Credential issues a credential, for the workspace unless it says for which.
+// Credential issues a credential, by default for the workspace of s.
 func (s *Server) Credential(t testing.TB, n access.NewCredential) (token string, c access.Credential) {
 	t.Helper()
 	if n.WorkspaceIDs == nil {
@@ -36,14 +44,17 @@ func (s *Server) Credential(t testing.TB, n access.NewCredential) (token string,
 	return token, c
 }
 
-// Row is a row of the database: its columns, as JSON has them.
+// Row is a row of the database: its columns as JSON.
 type Row map[string]any
 
-// Rows reads the whole database, by table. It is for tests that look for what nobody may touch.
+// Rows reads the whole database by table, for tests that check that nothing else has changed.
 func (s *Server) Rows(t testing.TB) map[string][]Row {
 	t.Helper()
 	conn := s.connect(t)
-	names, err := conn.Query(t.Context(), "select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'")
+	names, err := conn.Query(
+		t.Context(),
+		"select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +64,10 @@ func (s *Server) Rows(t testing.TB) map[string][]Row {
 	}
 	out := map[string][]Row{}
 	for _, table := range tables {
-		found, err := conn.Query(t.Context(), fmt.Sprintf("select to_jsonb(t)::text from %s t order by 1", pgx.Identifier{table}.Sanitize()))
+		found, err := conn.Query(
+			t.Context(),
+			fmt.Sprintf("select to_jsonb(t)::text from %s t order by 1", pgx.Identifier{table}.Sanitize()),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,29 +16,51 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// accountKind is one way to reach locks, as the command line has it.
+// accountKind describes how the command line connects accounts of one adapter.
 type accountKind struct {
 	adapter string
 	usage   string
 	blank   func() app.Connection
-	flags   func(connect bool) []cli.Flag                                      // those of connect have defaults, and may be required
-	read    func(ctx context.Context, c *cli.Command, to app.Connection) error // takes over the flags that are set
+	// flags returns the flags of the kind. With connect, required flags are marked and defaults are set.
+	flags func(connect bool) []cli.Flag
+	// read copies the flags that are set to a connection.
+	read func(ctx context.Context, c *cli.Command, to app.Connection) error
 }
 
 func accountKinds() []accountKind {
 	return []accountKind{
-		{adapter: "zwavejs", usage: "a zwave-js-server, as Z-Wave JS UI and Home Assistant run it", blank: func() app.Connection { return &app.ZWaveJS{} },
-			flags: zwaveJSFlags, read: readZWaveJS},
-		{adapter: "zigbee2mqtt", usage: "a Zigbee2MQTT, by way of its MQTT broker", blank: func() app.Connection { return &app.Zigbee2MQTT{} },
-			flags: zigbee2MQTTFlags, read: readZigbee2MQTT},
-		{adapter: "devicecloud", usage: "a vendor's cloud that follows the device-cloud contract", blank: func() app.Connection { return &app.DeviceCloud{} },
-			flags: deviceCloudFlags, read: readDeviceCloud},
-		{adapter: "accesscloud", usage: "a vendor's cloud of access systems that follows the contract of the simulated one", blank: func() app.Connection { return &app.AccessCloud{} },
-			flags: accessCloudFlags, read: readAccessCloud},
+		{
+			adapter: "zwavejs",
+			usage:   "connect a zwave-js-server, such as that of Z-Wave JS UI or Home Assistant",
+			blank:   func() app.Connection { return &app.ZWaveJS{} },
+			flags:   zwaveJSFlags,
+			read:    readZWaveJS,
+		},
+		{
+			adapter: "zigbee2mqtt",
+			usage:   "connect Zigbee2MQTT through its MQTT broker",
+			blank:   func() app.Connection { return &app.Zigbee2MQTT{} },
+			flags:   zigbee2MQTTFlags,
+			read:    readZigbee2MQTT,
+		},
+		{
+			adapter: "devicecloud",
+			usage:   "connect a vendor's cloud that implements the device-cloud API",
+			blank:   func() app.Connection { return &app.DeviceCloud{} },
+			flags:   deviceCloudFlags,
+			read:    readDeviceCloud,
+		},
+		{
+			adapter: "accesscloud",
+			usage:   "connect a vendor's cloud of access systems that implements the API of the simulated one",
+			blank:   func() app.Connection { return &app.AccessCloud{} },
+			flags:   accessCloudFlags,
+			read:    readAccessCloud,
+		},
 	}
 }
 
-// given says whether anything is given of how such an account is reached, be it in the environment.
+// given reports whether a flag or variable of the kind is set.
 func (k accountKind) given(c *cli.Command) bool {
 	return slices.ContainsFunc(k.flags(false), func(f cli.Flag) bool {
 		name := f.Names()[0]
@@ -49,15 +71,24 @@ func (k accountKind) given(c *cli.Command) bool {
 
 func zwaveJSFlags(connect bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "url", Required: connect, Usage: "`URL` of the other end, such as ws://host:3000"},
-		&cli.StringFlag{Name: "username", Usage: "`USER` at the proxy or the broker in front of it"},
-		&cli.StringFlag{Name: "password-file", Usage: "`FILE` that holds the password; - reads it from standard input. Without it, DEVICEACCESS_GATEWAY_PASSWORD"},
+		&cli.StringFlag{Name: "url", Required: connect, Usage: "connect to `URL`, such as ws://host:3000"},
+		&cli.StringFlag{Name: "username", Usage: "log in as `USER` at the proxy in front of the server"},
+		&cli.StringFlag{
+			Name: "password-file",
+			Usage: "read the password from `FILE`, or from standard input if it is - (default: the variable " +
+				"DEVICEACCESS_GATEWAY_PASSWORD)",
+		},
 		&cli.StringFlag{Name: "ca", Usage: caUsage},
-		&cli.StringFlag{Name: "time-zone", Usage: "`NAME` of the time zone the locks' own clocks show, such as Europe/Berlin; with it locks that can keep time frames do"},
+		&cli.StringFlag{
+			Name: "time-zone",
+			Usage: "interpret the locks' clocks in the time zone `NAME`, such as Europe/Berlin; required for time frames " +
+				"that locks keep themselves",
+		},
 	}
 }
 
-const caUsage = "`FILE` with the certificate in PEM that the other end's is signed with, where this machine does not trust it; an empty name forgets it"
+const caUsage = "trust the CA certificate in `FILE` (PEM) in addition to those of this machine; an empty name " +
+	"removes it"
 
 func readZWaveJS(ctx context.Context, c *cli.Command, to app.Connection) error {
 	z := to.(*app.ZWaveJS)
@@ -67,10 +98,12 @@ func readZWaveJS(ctx context.Context, c *cli.Command, to app.Connection) error {
 		u, err = url.Parse(c.String("url"))
 	}
 	if err != nil {
-		return fmt.Errorf("--url: write it like ws://host:3000")
+		return fmt.Errorf("--url: not a URL such as ws://host:3000")
 	}
 	if c.IsSet("url") && u.User != nil {
-		return fmt.Errorf("--url: other users can see a process's flags; give the user with --username and the password with --password-file")
+		return fmt.Errorf(
+			"--url: other users can see a process's flags; set the user with --username and the password with --password-file",
+		)
 	}
 	old, _ := url.Parse(z.URL)
 	user, password := "", ""
@@ -85,7 +118,7 @@ func readZWaveJS(ctx context.Context, c *cli.Command, to app.Connection) error {
 		return err
 	}
 	if user == "" && password != "" {
-		return fmt.Errorf("a password is sent with its user only: give that with --username")
+		return fmt.Errorf("a password needs a user: set --username")
 	}
 	u.User = nil
 	if user != "" {
@@ -97,18 +130,36 @@ func readZWaveJS(ctx context.Context, c *cli.Command, to app.Connection) error {
 }
 
 func zigbee2MQTTFlags(connect bool) []cli.Flag {
-	topic := &cli.StringFlag{Name: "topic", Usage: "`TOPIC` below which Zigbee2MQTT publishes: base_topic in its configuration"}
+	topic := &cli.StringFlag{
+		Name:  "topic",
+		Usage: "subscribe below `TOPIC`, the base_topic in the configuration of Zigbee2MQTT",
+	}
 	if connect {
 		topic.Value = zigbee2mqtt.DefaultTopic
 	}
 	return []cli.Flag{
-		&cli.StringFlag{Name: "broker", Required: connect, Usage: "`URL` of the MQTT broker: mqtts://host:8883, or mqtt://host:1883 without encryption; over WebSocket wss://host/mqtt or ws://host:9001; it must speak MQTT 5"},
+		&cli.StringFlag{
+			Name:     "broker",
+			Required: connect,
+			Usage: "connect to the MQTT 5 broker at `URL`: mqtts://host:8883, mqtt://host:1883 (no encryption), " +
+				"wss://host/mqtt, or ws://host:9001",
+		},
 		topic,
-		&cli.StringFlag{Name: "username", Usage: "`USER` at the broker"},
-		&cli.StringFlag{Name: "password-file", Usage: "`FILE` that holds the password; - reads it from standard input. Without it, DEVICEACCESS_GATEWAY_PASSWORD"},
+		&cli.StringFlag{Name: "username", Usage: "log in to the broker as `USER`"},
+		&cli.StringFlag{
+			Name: "password-file",
+			Usage: "read the password from `FILE`, or from standard input if it is - (default: the variable " +
+				"DEVICEACCESS_GATEWAY_PASSWORD)",
+		},
 		&cli.StringFlag{Name: "ca", Usage: caUsage},
-		&cli.StringFlag{Name: "cert", Usage: "`FILE` with a certificate in PEM for a broker that asks for one; an empty name forgets it"},
-		&cli.StringFlag{Name: "key", Usage: "`FILE` with the certificate's key in PEM, without a passphrase; an empty name forgets it"},
+		&cli.StringFlag{
+			Name:  "cert",
+			Usage: "present the client certificate in `FILE` (PEM) to the broker; an empty name removes it",
+		},
+		&cli.StringFlag{
+			Name:  "key",
+			Usage: "read the certificate's private key from `FILE` (PEM, without a passphrase); an empty name removes it",
+		},
 	}
 }
 
@@ -128,9 +179,13 @@ func readZigbee2MQTT(ctx context.Context, c *cli.Command, to app.Connection) (er
 
 func deviceCloudFlags(connect bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "url", Required: connect, Usage: "`URL` of the other end"},
-		&cli.StringFlag{Name: "token-file", Usage: "`FILE` that holds the account's token; - reads it from standard input. Without it, DEVICEACCESS_GATEWAY_TOKEN"},
-		&cli.StringFlag{Name: "provider", Usage: "`NAME` of the vendor, as device_provider_name, where its locks do not say it"},
+		&cli.StringFlag{Name: "url", Required: connect, Usage: "connect to the cloud at `URL`"},
+		&cli.StringFlag{
+			Name: "token-file",
+			Usage: "read the account's token from `FILE`, or from standard input if it is - (default: the variable " +
+				"DEVICEACCESS_GATEWAY_TOKEN)",
+		},
+		&cli.StringFlag{Name: "provider", Usage: "use `NAME` as the device_provider_name of locks that do not report one"},
 	}
 }
 
@@ -143,7 +198,7 @@ func readDeviceCloud(ctx context.Context, c *cli.Command, to app.Connection) err
 		return err
 	}
 	if d.Token == "" {
-		return fmt.Errorf("the cloud needs a token: give --token-file, or DEVICEACCESS_GATEWAY_TOKEN in the environment")
+		return fmt.Errorf("the cloud needs a token: set --token-file or DEVICEACCESS_GATEWAY_TOKEN")
 	}
 	return nil
 }
@@ -160,21 +215,24 @@ func readAccessCloud(ctx context.Context, c *cli.Command, to app.Connection) err
 		return err
 	}
 	if a.Token == "" {
-		return fmt.Errorf("the cloud needs a token: give --token-file, or DEVICEACCESS_GATEWAY_TOKEN in the environment")
+		return fmt.Errorf("the cloud needs a token: set --token-file or DEVICEACCESS_GATEWAY_TOKEN")
 	}
 	return nil
 }
 
-// setText takes over a flag that is given, or has a default where nothing is set yet.
+// setText copies a flag that is set. It copies the flag's default if *to is empty.
 func setText(c *cli.Command, name string, to *string) {
 	if c.IsSet(name) || *to == "" {
 		*to = c.String(name)
 	}
 }
 
-var secretVariables = map[string]string{"password-file": "DEVICEACCESS_GATEWAY_PASSWORD", "token-file": "DEVICEACCESS_GATEWAY_TOKEN"}
+var secretVariables = map[string]string{
+	"password-file": "DEVICEACCESS_GATEWAY_PASSWORD",
+	"token-file":    "DEVICEACCESS_GATEWAY_TOKEN",
+}
 
-// readSecret takes over a secret from a file or from the environment: other users can see a process's flags.
+// readSecret reads a secret from a file or the environment. It is not a flag: other users can see a process's flags.
 func readSecret(ctx context.Context, c *cli.Command, flag string, to *string) error {
 	if !c.IsSet(flag) {
 		if value, ok := os.LookupEnv(secretVariables[flag]); ok {
@@ -210,5 +268,5 @@ func readWhole(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin(ctx))
 	}
-	return os.ReadFile(file) //nolint:gosec // the file that was named
+	return os.ReadFile(file) //nolint:gosec // the operator names the file
 }

@@ -17,21 +17,36 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// checkWithin is how long a gateway may take to answer when it is connected.
+// checkWithin limits the connection check of accounts connect and accounts update.
 const checkWithin = 30 * time.Second
 
 func accountsCommand() *cli.Command {
-	connect := &cli.Command{Name: "connect", Usage: "connect a gateway or a vendor's cloud; its locks appear by themselves"}
-	change := &cli.Command{Name: "update", Usage: "give an account another address, name or credential; its devices stay what they are", ArgsUsage: "ID",
-		Description: "What is not given stays as it is. An account that somebody has entered on a connect page is dialled where serve allows it, until an\n" +
-			"address is given here.",
-		Flags: append([]cli.Flag{&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"}, allowGatewayFlag()}, databaseFlags()...), Action: onAccount(changeAccount)}
+	connect := &cli.Command{
+		Name:  "connect",
+		Usage: "connect a gateway or a vendor's cloud; the server then discovers its locks",
+	}
+	change := &cli.Command{
+		Name:      "update",
+		Usage:     "change the address, name, or credential of an account; its devices keep their ids",
+		ArgsUsage: "ID",
+		Description: "Settings without a flag stay unchanged.\n\n" +
+			"The server dials an address from a connect page only in networks that serve allows. An address that\n" +
+			"you set here has no such limit.",
+		Flags: append(
+			[]cli.Flag{&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"}, allowGatewayFlag()},
+			databaseFlags()...),
+		Action: onAccount(changeAccount),
+	}
 	for _, kind := range accountKinds() {
 		connect.Commands = append(connect.Commands, &cli.Command{
-			Name: kind.adapter, Usage: kind.usage,
+			Name:  kind.adapter,
+			Usage: kind.usage,
 			Flags: slices.Concat(kind.flags(true), []cli.Flag{
-				&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"},
-				&cli.StringFlag{Name: "workspace", Usage: "`ID` of the workspace its locks belong to; without it the only one that is no sandbox"},
+				&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"},
+				&cli.StringFlag{
+					Name:  "workspace",
+					Usage: "add the locks to the workspace `ID` (default: the only workspace that is not a sandbox)",
+				},
 			}, databaseFlags()),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, kind) })
@@ -44,29 +59,40 @@ func accountsCommand() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: "accounts", Usage: "connect gateways and vendors, list, change and disconnect them; the server may run meanwhile",
+		Name: "accounts", Usage: "connect, list, change, and disconnect gateways and vendors, also while the server runs",
 		Commands: []*cli.Command{
 			connect,
-			{Name: "list", Usage: "list the accounts, without their credentials", Flags: databaseFlags(),
+			{
+				Name:  "list",
+				Usage: "list the accounts without their credentials",
+				Flags: databaseFlags(),
 				Action: func(ctx context.Context, c *cli.Command) error {
 					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, a) })
-				}},
+				},
+			},
 			change,
-			{Name: "disconnect", Usage: "end an account: its credential is deleted, its devices and their codes are no longer looked after", ArgsUsage: "ID",
-				Description: "Nothing on the locks is touched: codes that are on them go on opening doors. To take codes off, delete them first.\n" +
-					"Connected again, the locks are new devices, and the codes on them are unmanaged ones that can be adopted.",
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "do not ask"}}, databaseFlags()...),
-				Action: onAccount(disconnectAccount)},
+			{
+				Name:      "disconnect",
+				Usage:     "disconnect an account: delete its credential and stop managing its devices and codes",
+				ArgsUsage: "ID",
+				Description: "The locks keep their codes, and these still open doors. To remove codes from the locks, delete " +
+					"the\n" +
+					"codes first.\n\n" +
+					"If you connect the account again, its locks get new ids and their codes are unmanaged. You can adopt\n" +
+					"them.",
+				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "skip the confirmation"}}, databaseFlags()...),
+				Action: onAccount(disconnectAccount),
+			},
 		},
 	}
 }
 
-// onAccount opens the data and finds the account that the command names.
+// onAccount opens the database and runs act on the account that the argument names.
 func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.ConnectedAccount) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		id, err := uuid.Parse(c.Args().First())
 		if err != nil {
-			return fmt.Errorf("name the account by its id, as `deviceaccess-server accounts list` shows it")
+			return fmt.Errorf("the argument must be an account id; `deviceaccess-server accounts list` shows the ids")
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
 			all, err := a.Accounts(ctx)
@@ -75,7 +101,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 			}
 			i := slices.IndexFunc(all, func(one app.ConnectedAccount) bool { return one.ID == id })
 			if i < 0 {
-				return fmt.Errorf("there is no account %s; `deviceaccess-server accounts list` shows them", id)
+				return fmt.Errorf("account %s does not exist; `deviceaccess-server accounts list` shows the accounts", id)
 			}
 			return act(ctx, c, a, all[i])
 		})
@@ -105,34 +131,51 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	if err != nil {
 		return notConnected(err)
 	}
-	fmt.Fprintf(os.Stderr, "Connected %s. Its locks appear while the server runs; `deviceaccess-server accounts list` counts them.\n", cell(to.Address()))
+	fmt.Fprintf(
+		os.Stderr,
+		"Connected %s. A running server discovers its locks; `deviceaccess-server accounts list` counts them.\n",
+		cell(to.Address()),
+	)
 	fmt.Println(id)
 	return nil
 }
 
-// workspaceForLocks is the workspace of that id, or the only one that real locks can belong to.
+// workspaceForLocks returns the workspace id if it can have real locks. Without id, it returns the only such workspace.
 func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 	if id != "" {
 		i := slices.IndexFunc(all, func(w access.Workspace) bool { return w.ID.String() == strings.ToLower(id) })
 		switch {
 		case i < 0:
-			return uuid.Nil, fmt.Errorf("there is no workspace %q; `deviceaccess-server workspaces list` shows them", id)
+			return uuid.Nil, fmt.Errorf(
+				"workspace %q does not exist; `deviceaccess-server workspaces list` shows the workspaces",
+				id,
+			)
 		case all[i].IsSandbox:
-			return uuid.Nil, fmt.Errorf("workspace %s is a sandbox, for simulated locks; `deviceaccess-server workspaces create` makes one for real locks", id)
+			return uuid.Nil, fmt.Errorf(
+				"workspace %s is a sandbox for simulated locks; create a workspace for real locks with `deviceaccess-server "+
+					"workspaces create NAME`",
+				id,
+			)
 		}
 		return all[i].ID, nil
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(w access.Workspace) bool { return w.IsSandbox })
 	switch len(all) {
 	case 0:
-		return uuid.Nil, fmt.Errorf("there is no workspace for real locks yet; `deviceaccess-server workspaces create NAME` makes one")
+		return uuid.Nil, fmt.Errorf(
+			"no workspace for real locks exists; create one with `deviceaccess-server workspaces create NAME`",
+		)
 	case 1:
 		return all[0].ID, nil
 	}
-	return uuid.Nil, fmt.Errorf("there are %d workspaces for real devices: name one with --workspace; `deviceaccess-server workspaces list` shows them", len(all))
+	return uuid.Nil, fmt.Errorf(
+		"there are %d workspaces for real devices: choose one with --workspace; `deviceaccess-server workspaces list` "+
+			"shows them",
+		len(all),
+	)
 }
 
-// notConnected says why, in words for people.
+// notConnected turns an error of an adapter into one for the operator.
 func notConnected(err error) error {
 	if e := adapter.AsError(err); e != nil {
 		return fmt.Errorf("nothing was changed: %s", cell(e.Message))
@@ -155,7 +198,17 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		if one.Problem != "" {
 			state = one.Problem
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.ID, one.Adapter, cell(one.DisplayName), one.WorkspaceID, cell(address), one.Devices, cell(state))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+			one.ID,
+			one.Adapter,
+			cell(one.DisplayName),
+			one.WorkspaceID,
+			cell(address),
+			one.Devices,
+			cell(state),
+		)
 	}
 	return t.Flush()
 }
@@ -164,7 +217,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	kinds := accountKinds()
 	i := slices.IndexFunc(kinds, func(k accountKind) bool { return k.adapter == account.Adapter })
 	if i < 0 {
-		return fmt.Errorf("account %s is simulated: there is nothing to change", account.ID)
+		return fmt.Errorf("account %s is simulated and cannot be changed", account.ID)
 	}
 	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
 		return err
@@ -196,7 +249,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	return nil
 }
 
-// foreignFlags refuses what is a setting of accounts of other kinds only.
+// foreignFlags returns an error if a flag is set that only other kinds of accounts have.
 func foreignFlags(c *cli.Command, kinds []accountKind, own accountKind) error {
 	known := map[string]bool{}
 	for _, f := range own.flags(false) {
@@ -205,7 +258,7 @@ func foreignFlags(c *cli.Command, kinds []accountKind, own accountKind) error {
 	for _, k := range kinds {
 		for _, f := range k.flags(false) {
 			if name := f.Names()[0]; !known[name] && c.IsSet(name) {
-				return fmt.Errorf("--%s is no setting of a %s account", name, own.adapter)
+				return fmt.Errorf("--%s does not apply to a %s account", name, own.adapter)
 			}
 		}
 	}
@@ -214,13 +267,19 @@ func foreignFlags(c *cli.Command, kinds []accountKind, own accountKind) error {
 
 func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
 	if account.Connection == nil {
-		return fmt.Errorf("account %s is simulated, and belongs to its sandbox workspace", account.ID)
+		return fmt.Errorf("account %s is simulated and cannot be disconnected from its sandbox workspace", account.ID)
 	}
 	if !c.Bool("yes") {
-		fmt.Fprintf(os.Stderr, "Account %s, %s: its credential is deleted, its %d devices and their codes are no longer looked after.\n"+
-			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, cell(account.DisplayName), account.Devices)
+		fmt.Fprintf(
+			os.Stderr,
+			"Disconnecting account %s (%s) deletes its credential. The server stops managing its %d devices and\n"+
+				"their codes. The locks keep their codes, and these still open doors. Type yes to continue: ",
+			account.ID,
+			cell(account.DisplayName),
+			account.Devices,
+		)
 		if said, _ := answer(ctx); strings.TrimSpace(said) != "yes" {
-			return fmt.Errorf("nothing was changed; --yes goes on without asking")
+			return fmt.Errorf("nothing was changed; --yes skips the confirmation")
 		}
 	}
 	if err := a.Access.DisconnectAccount(ctx, account.ID); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// cloud is a vendor's cloud with one lock, outside of the server.
+// cloud starts a vendor's cloud with one lock.
 func cloud(t *testing.T) (url, token string) {
 	t.Helper()
 	box := sandbox.New(sandbox.Options{Seed: 11, Speed: 50})
@@ -34,13 +34,22 @@ func (p *program) file(name, content string) string {
 	return path
 }
 
-func TestAccountsAreConnectedChangedAndDisconnected(t *testing.T) {
+func TestAccounts_ConnectUpdateDisconnect(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	url, token := cloud(t)
 	secret := p.file("token", token+"\n")
 	r, _ := p.serve()
-	if _, err := p.run("accounts", "connect", "devicecloud", "--url", url, "--token-file", secret); err == nil || !strings.Contains(err.Error(), "workspaces create") {
+	if _, err := p.run(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--url",
+		url,
+		"--token-file",
+		secret,
+	); err == nil ||
+		!strings.Contains(err.Error(), "workspaces create") {
 		t.Errorf("without a workspace for real locks: %v", err)
 	}
 	workspace := p.ok("workspaces", "create", "Home")
@@ -67,13 +76,36 @@ func TestAccountsAreConnectedChangedAndDisconnected(t *testing.T) {
 	if !strings.Contains(list, "My cloud") || !strings.Contains(list, url) || strings.Contains(list, token) {
 		t.Errorf("the list has no name or address, or the token:\n%s", strings.ReplaceAll(list, token, "<token>"))
 	}
-	if _, err := p.run("accounts", "connect", "devicecloud", "--url", url+"/", "--token-file", secret); err == nil || !strings.Contains(err.Error(), account) {
+	if _, err := p.run(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--url",
+		url+"/",
+		"--token-file",
+		secret,
+	); err == nil ||
+		!strings.Contains(err.Error(), account) {
 		t.Errorf("the same cloud again: %v", err)
 	}
-	if _, err := p.run("accounts", "update", "--token-file", p.file("bad", "wrong"), account); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+	if _, err := p.run(
+		"accounts",
+		"update",
+		"--token-file",
+		p.file("bad", "wrong"),
+		account,
+	); err == nil ||
+		!strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("a wrong token: %v", err)
 	}
-	if _, err := p.run("accounts", "update", "--broker", "mqtt://localhost", account); err == nil || !strings.Contains(err.Error(), "--broker is no setting") {
+	if _, err := p.run(
+		"accounts",
+		"update",
+		"--broker",
+		"mqtt://localhost",
+		account,
+	); err == nil ||
+		!strings.Contains(err.Error(), "--broker does not apply") {
 		t.Errorf("a setting of another kind: %v", err)
 	}
 	p.ok("accounts", "update", "--name", "Our cloud", account)
@@ -88,16 +120,22 @@ func TestAccountsAreConnectedChangedAndDisconnected(t *testing.T) {
 		t.Errorf("%d devices are left", n)
 	}
 	if list := p.ok("accounts", "list"); strings.Contains(list, account) {
-		t.Errorf("it is listed still:\n%s", list)
+		t.Errorf("it is still listed:\n%s", list)
 	}
-	if _, err := p.run("accounts", "disconnect", "--yes", account); err == nil || !strings.Contains(err.Error(), "accounts list") {
-		t.Errorf("once more: %v", err)
+	if _, err := p.run(
+		"accounts",
+		"disconnect",
+		"--yes",
+		account,
+	); err == nil ||
+		!strings.Contains(err.Error(), "accounts list") {
+		t.Errorf("again: %v", err)
 	}
 	account = p.ok("accounts", "connect", "devicecloud", "--url", url, "--token-file", secret)
 	p.until("the lock is back", func() bool { return devices() == 1 })
 }
 
-func TestAnAccountIsConnectedWhileTheServerIsStopped(t *testing.T) {
+func TestAccounts_ConnectWhileServerIsStopped(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	url, token := cloud(t)
@@ -114,7 +152,7 @@ func TestAnAccountIsConnectedWhileTheServerIsStopped(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeConnectedSaysWhatToDo(t *testing.T) {
+func TestAccountsConnect_ErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.ok("workspaces", "create", "Home")
@@ -123,23 +161,44 @@ func TestWhatCannotBeConnectedSaysWhatToDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no kind":             {[]string{"connect"}, "zigbee2mqtt"},
-		"no token":            {[]string{"connect", "devicecloud", "--url", url}, "--token-file"},
-		"wrong token":         {[]string{"connect", "devicecloud", "--url", url, "--token-file", p.file("wrong", "nonsense")}, "nothing was changed"},
-		"no cloud":            {[]string{"connect", "devicecloud", "--url", "http://127.0.0.1:1", "--token-file", p.file("any", "x")}, "cannot be reached"},
-		"no URL":              {[]string{"connect", "devicecloud", "--url", "locks.example.com", "--token-file", p.file("one", "x")}, "must look like"},
+		"no kind":  {[]string{"connect"}, "zigbee2mqtt"},
+		"no token": {[]string{"connect", "devicecloud", "--url", url}, "--token-file"},
+		"wrong token": {
+			[]string{"connect", "devicecloud", "--url", url, "--token-file", p.file("wrong", "nonsense")},
+			"nothing was changed",
+		},
+		"no cloud": {
+			[]string{"connect", "devicecloud", "--url", "http://127.0.0.1:1", "--token-file", p.file("any", "x")},
+			"cannot be reached",
+		},
+		"no URL": {
+			[]string{"connect", "devicecloud", "--url", "locks.example.com", "--token-file", p.file("one", "x")},
+			"must look like",
+		},
 		"no file":             {[]string{"connect", "devicecloud", "--url", url, "--token-file", "/nowhere"}, "--token-file"},
 		"no gateway":          {[]string{"connect", "zwavejs", "--url", "ws://127.0.0.1:1"}, "nothing was changed"},
 		"no gateway's URL":    {[]string{"connect", "zwavejs", "--url", "http://127.0.0.1"}, "ws://host:3000"},
 		"password in the URL": {[]string{"connect", "zwavejs", "--url", "ws://me:hidden@127.0.0.1"}, "--password-file"},
-		"no user":             {[]string{"connect", "zwavejs", "--url", "ws://127.0.0.1:1", "--password-file", p.file("password", "hidden")}, "--username"},
-		"no broker":           {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1"}, "cannot be reached"},
-		"no broker's URL":     {[]string{"connect", "zigbee2mqtt", "--broker", "127.0.0.1:1883"}, "mqtts://host:8883"},
-		"password in broker":  {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://me:hidden@127.0.0.1"}, "give them apart"},
-		"no topic":            {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1", "--topic", "home/#"}, "base_topic"},
-		"no such workspace":   {[]string{"connect", "devicecloud", "--url", url, "--token-file", "-", "--workspace", "x"}, "workspaces list"},
-		"no id":               {[]string{"disconnect"}, "accounts list"},
-		"no account":          {[]string{"update", "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"}, "accounts list"},
+		"no user": {
+			[]string{"connect", "zwavejs", "--url", "ws://127.0.0.1:1", "--password-file", p.file("password", "hidden")},
+			"--username",
+		},
+		"no broker":       {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1"}, "cannot be reached"},
+		"no broker's URL": {[]string{"connect", "zigbee2mqtt", "--broker", "127.0.0.1:1883"}, "mqtts://host:8883"},
+		"password in broker": {
+			[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://me:hidden@127.0.0.1"},
+			"give them apart",
+		},
+		"no topic": {
+			[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1", "--topic", "home/#"},
+			"base_topic",
+		},
+		"no such workspace": {
+			[]string{"connect", "devicecloud", "--url", url, "--token-file", "-", "--workspace", "x"},
+			"workspaces list",
+		},
+		"no id":      {[]string{"disconnect"}, "accounts list"},
+		"no account": {[]string{"update", "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"}, "accounts list"},
 	} {
 		out, err := p.run(append([]string{"accounts"}, c.args...)...)
 		text := out

@@ -18,27 +18,68 @@ import (
 
 func auditCommand() *cli.Command {
 	return &cli.Command{
-		Name: "audit", Usage: "show who has changed what, the newest first; the server may run meanwhile",
-		Description: "One line for each request and each command that has changed something. Requests that were refused, and those that\n" +
-			"only read, stand in the server's log alone; what the server does by itself, and what it finds on devices, is told\n" +
-			"by events. Names, PINs and secrets are not shown, but identifiers.\n\n" +
-			"The outcome is done, or begun where a device has to do the rest: the action attempt among the subjects tells how\n" +
-			"that ended. Where an access system has to, the pending_mutations and errors of its user tell.\n\n" +
-			"Who has changed a code:  deviceaccess-server audit --subject ACCESS_CODE_ID\n" +
-			"What a request has done: deviceaccess-server audit --request SEAM_REQUEST_ID\n" +
-			"What a key was used for: deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --format json",
+		Name:  "audit",
+		Usage: "show the audit log, newest entries first, also while the server runs",
+		Description: "The audit log has one entry per request and per command that changed something. Rejected and\n" +
+			"read-only requests are only in the server's log. Events report what the server does on its own and\n" +
+			"what it finds on devices. Entries have identifiers, but no names, PINs, or secrets.\n\n" +
+			"The outcome is \"done\", or \"begun\" if a device still has to act. The action attempt among the\n" +
+			"subjects then has the result. For access systems, the pending_mutations and errors of the user have\n" +
+			"it.\n\n" +
+			"Who changed a code:       deviceaccess-server audit --subject ACCESS_CODE_ID\n" +
+			"What a request changed:   deviceaccess-server audit --request SEAM_REQUEST_ID\n" +
+			"What a key was used for:  deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --format json",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "since", Usage: "`TIME` from which on, such as 2026-01-31T12:00:00Z, or how long ago, such as 24h or 7d"},
-			&cli.StringFlag{Name: "until", Usage: "`TIME` before which, written like --since"},
-			&cli.StringFlag{Name: "workspace", Usage: "`ID` of a workspace"},
-			&cli.StringFlag{Name: "actor", Usage: "`WHO`: the id of a credential, which finds what its client sessions have done, too, or its name, the id of a connect webview, a user of this machine, or a kind: " +
-				strings.Join([]string{string(access.APIKey), string(access.PAT), string(access.ConsoleSession), string(access.EndUser), string(access.PublishableKey), access.ByPage, access.ByCommandLine}, ", ")},
-			&cli.StringFlag{Name: "operation", Usage: "`WHAT`: a path of the API such as /access_codes/delete, the words of a command such as \"keys revoke\", or how they begin"},
-			&cli.StringFlag{Name: "subject", Usage: "`ID` of what was changed: a code, a device, an account, a webhook, a credential, an action attempt …"},
-			&cli.StringFlag{Name: "request", Usage: "`ID` of a request, as its answer has it in the header seam-request-id"},
-			&cli.BoolFlag{Name: "oldest-first", Usage: "begin with the oldest"},
-			&cli.IntFlag{Name: "limit", Value: 50, Usage: "show at most `NUMBER`; 0: all", Validator: notNegative[int]},
-			&cli.StringFlag{Name: "format", Value: "table", Usage: "`table`, or json: one object on a line each", Validator: oneOf("table", "json")},
+			&cli.StringFlag{
+				Name:  "since",
+				Usage: "show entries from `TIME` on: a time such as 2026-01-31T12:00:00Z, or an age such as 24h or 7d",
+			},
+			&cli.StringFlag{Name: "until", Usage: "show entries before `TIME`, in the format of --since"},
+			&cli.StringFlag{Name: "workspace", Usage: "show entries of the workspace `ID`"},
+			&cli.StringFlag{
+				Name: "actor",
+				Usage: "show entries of `ACTOR`: the id (with its client sessions) or name of a credential, the id of a " +
+					"connect webview, a user of this machine, or one of " +
+					strings.Join(
+						[]string{
+							string(access.APIKey),
+							string(access.PAT),
+							string(access.ConsoleSession),
+							string(access.EndUser),
+							string(access.PublishableKey),
+							access.ByPage,
+							access.ByCommandLine,
+						},
+						", ",
+					),
+			},
+			&cli.StringFlag{
+				Name: "operation",
+				Usage: "show entries whose operation starts with `TEXT`: an API path such as /access_codes/delete, or a " +
+					"command such as \"keys revoke\"",
+			},
+			&cli.StringFlag{
+				Name: "subject",
+				Usage: "show entries that changed the object `ID`, such as a code, device, account, webhook, credential, or " +
+					"action attempt",
+			},
+			&cli.StringFlag{
+				Name:  "request",
+				Usage: "show entries of the request `ID`, from the response header seam-request-id",
+			},
+			&cli.BoolFlag{Name: "oldest-first", Usage: "show the oldest entries first"},
+			&cli.IntFlag{
+				Name:      "limit",
+				Value:     50,
+				Usage:     "show at most `NUMBER` entries; 0 shows all",
+				Validator: notNegative[int],
+			},
+			&cli.StringFlag{
+				Name:      "format",
+				Value:     "table",
+				Usage:     "print a `table`, or json with one object per line",
+				Validator: oneOf("table", "json"),
+			},
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			filter, err := auditFilter(c)
@@ -59,11 +100,12 @@ func auditFilter(c *cli.Command) (f access.AuditFilter, err error) {
 			}
 		}
 	}
-	for name, to := range map[string]**uuid.UUID{"workspace": &f.WorkspaceID, "subject": &f.SubjectID, "request": &f.RequestID} {
+	ids := map[string]**uuid.UUID{"workspace": &f.WorkspaceID, "subject": &f.SubjectID, "request": &f.RequestID}
+	for name, to := range ids {
 		if text := c.String(name); text != "" {
 			id, err := uuid.Parse(text)
 			if err != nil {
-				return f, fmt.Errorf("--%s: %q is no identifier", name, text)
+				return f, fmt.Errorf("--%s: %q is not an id", name, text)
 			}
 			*to = &id
 		}
@@ -71,7 +113,7 @@ func auditFilter(c *cli.Command) (f access.AuditFilter, err error) {
 	return f, nil
 }
 
-// auditLine is an entry as JSON.
+// auditLine is the JSON of an audit entry.
 type auditLine struct {
 	At          time.Time           `json:"at"`
 	WorkspaceID *uuid.UUID          `json:"workspace_id"`
@@ -91,7 +133,8 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 			err = flushed
 		}
 	}()
-	const columns = "%-27s  %-36s  %-24s  %-44s  %-7s  %-36s  %s\n" // of fixed width: there may be more lines than fit into memory
+	// The columns have a fixed width, since a table of all entries may not fit into memory.
+	const columns = "%-27s  %-36s  %-24s  %-44s  %-7s  %-36s  %s\n"
 	head := func() error {
 		_, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
 		return err
@@ -108,14 +151,34 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 		for _, s := range e.Subjects {
 			subjects = append(subjects, s.Kind+"="+s.ID.String())
 		}
-		_, err := fmt.Fprintf(out, columns, e.At.UTC().Format("2006-01-02T15:04:05.000000Z"), shown(e.WorkspaceID), cell(who), cell(e.Operation), e.Outcome, shown(e.RequestID), strings.Join(subjects, " "))
+		_, err := fmt.Fprintf(
+			out,
+			columns,
+			e.At.UTC().Format("2006-01-02T15:04:05.000000Z"),
+			shown(e.WorkspaceID),
+			cell(who),
+			cell(e.Operation),
+			e.Outcome,
+			shown(e.RequestID),
+			strings.Join(subjects, " "),
+		)
 		return err
 	}
 	if c.String("format") == "json" {
 		lines := json.NewEncoder(out)
 		head = func() error { return nil }
 		write = func(e access.AuditEntry) error {
-			line := auditLine{e.At.UTC(), e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, map[string][]string{}, e.Outcome}
+			line := auditLine{
+				e.At.UTC(),
+				e.WorkspaceID,
+				e.ActorKind,
+				e.ActorID,
+				e.ActorName,
+				e.RequestID,
+				e.Operation,
+				map[string][]string{},
+				e.Outcome,
+			}
 			for _, s := range e.Subjects {
 				line.Subjects[s.Kind] = append(line.Subjects[s.Kind], s.ID.String())
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What commands change is in the audit log, by whom it was; what they show is not.
+// Commands that change something are in the audit log with their user; read-only commands are not.
 func TestCommandsAreAudited(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
@@ -24,7 +24,17 @@ func TestCommandsAreAudited(t *testing.T) {
 	list := p.ok("keys", "list")
 	key, _, _ := strings.Cut(list[strings.Index(list, "\n")+1:], " ")
 	p.ok("keys", "revoke", key)
-	account := p.ok("accounts", "connect", "devicecloud", "--workspace", home, "--url", url, "--token-file", p.file("token", token))
+	account := p.ok(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--workspace",
+		home,
+		"--url",
+		url,
+		"--token-file",
+		p.file("token", token),
+	)
 	p.ok("accounts", "update", "--name", "Cloud", account)
 	p.ok("accounts", "disconnect", "--yes", account)
 	if _, err := p.run("keys", "revoke", key); err == nil {
@@ -50,9 +60,23 @@ func TestCommandsAreAudited(t *testing.T) {
 		}
 		return lines
 	}
-	want := []line{{Workspace: home, Operation: "workspaces create"}, {Workspace: other, Operation: "workspaces create"}, {Workspace: home, Operation: "keys create"},
-		{Workspace: home, Operation: "keys create"}, {Workspace: other, Operation: "keys create"}, {Workspace: home, Operation: "keys revoke"},
-		{Workspace: home, Operation: "accounts connect devicecloud"}, {Workspace: home, Operation: "accounts update"}, {Workspace: home, Operation: "accounts disconnect"}}
+	want := []line{
+		{Workspace: home, Operation: "workspaces create"},
+		{Workspace: other, Operation: "workspaces create"},
+		{Workspace: home, Operation: "keys create"},
+		{
+			Workspace: home,
+			Operation: "keys create",
+		},
+		{Workspace: other, Operation: "keys create"},
+		{Workspace: home, Operation: "keys revoke"},
+		{
+			Workspace: home,
+			Operation: "accounts connect devicecloud",
+		},
+		{Workspace: home, Operation: "accounts update"},
+		{Workspace: home, Operation: "accounts disconnect"},
+	}
 	got := read("--oldest-first")
 	if len(got) != len(want) {
 		t.Fatalf("%d entries, want %d: %+v", len(got), len(want), got)
@@ -72,10 +96,20 @@ func TestCommandsAreAudited(t *testing.T) {
 			t.Errorf("no entry in workspace %s of %s", w.Workspace, w.Operation)
 		}
 	}
-	if newest := read("--limit", "1"); len(newest) != 1 || newest[0].Operation != "accounts disconnect" || newest[0].Subjects["connected_account_id"][0] != account {
+	if newest := read(
+		"--limit",
+		"1",
+	); len(newest) != 1 || newest[0].Operation != "accounts disconnect" ||
+		newest[0].Subjects["connected_account_id"][0] != account {
 		t.Errorf("the newest: %+v", newest)
 	}
-	for want, args := range map[int][]string{3: {"--subject", account}, 2: {"--workspace", other}, 4: {"--operation", "keys"}, len(want): {"--actor", me.Username}, 0: {"--actor", "nobody"}} {
+	for want, args := range map[int][]string{
+		3:         {"--subject", account},
+		2:         {"--workspace", other},
+		4:         {"--operation", "keys"},
+		len(want): {"--actor", me.Username},
+		0:         {"--actor", "unknown"},
+	} {
 		if got := read(args...); len(got) != want {
 			t.Errorf("%v finds %d entries, want %d: %+v", args, len(got), want, got)
 		}
@@ -84,12 +118,75 @@ func TestCommandsAreAudited(t *testing.T) {
 		t.Errorf("an hour ago there was %+v", got)
 	}
 	table := p.ok("audit", "--since", "1h")
-	if strings.Count(table, "\n") != len(want) || !strings.Contains(table, "connected_account_id="+account) || strings.Contains(table, token) {
+	if strings.Count(table, "\n") != len(want) || !strings.Contains(table, "connected_account_id="+account) ||
+		strings.Contains(table, token) {
 		t.Errorf("the table:\n%s", table)
 	}
-	for _, bad := range [][]string{{"--since", "yesterday"}, {"--subject", "lobby"}, {"--format", "xml"}, {"--limit", "-1"}} {
+	for _, bad := range [][]string{
+		{"--since", "yesterday"},
+		{"--subject", "lobby"},
+		{"--format", "xml"},
+		{"--limit", "-1"},
+	} {
 		if _, err := p.run(append([]string{"audit"}, bad...)...); err == nil {
 			t.Errorf("%v is taken", bad)
 		}
+	}
+}
+
+// audit shows the newest entries and says if there are more.
+func TestAudit_Limit(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.ok("workspaces", "create", "Home")
+	if out := p.ok("audit", "--actor", "unknown"); out != "No entries match." {
+		t.Errorf("nothing: %s", out)
+	}
+	if out := p.ok("audit", "--actor", "unknown", "--format", "json"); out != "" {
+		t.Errorf("nothing, as JSON: %s", out)
+	}
+	p.ok("workspaces", "create", "Other")
+	if all, few := p.ok(
+		"audit",
+	), p.ok(
+		"audit",
+		"--limit",
+		"1",
+	); strings.Contains(all, "--limit") || strings.Count(all, "\n") != 2 ||
+		strings.Count(few, "\n") != 1 {
+		t.Errorf("all: %s\none: %s", all, few)
+	}
+	cmd := p.command("audit", "--limit", "1")
+	var more strings.Builder
+	cmd.Stderr = &more
+	if err := cmd.Run(); err != nil || !strings.Contains(more.String(), "There are more; --limit 0 shows all.") {
+		t.Errorf("%v: %s", err, more.String())
+	}
+	for _, f := range auditCommand().Flags {
+		if f.Names()[0] == "limit" && !strings.Contains(f.String(), "(default: 50)") {
+			t.Errorf("%s", f)
+		}
+	}
+	if said := p.said(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--url",
+		"http://127.0.0.1:1",
+	); !strings.Contains(
+		said,
+		"there are 2 workspaces for real devices: choose one",
+	) {
+		t.Errorf("%s", said)
+	}
+	if said := p.said(
+		"keys",
+		"revoke",
+		"00000000-0000-7000-8000-000000000000",
+	); !strings.Contains(
+		said,
+		"There is no such credential, or it is revoked already.",
+	) {
+		t.Errorf("%s", said)
 	}
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
-// writeNew makes a file that nobody but its owner reads. It has its name when it is whole and on the disk; until then, and
-// when it fails, no file of that name is there. What an earlier one has left that was killed is removed.
+// writeNew creates a file that only its owner can read. The file gets its name once it is complete and synced, so a
+// failed call leaves no file at path. writeNew also removes incomplete files of earlier, killed calls.
 func writeNew(path string, write func(io.Writer) error) error {
-	taken := fmt.Errorf("%s is there already, and is not overwritten: name another file, or remove it", path)
+	taken := fmt.Errorf("%s already exists and is never overwritten: choose another file or remove this one", path)
 	if _, err := os.Lstat(path); err == nil {
 		return taken
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no directory %s: make it first", filepath.Dir(path))
+		return fmt.Errorf("directory %s does not exist: create it first", filepath.Dir(path))
 	}
 	removeIncomplete(path)
 	f, err := newIncomplete(path)
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its own name by then, or is of no use
-	defer f.Close()           // which unlocks it
+	defer os.Remove(f.Name()) //nolint:errcheck // either renamed or incomplete
+	defer f.Close()           // releases the lock
 	if err := errors.Join(write(f), f.Sync()); err != nil {
 		return err
 	}
 	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) {
 		return taken
-	} else if err != nil && os.Rename(f.Name(), path) != nil { // some file systems know no links
+	} else if err != nil && os.Rename(f.Name(), path) != nil { // for file systems without hard links
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
@@ -45,24 +45,24 @@ func writeNew(path string, write func(io.Writer) error) error {
 
 func incompleteOf(path string) string { return "." + filepath.Base(path) + ".incomplete-" }
 
-// newIncomplete makes a file for what is to become the one at path. It is locked for as long as it is open.
+// newIncomplete creates a temporary file for path. The file stays locked while it is open.
 func newIncomplete(path string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(filepath.Dir(path), incompleteOf(path)+"*") // mode 0600
 		if err != nil {
 			return nil, err
 		}
-		locked := lockNow(f) // where nothing can be locked nothing is removed, either
+		locked := lockNow(f) // without file locks, removeIncomplete removes nothing either
 		if _, err := os.Stat(f.Name()); err == nil && !errors.Is(locked, syscall.EWOULDBLOCK) {
 			return f, nil
 		}
-		f.Close() // another one was about to remove it before it was locked
+		f.Close() // another process is removing the file
 		_ = os.Remove(f.Name())
 	}
 }
 
-// removeIncomplete removes what is left of files that were to become the one at path, and that nobody writes any more: they
-// may hold a master key. What cannot be removed is in nobody's way.
+// removeIncomplete removes temporary files for path that no process writes, since they may contain a master key.
+// It ignores files that it cannot remove.
 func removeIncomplete(path string) {
 	dir := filepath.Dir(path)
 	entries, _ := os.ReadDir(dir)

@@ -22,15 +22,15 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// door is who a gateway lets in, and who is in. The gateways behind it have no locks: it is their logins that are tried.
+// door is the login of a fake gateway. The gateways have no locks: only their logins matter.
 type door struct {
 	mu             sync.Mutex
 	user, password string
-	inside         map[int]func() // and how each is thrown out
+	inside         map[int]func() // closes the connection
 	entered        int
 }
 
-// enter says whether a login is good. Who is in is thrown out by calling out.
+// enter checks a login. The caller passes out, which closes its connection, and calls left when the connection ends.
 func (d *door) enter(user, password string, out func()) (left func(), ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *door) enter(user, password string, out func()) (left func(), ok bool) {
 	}, true
 }
 
-// change lets another login in from now on, and throws everybody out.
+// change changes the accepted login and closes all connections.
 func (d *door) change(user, password string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,14 +60,14 @@ func (d *door) change(user, password string) {
 	}
 }
 
-// open says whether somebody is in.
+// open reports whether a client is connected.
 func (d *door) open() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.inside) > 0
 }
 
-// fakeZWave is a zwave-js-server behind a proxy that wants a login and a token in the query.
+// fakeZWave starts a zwave-js-server behind a proxy that requires a login and a token in the query.
 func fakeZWave(t *testing.T, d *door, token string) (address string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func fakeZWave(t *testing.T, d *door, token string) (address string) {
 	return strings.Replace(s.URL, "http", "ws", 1)
 }
 
-// fakeBroker is an MQTT broker with a Zigbee2MQTT; with a configuration it speaks TLS.
+// fakeBroker starts an MQTT broker with a Zigbee2MQTT. With a configuration it uses TLS.
 func fakeBroker(t *testing.T, d *door, secure *tls.Config) (hostPort string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -123,7 +123,7 @@ func fakeBroker(t *testing.T, d *door, secure *tls.Config) (hostPort string) {
 	}
 	t.Cleanup(func() {
 		l.Close()
-		d.change("", "nobody any more")
+		d.change("", "closed")
 	})
 	go func() {
 		for {
@@ -164,9 +164,15 @@ func speakMQTT(c net.Conn, d *door) {
 			say(packets.SUBACK, func(p *packets.ControlPacket) {
 				p.Content.(*packets.Suback).PacketID, p.Content.(*packets.Suback).Reasons = m.PacketID, []byte{0}
 			})
-			for topic, payload := range map[string]string{"state": `{"state":"online"}`, "info": `{"config":{}}`, "devices": `[]`} {
+			for topic, payload := range map[string]string{
+				"state":   `{"state":"online"}`,
+				"info":    `{"config":{}}`,
+				"devices": `[]`,
+			} {
 				say(packets.PUBLISH, func(p *packets.ControlPacket) {
-					p.Content.(*packets.Publish).Topic, p.Content.(*packets.Publish).Payload = "zigbee2mqtt/bridge/"+topic, []byte(payload)
+					p.Content.(*packets.Publish).Topic, p.Content.(*packets.Publish).Payload = "zigbee2mqtt/bridge/"+topic, []byte(
+						payload,
+					)
 				})
 			}
 		case *packets.Pingreq:
@@ -175,14 +181,19 @@ func speakMQTT(c net.Conn, d *door) {
 	}
 }
 
-// clientCertificate is one of a client's own, with its key, in PEM.
+// clientCertificate returns a self-signed client certificate and its key in PEM.
 func clientCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "server"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "server"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -191,17 +202,28 @@ func clientCertificate(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	return string(
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		), string(
+			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
+		)
 }
 
-// onlyFor is the configuration of a TLS server that lets in whoever has this certificate, and the one of its own that it
-// shows, in PEM.
+// onlyFor returns the configuration of a TLS server that accepts only this client certificate, and the server's
+// certificate in PEM.
 func onlyFor(t *testing.T, client string) (c *tls.Config, ca string) {
 	t.Helper()
-	s := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate for this machine
+	s := httptest.NewTLSServer(http.NotFoundHandler()) // has a certificate for this machine
 	t.Cleanup(s.Close)
 	known := x509.NewCertPool()
 	known.AppendCertsFromPEM([]byte(client))
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: s.TLS.Certificates, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known},
-		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	return &tls.Config{
+			MinVersion:   tls.VersionTLS12,
+			Certificates: s.TLS.Certificates,
+			ClientAuth:   tls.RequireAndVerifyClientCert,
+			ClientCAs:    known,
+		},
+		string(
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+		)
 }

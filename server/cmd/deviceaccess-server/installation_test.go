@@ -14,22 +14,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// prepared is what is made once in a test process, and copied or read by the tests that need it.
+// prepared is created once per test process and copied or read by the tests that need it.
 var prepared struct {
 	installing, backing sync.Once
 	installation        string // a data directory after its first start
 	backups             backups
 }
 
-// backups are those of one installation, which has the workspace Home, and a file of a simulated lock.
+// backups are backups of one installation with the workspace Home and a file of a simulated lock.
 type backups struct {
-	data             string // the data directory, which must not be changed: key is its master key
+	data             string // the data directory, which tests must not change
 	key              string
-	home             string // identifier of the workspace
+	home             string // id of the workspace
 	with, withoutKey string // files
 }
 
-// install makes a data directory like migrate does, except that its database does not wait for the disk.
+// install creates a migrated data directory. Its database does not sync to disk.
 func (p *program) install(data string) {
 	p.Helper()
 	prepared.installing.Do(func() {
@@ -52,12 +52,12 @@ func (p *program) install(data string) {
 		prepared.installation = made
 	})
 	if prepared.installation == "" {
-		p.Fatal("no installation could be made")
+		p.Fatal("the installation was not created")
 	}
 	p.copy(prepared.installation, data)
 }
 
-// copy copies a data directory, with the owners of all that is in it.
+// copy copies a data directory and preserves file owners.
 func (p *program) copy(from, to string) {
 	p.Helper()
 	if out, err := exec.CommandContext(p.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
@@ -65,10 +65,10 @@ func (p *program) copy(from, to string) {
 	}
 }
 
-// backedUp are backups that were made by commands.
+// backedUp returns backups that the backup command has created.
 func backedUp(t *testing.T) backups {
 	t.Helper()
-	dir := storetest.Dir(t) // which skips the test where there is no PostgreSQL
+	dir := storetest.Dir(t) // skips the test if PostgreSQL is missing
 	prepared.backing.Do(func() {
 		p := &program{T: t, dir: dir}
 		b := backups{
@@ -78,7 +78,10 @@ func backedUp(t *testing.T) backups {
 		p.install(b.data)
 		b.home = p.ok("workspaces", "create", "Home")
 		simulated := filepath.Join(b.data, "sandbox")
-		if err := errors.Join(os.Mkdir(simulated, 0o700), os.WriteFile(filepath.Join(simulated, "lock"), []byte("{}"), 0o600)); err != nil {
+		if err := errors.Join(
+			os.Mkdir(simulated, 0o700),
+			os.WriteFile(filepath.Join(simulated, "lock"), []byte("{}"), 0o600),
+		); err != nil {
 			t.Fatal(err)
 		}
 		p.ok("backup", b.with)
@@ -93,12 +96,12 @@ func backedUp(t *testing.T) backups {
 		prepared.backups = b
 	})
 	if prepared.backups.key == "" {
-		t.Fatal("no backups could be made")
+		t.Fatal("the backups were not created")
 	}
 	return prepared.backups
 }
 
-// as has a command run as another user, who cannot reach the folder that go test keeps the program in.
+// as makes a command run as another user, who cannot read the directory where go test keeps the program.
 func (p *program) as(who *syscall.Credential, cmd *exec.Cmd) *exec.Cmd {
 	p.Helper()
 	if p.copied == "" {
@@ -108,7 +111,7 @@ func (p *program) as(who *syscall.Credential, cmd *exec.Cmd) *exec.Cmd {
 		}
 		p.Cleanup(func() { os.RemoveAll(dir) })
 		p.copied = filepath.Join(dir, "program")
-		// cp, and not we, since a file that we write could still be open in a process that another test is forking
+		// cp instead of writing the file here: a concurrent fork of another test could keep it open for writing
 		if out, err := exec.CommandContext(p.Context(), "cp", cmd.Path, p.copied).CombinedOutput(); err != nil {
 			p.Fatalf("copy the program: %v: %s", err, out)
 		}

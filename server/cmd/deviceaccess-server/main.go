@@ -1,4 +1,4 @@
-// Command deviceaccess-server is the Device Access API: the server, and the commands of those who run it.
+// Command deviceaccess-server runs the Device Access API and has the commands for its operators.
 package main
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// version is set when a release is built.
+// version is the version of the program. Release builds set it with -ldflags.
 var version = "dev"
 
-// versionOf is the version that was set, or else that of the module as go install has built it.
+// versionOf returns the version set at build time, or else the module version of a go install build.
 func versionOf(set string, info *debug.BuildInfo) string {
 	if set != "dev" || info == nil || !strings.HasPrefix(info.Main.Version, "v") {
 		return set
@@ -36,18 +36,18 @@ func main() {
 	app.Tune()
 	ends := []os.Signal{syscall.SIGTERM}
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as in the background of a script, and with nohup
+		if !signal.Ignored(s) { // for background jobs of scripts and nohup
 			ends = append(ends, s)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, ends...)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
 	go func() {
-		<-told
-		signal.Ignore(syscall.SIGHUP) // of which the end of a session may send two
-		signal.Stop(told)             // a second one does not wait for what the first has left to do
+		<-signals
+		signal.Ignore(syscall.SIGHUP) // the end of a session may send two
+		signal.Stop(signals)          // a second signal ends the process immediately
 		stop()
 	}()
 	if err := command().Run(ctx, os.Args); err != nil {
@@ -59,18 +59,29 @@ func main() {
 func command() *cli.Command {
 	return strict(&cli.Command{
 		Name:    "deviceaccess-server",
-		Usage:   "door codes and webhooks over an HTTP API",
+		Usage:   "manage door codes and webhooks through an HTTP API",
 		Version: version,
-		Description: "Without a database URL the server keeps a private PostgreSQL in its data directory.\n" +
-			"Every flag can be given as the environment variable shown beside it.",
-		Commands:                  []*cli.Command{serveCommand(), accountsCommand(), keysCommand(), auditCommand(), webhooksCommand(), workspacesCommand(), sandboxCommand(), migrateCommand(), backupCommand(), restoreCommand()},
-		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints it once
+		Description: "Without --database-url, the server runs a private PostgreSQL in its data directory.\n" +
+			"Flags can also be set with the environment variables shown next to them.",
+		Commands: []*cli.Command{
+			serveCommand(),
+			accountsCommand(),
+			keysCommand(),
+			auditCommand(),
+			webhooksCommand(),
+			workspacesCommand(),
+			sandboxCommand(),
+			migrateCommand(),
+			backupCommand(),
+			restoreCommand(),
+		},
+		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints the error
 		DisableSliceFlagSeparator: true,
 	})
 }
 
-// strict refuses words and flags on the command line that mean nothing, for a command and those below it: a command takes one
-// argument if its ArgsUsage names it, else none.
+// strict makes c and its subcommands reject unknown flags and surplus arguments. A command takes one argument if its
+// ArgsUsage names one, else none.
 func strict(c *cli.Command) *cli.Command {
 	for _, below := range c.Commands {
 		strict(below)
@@ -79,7 +90,7 @@ func strict(c *cli.Command) *cli.Command {
 	if c.Action == nil {
 		c.Action = func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {
-				return fmt.Errorf("there is no command %q; %s --help shows them", c.Args().First(), c.FullName())
+				return fmt.Errorf("unknown command %q; run %s --help for the commands", c.Args().First(), c.FullName())
 			}
 			return cli.ShowSubcommandHelp(c)
 		}
@@ -91,10 +102,10 @@ func strict(c *cli.Command) *cli.Command {
 	}
 	c.Action = func(ctx context.Context, c *cli.Command) error {
 		if c.Args().Len() > known {
-			return fmt.Errorf("%q is too much; %s --help shows what it takes", c.Args().Get(known), c.FullName())
+			return fmt.Errorf("unexpected argument %q; run %s --help for the usage", c.Args().Get(known), c.FullName())
 		}
 		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" && keepsData(c) {
-			return errors.New("there is no home directory to keep the data below: name a directory with --data-dir")
+			return errors.New("there is no home directory for the data: set a directory with --data-dir")
 		}
 		_, words, _ := strings.Cut(c.FullName(), " ")
 		return act(access.ActingByCommand(ctx, username(), words), c)
@@ -102,15 +113,14 @@ func strict(c *cli.Command) *cli.Command {
 	return c
 }
 
-// keepsData says whether a command has something below its data directory: the database, its key, or what is simulated, which can be
-// asked for at any time.
+// keepsData reports whether a command uses the data directory: for the database, its key, or simulated devices.
 func keepsData(c *cli.Command) bool {
 	given := func(flag string) bool { value, _ := c.Value(flag).(string); return value != "" }
 	simulates := strings.HasSuffix(c.FullName(), " serve") && !given("sandbox-url")
 	return !given("database-url") || !given("master-key") || simulates || strings.Contains(c.FullName(), " sandbox")
 }
 
-// username is who has given the command, for the audit log.
+// username returns the user of the process, for the audit log.
 func username() string {
 	u, err := user.Current()
 	if err != nil {
@@ -119,12 +129,12 @@ func username() string {
 	return u.Username
 }
 
-// env names the environment variable of a flag. One that is empty counts as one that is not set.
+// env returns the environment variable of a flag. An empty variable counts as unset.
 func env(name string) cli.ValueSourceChain {
 	return cli.ValueSourceChain{Chain: []cli.ValueSource{variable{cli.EnvVar(name)}}}
 }
 
-// given is how a flag's value was given, for people: by the flag itself, or by its variable.
+// given returns the source of a flag's value for messages: the flag or its variable.
 func given(c *cli.Command, flag, variable string) string {
 	if value := os.Getenv(variable); value != "" && value == c.String(flag) {
 		return variable
@@ -132,6 +142,7 @@ func given(c *cli.Command, flag, variable string) string {
 	return "--" + flag
 }
 
+// variable is an environment variable that counts as unset if it is empty.
 type variable struct{ cli.ValueSource }
 
 func (v variable) Lookup() (string, bool) {
@@ -143,25 +154,54 @@ func (v variable) IsFromEnv() bool { return true }
 
 func (v variable) Key() string { return v.ValueSource.(cli.EnvValueSource).Key() }
 
-// databaseFlags say where the data is; every command has them.
+// databaseFlags returns the flags of every command: where the data is and how to log.
 func databaseFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "database-url", Sources: env("DEVICEACCESS_DATABASE_URL"), Category: "Data",
-			Usage: "PostgreSQL 14 or newer, as `URL` or libpq string; without it a private one is run in the data directory"},
-		&cli.StringFlag{Name: "data-dir", Sources: env("DEVICEACCESS_DATA_DIR"), Value: app.DefaultDataDir(), Category: "Data", Validator: notEmpty,
-			Usage: "`DIR` for the private PostgreSQL, the master key and the simulated locks"},
-		&cli.StringFlag{Name: "master-key", Sources: env("DEVICEACCESS_MASTER_KEY"), Category: "Data", HideDefault: true,
-			Usage: "`KEY` of 32 bytes in base64 that encrypts PINs and secrets; without it the file master.key in the data directory, made at the first start. Prefer the variable: other users can see a process's flags"},
-		&cli.StringFlag{Name: "log-format", Sources: env("DEVICEACCESS_LOG_FORMAT"), Value: "text", Category: "Log", Usage: "`text` or json",
-			Validator: oneOf("text", "json")},
-		&cli.StringFlag{Name: "log-level", Sources: env("DEVICEACCESS_LOG_LEVEL"), Value: "info", Category: "Log", Usage: "debug, `info`, warn or error",
-			Validator: oneOf("debug", "info", "warn", "error")},
+		&cli.StringFlag{
+			Name:     "database-url",
+			Sources:  env("DEVICEACCESS_DATABASE_URL"),
+			Category: "Data",
+			Usage: "use PostgreSQL 14 or newer at `URL`, or a libpq connection string (default: a private PostgreSQL in " +
+				"the data directory)",
+		},
+		&cli.StringFlag{
+			Name:      "data-dir",
+			Sources:   env("DEVICEACCESS_DATA_DIR"),
+			Value:     app.DefaultDataDir(),
+			Category:  "Data",
+			Validator: notEmpty,
+			Usage:     "keep the private PostgreSQL, the master key, and the simulated locks in `DIR`",
+		},
+		&cli.StringFlag{
+			Name:        "master-key",
+			Sources:     env("DEVICEACCESS_MASTER_KEY"),
+			Category:    "Data",
+			HideDefault: true,
+			Usage: "encrypt PINs and secrets with `KEY`, 32 bytes in base64 (default: the file master.key in the data " +
+				"directory, created at the first start). Prefer the variable: other users can see a process's flags",
+		},
+		&cli.StringFlag{
+			Name:      "log-format",
+			Sources:   env("DEVICEACCESS_LOG_FORMAT"),
+			Value:     "text",
+			Category:  "Log",
+			Usage:     "log as `text` or json",
+			Validator: oneOf("text", "json"),
+		},
+		&cli.StringFlag{
+			Name:      "log-level",
+			Sources:   env("DEVICEACCESS_LOG_LEVEL"),
+			Value:     "info",
+			Category:  "Log",
+			Usage:     "log from level debug, `info`, warn, or error on",
+			Validator: oneOf("debug", "info", "warn", "error"),
+		},
 	}
 }
 
 func notEmpty(text string) error {
 	if text == "" {
-		return errors.New("it is empty")
+		return errors.New("must not be empty")
 	}
 	return nil
 }
@@ -173,18 +213,24 @@ func oneOf(values ...string) func(string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q is none of %v", v, values)
+		return fmt.Errorf("%q is not one of %s", v, strings.Join(values, ", "))
 	}
 }
 
 func database(c *cli.Command) app.Database {
-	return app.Database{DatabaseURL: c.String("database-url"), URLGiven: given(c, "database-url", "DEVICEACCESS_DATABASE_URL"), DataDir: c.String("data-dir"), MasterKey: c.String("master-key"), Progress: os.Stderr}
+	return app.Database{
+		DatabaseURL: c.String("database-url"),
+		URLGiven:    given(c, "database-url", "DEVICEACCESS_DATABASE_URL"),
+		DataDir:     c.String("data-dir"),
+		MasterKey:   c.String("master-key"),
+		Progress:    os.Stderr,
+	}
 }
 
-// logger writes to standard error: standard output is for results.
+// logger returns a logger to standard error. Standard output is for results.
 func logger(c *cli.Command) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.String("log-level"))) // checked with the flags
+	_ = level.UnmarshalText([]byte(c.String("log-level"))) // the flag's Validator has checked it
 	opt := &slog.HandlerOptions{Level: level}
 	if c.String("log-format") == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, opt))
@@ -192,17 +238,22 @@ func logger(c *cli.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, opt))
 }
 
-// withAdmin runs f on the data that there is, whether the server runs or not.
+// withAdmin runs f on the existing data, whether a server runs or not.
 func withAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
 	return opened(ctx, c, app.OpenAdmin, f)
 }
 
-// withNew is withAdmin for a command that one can begin with: it makes the data where there is none.
+// withNew is withAdmin for commands that may come first: it creates the data if there is none.
 func withNew(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
 	return opened(ctx, c, app.BeginAdmin, f)
 }
 
-func opened(ctx context.Context, c *cli.Command, open func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), f func(*app.Admin) error) (err error) {
+func opened(
+	ctx context.Context,
+	c *cli.Command,
+	open func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
+	f func(*app.Admin) error,
+) (err error) {
 	admin, err := open(ctx, database(c), logger(c))
 	if err != nil {
 		return err
@@ -213,17 +264,4 @@ func opened(ctx context.Context, c *cli.Command, open func(context.Context, app.
 		}
 	}()
 	return f(admin)
-}
-
-func migrateCommand() *cli.Command {
-	return &cli.Command{
-		Name: "migrate", Usage: "bring the database up to this version, and end", Flags: databaseFlags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := app.Migrate(ctx, database(c), logger(c)); err != nil {
-				return err
-			}
-			fmt.Println("The database is up to date.")
-			return nil
-		},
-	}
 }

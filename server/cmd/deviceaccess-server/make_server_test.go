@@ -1,38 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 )
 
-// said collects what a program prints while others read it.
-type said struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Buffer.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Buffer.String()
-}
-
-// The lines that `make server` prints are pasted into shells and files: they go on working when it is started again.
-func TestMakeServerKeepsItsKey(t *testing.T) {
+// The lines that `make server` prints stay valid after a restart.
+func TestMakeServer_KeepsItsKey(t *testing.T) {
 	t.Parallel()
 	p := newEmpty(t)
 	exe, err := os.Executable()
@@ -43,8 +23,16 @@ func TestMakeServerKeepsItsKey(t *testing.T) {
 	p.install(data)
 	start := func() (r ready, stop func()) {
 		cmd := exec.CommandContext(t.Context(), "../../../test/server.sh", "--listen", "127.0.0.1:0")
-		cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "MAKE_SERVER_PROGRAM="+exe, "MAKE_SERVER_DATA_DIR="+data,
-			"DEVICEACCESS_DATA_DIR="+p.dir, "DEVICEACCESS_DATABASE_URL=postgres://127.0.0.1:1/production", "DATABASE_URL=postgres://127.0.0.1:1/production", "DEVICEACCESS_LISTEN=nowhere")
+		cmd.Env = append(
+			os.Environ(),
+			"DEVICEACCESS_TEST_RUN_MAIN=1",
+			"MAKE_SERVER_PROGRAM="+exe,
+			"MAKE_SERVER_DATA_DIR="+data,
+			"DEVICEACCESS_DATA_DIR="+p.dir,
+			"DEVICEACCESS_DATABASE_URL=postgres://127.0.0.1:1/production",
+			"DATABASE_URL=postgres://127.0.0.1:1/production",
+			"DEVICEACCESS_LISTEN=nowhere",
+		)
 		var out said
 		cmd.Stdout, cmd.Stderr = &out, &out
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -59,7 +47,7 @@ func TestMakeServerKeepsItsKey(t *testing.T) {
 			}
 		}
 		if !strings.Contains(out.String(), "rm -r '"+data+"'") {
-			t.Errorf("it does not say how to begin anew: %s", withoutKeys([]byte(out.String())))
+			t.Errorf("it does not say how to start over: %s", withoutKeys([]byte(out.String())))
 		}
 		return r, func() {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -75,7 +63,7 @@ func TestMakeServerKeepsItsKey(t *testing.T) {
 		t.Error("the key of the first start is not that of the second")
 	}
 	if status := p.post(again, first.APIKey, "/devices/list", "{}", nil); status != http.StatusOK {
-		t.Errorf("the key of the first start is answered %d", status)
+		t.Errorf("a request with the key of the first start: %d", status)
 	}
 	if st, err := os.Stat(filepath.Join(data, "make-server.key")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the key: %v %v", st, err)

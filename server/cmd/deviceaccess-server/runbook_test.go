@@ -24,12 +24,14 @@ func runbookText(t *testing.T) string {
 	return string(b)
 }
 
-// What somebody types at night is there: commands and flags, each that the runbook names.
-func TestTheRunbookNamesCommandsThatThereAre(t *testing.T) {
+// Every command and flag in the runbook exists.
+func TestRunbook_CommandsExist(t *testing.T) {
 	t.Parallel()
 	text := runbookText(t)
 	lines := regexp.MustCompile(`(?m)^deviceaccess-server (.*)$`).FindAllStringSubmatch(text, -1)
-	lines = append(lines, regexp.MustCompile("`((?:webhooks|accounts|keys|serve|audit) [^`]*)`").FindAllStringSubmatch(text, -1)...)
+	lines = append(
+		lines,
+		regexp.MustCompile("`((?:webhooks|accounts|keys|serve|audit) [^`]*)`").FindAllStringSubmatch(text, -1)...)
 	if len(lines) < 15 {
 		t.Fatalf("only %d commands are found", len(lines))
 	}
@@ -44,7 +46,8 @@ func TestTheRunbookNamesCommandsThatThereAre(t *testing.T) {
 		}
 		for _, word := range words {
 			name, isFlag := strings.CutPrefix(word, "--")
-			if isFlag && name != "help" && !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			if isFlag && name != "help" &&
+				!slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
 				t.Errorf("%q: there is no flag --%s", l[1], name)
 			}
 		}
@@ -60,8 +63,8 @@ func TestTheRunbookNamesCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// Each metric of the runbook is served, and each that is served is in it. The alerts made of them are tried in test/alerts.
-func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
+// The runbook names every metric that is served, and no other. Package test/alerts tests its alerts.
+func TestRunbook_MetricsExist(t *testing.T) {
 	t.Parallel()
 	text := runbookText(t)
 	p := newProgram(t)
@@ -70,9 +73,9 @@ func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	where := regexp.MustCompile(`msg=metrics url=(\S+)`).FindSubmatch(log)
+	where := regexp.MustCompile(`msg="serving metrics" url=(\S+)`).FindSubmatch(log)
 	if where == nil {
-		t.Fatalf("the log does not tell where metrics are: %s", log)
+		t.Fatalf("the log does not contain the URL of the metrics: %s", log)
 	}
 	told := ""
 	name := regexp.MustCompile(`deviceaccess_[a-z_]+`)
@@ -92,7 +95,9 @@ func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
 		return err == nil && strings.Contains(told, "deviceaccess_health{")
 	})
 	for _, n := range name.FindAllString(text, -1) {
-		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_jobs_available" && !strings.HasPrefix(n, "deviceaccess_webhook_attempt_seconds") { // these are there once there is something to tell
+		// These appear only once they have a value.
+		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_jobs_available" &&
+			!strings.HasPrefix(n, "deviceaccess_webhook_attempt_seconds") {
 			t.Errorf("%s is not served", n)
 		}
 	}

@@ -15,16 +15,17 @@ import (
 
 func sandboxCommand() *cli.Command {
 	return &cli.Command{
-		Name: "sandbox", Usage: "look into simulated locks, add simulated access systems, and run the simulated cloud by itself",
+		Name: "sandbox", Usage: "inspect simulated locks, add simulated access systems, and run the simulated cloud",
 		Commands: []*cli.Command{serveCloudCommand(), {
-			Name: "connect-access-systems", Usage: "connect an account at the simulated vendor of access systems to the sandbox workspace; the server may run meanwhile",
+			Name:  "connect-access-systems",
+			Usage: "connect simulated access systems to the sandbox workspace, also while the server runs",
 			Flags: append([]cli.Flag{
-				&cli.IntFlag{Name: "systems", Value: 1, Usage: "`NUMBER` of access systems that it has"},
-				&cli.StringFlag{Name: "name", Value: "Simulated access systems", Usage: "`TEXT` to know it by"},
+				&cli.IntFlag{Name: "systems", Value: 1, Usage: "simulate `NUMBER` access systems, 1 to 100"},
+				&cli.StringFlag{Name: "name", Value: "Simulated access systems", Usage: "set the display name to `TEXT`"},
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				if n := c.Int("systems"); n < 1 || n > 100 {
-					return fmt.Errorf("--systems: give a number from 1 to 100")
+					return fmt.Errorf("--systems: must be a number from 1 to 100")
 				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
 					id, err := a.ConnectSandboxAccess(ctx, c.String("name"), c.Int("systems"))
@@ -36,13 +37,20 @@ func sandboxCommand() *cli.Command {
 				})
 			},
 		}, {
-			Name: "memory", Usage: "show what is really on a simulated lock, by asking the simulated cloud and not the API", ArgsUsage: "DEVICE_ID",
+			Name:      "memory",
+			Usage:     "print the PINs and names of the codes on a simulated lock, as its simulated cloud reports them",
+			ArgsUsage: "DEVICE_ID",
 			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "endpoint", Sources: env("DEVICEACCESS_ENDPOINT"), Value: "http://127.0.0.1:8500", Usage: "`URL` of the running server"},
+				&cli.StringFlag{
+					Name:    "endpoint",
+					Sources: env("DEVICEACCESS_ENDPOINT"),
+					Value:   "http://127.0.0.1:8500",
+					Usage:   "ask the server at `URL`",
+				},
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				if !c.Args().Present() {
-					return fmt.Errorf("name the lock by its device_id, as POST /devices/list shows it")
+					return fmt.Errorf("missing argument: the device_id of the lock, from POST /devices/list")
 				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
 					codes, err := a.LockMemory(ctx, c.String("endpoint"), c.Args().First())
@@ -62,14 +70,26 @@ func sandboxCommand() *cli.Command {
 
 func serveCloudCommand() *cli.Command {
 	return &cli.Command{
-		Name: "serve", Usage: "run the simulated cloud by itself, for several servers on one database that are given its URL as --sandbox-url",
+		Name:  "serve",
+		Usage: "run the simulated cloud as its own process, for servers that share a database and set --sandbox-url",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_SANDBOX_LISTEN"), Value: "127.0.0.1:8501", Validator: notEmpty, Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
+			&cli.StringFlag{
+				Name:      "listen",
+				Sources:   env("DEVICEACCESS_SANDBOX_LISTEN"),
+				Value:     "127.0.0.1:8501",
+				Validator: notEmpty,
+				Usage:     "listen on `HOST:PORT`; port 0 selects a free port",
+			},
 			sandboxSpeedFlag(),
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			log := logger(c)
-			cloud, err := app.StartCloud(ctx, app.CloudConfig{Database: database(c), Listen: c.String("listen"), Sandboxing: app.Sandboxing{Speed: c.Float("sandbox-speed")}, Log: log})
+			cloud, err := app.StartCloud(ctx, app.CloudConfig{
+				Database:   database(c),
+				Listen:     c.String("listen"),
+				Sandboxing: app.Sandboxing{Speed: c.Float("sandbox-speed")},
+				Log:        log,
+			})
 			if err != nil {
 				return err
 			}

@@ -12,16 +12,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// Whoever has changed his mind is not asked to type something first.
-func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
+// A command that waits for input can be interrupted.
+func TestSignals_CommandWaitingForInput(t *testing.T) {
 	t.Parallel()
-	p := newPrivate(t) // a command says when it has started that
+	p := newPrivate(t) // commands on it log when they have started the database
 	p.ok("workspaces", "create", "Home")
 	url, token := cloud(t)
 	account := p.ok("accounts", "connect", "devicecloud", "--url", url, "--token-file", p.file("token", token))
 	for waits, args := range map[string][]string{
-		"Type yes to go on": {"accounts", "disconnect", account},
-		"database started":  {"accounts", "update", account, "--token-file", "-"},
+		"Type yes to continue": {"accounts", "disconnect", account},
+		"database started":     {"accounts", "update", account, "--token-file", "-"},
 	} {
 		cmd := p.command(args...)
 		var out said
@@ -46,11 +46,11 @@ func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
 		in.Close()
 	}
 	if list := p.ok("accounts", "list"); !strings.Contains(list, account) {
-		t.Errorf("the account is gone: %s", list)
+		t.Errorf("the account was disconnected: %s", list)
 	}
 }
 
-// ends waits for the end of a process, and says whether it has come.
+// ends waits for the exit of a process and reports whether it has exited.
 func ends(cmd *exec.Cmd) bool {
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
@@ -62,8 +62,8 @@ func ends(cmd *exec.Cmd) bool {
 	}
 }
 
-// A second signal does not wait for what the first has left to do, and costs nothing but that. The end of a session is no wish.
-func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
+// A second SIGTERM ends the server immediately and loses nothing. A second SIGHUP does not.
+func TestSignals_SecondEndsServer(t *testing.T) {
 	t.Parallel()
 	for name, signals := range map[string][]syscall.Signal{
 		"SIGTERM": {syscall.SIGTERM, syscall.SIGTERM},
@@ -89,7 +89,8 @@ func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 			if !ends(cmd) {
 				t.Fatal("it goes on")
 			}
-			// Of pending signals the kernel delivers the lower number first: a second SIGHUP that counts would have ended it.
+			// The kernel delivers the lower of two pending signals first: an effective second SIGHUP would have ended the
+			// process.
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 				t.Errorf("it ends with %v", cmd.ProcessState)
 			}

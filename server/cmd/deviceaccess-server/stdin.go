@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// stdin is standard input until ctx ends: whoever waits for it can be told to stop.
+// stdin returns a reader of standard input whose reads fail once ctx is done.
 func stdin(ctx context.Context) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -18,7 +18,7 @@ func stdin(ctx context.Context) io.Reader {
 	return r
 }
 
-// answer reads the line that answers a question.
+// answer reads one line from standard input.
 func answer(ctx context.Context) (string, error) {
 	return bufio.NewReader(stdin(ctx)).ReadString('\n')
 }

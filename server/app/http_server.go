@@ -1,0 +1,38 @@
+package app
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+)
+
+// Limits of a single connection. See server/docs/limits.md, and package admission for limits of all connections.
+const (
+	headerWithin  = 10 * time.Second // reading the header, from its first byte
+	requestWithin = 60 * time.Second // reading header and body
+	answerWithin  = 60 * time.Second // handling a request and writing a short response
+	idleFor       = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// newHTTP returns an HTTP server with timeouts for every phase of a connection.
+func newHTTP(log *slog.Logger) *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: headerWithin,
+		ReadTimeout:       requestWithin,
+		WriteTimeout:      answerWithin,
+		IdleTimeout:       idleFor,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serveLimited serves h on l within limits until s is stopped.
+func serveLimited(s *http.Server, h http.Handler, limits admission.Limits, l net.Listener) error {
+	clients := admission.New(limits)
+	s.Handler = clients.Limit(h)
+	return clients.Serve(s, l)
+}

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+// deliveryFlags returns the flags that select deliveries.
+func deliveryFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "event", Usage: "select deliveries of the event `ID`"},
+		&cli.StringSliceFlag{Name: "type", Usage: "select events of `TYPE`, such as device.connected; repeatable"},
+		&cli.StringSliceFlag{
+			Name: "state",
+			Usage: "select deliveries in `STATE`: pending, delivered, failed (all attempts failed), or held (the webhook is " +
+				"disabled); repeatable",
+		},
+		&cli.StringFlag{
+			Name:  "since",
+			Usage: "select events from `TIME` on: a time such as 2026-01-02T15:04:05Z, or an age such as 90m, 12h, or 7d",
+		},
+		&cli.StringFlag{Name: "until", Usage: "select events before `TIME`, in the format of --since"},
+	}
+}
+
+// onDeliveries opens the database and runs act on the selected webhooks and deliveries.
+func onDeliveries(
+	act func(context.Context, *cli.Command, *app.Admin, []access.Endpoint, access.DeliveryFilter) error,
+) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		f, err := deliveryFilter(c, time.Now())
+		if err != nil {
+			return err
+		}
+		var wanted uuid.UUID
+		if c.Args().Present() {
+			if wanted, err = uuid.Parse(c.Args().First()); err != nil {
+				return fmt.Errorf("%q is not a webhook_id; `deviceaccess-server webhooks list` shows the ids", c.Args().First())
+			}
+		}
+		return withAdmin(ctx, c, func(a *app.Admin) error {
+			all, err := a.Access.ListEndpoints(ctx)
+			if err != nil {
+				return err
+			}
+			if !c.Args().Present() {
+				return act(ctx, c, a, all, f)
+			}
+			for _, e := range all {
+				if e.ID == wanted {
+					return act(ctx, c, a, []access.Endpoint{e}, f)
+				}
+			}
+			return fmt.Errorf("webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks", wanted)
+		})
+	}
+}
+
+func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err error) {
+	if text := c.String("event"); text != "" {
+		event, err := uuid.Parse(text)
+		if err != nil {
+			return f, fmt.Errorf("--event: %q is not an event id", text)
+		}
+		f.EventID = &event
+	}
+	for _, t := range c.StringSlice("type") {
+		if err := access.CheckEventType(t); err != nil || t == "*" {
+			return f, fmt.Errorf("--type: unknown event type %q", t)
+		}
+		f.EventTypes = append(f.EventTypes, t)
+	}
+	for _, s := range c.StringSlice("state") {
+		if err := oneOf("pending", "delivered", "failed", "held")(s); err != nil {
+			return f, fmt.Errorf("--state: %w", err)
+		}
+		f.States = append(f.States, access.DeliveryState(s))
+	}
+	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if text := c.String(name); text != "" {
+			if *at, err = moment(text, now); err != nil {
+				return f, fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+	}
+	return f, nil
+}
+
+// moment parses a time in RFC 3339 or an age relative to now.
+func moment(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	ago, err := parseSpan(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, fmt.Errorf(
+			"%q is neither a time such as 2026-01-02T15:04:05Z nor an age such as 90m, 12h, or 7d",
+			text,
+		)
+	}
+	return now.Add(-ago), nil
+}
+
+func listDeliveries(
+	ctx context.Context,
+	c *cli.Command,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "WEBHOOK\tEVENT\tTYPE\tAT\tSTATE\tATTEMPTS\tNEXT")
+	found := 0
+	for _, e := range webhooks {
+		all, err := a.Access.ListDeliveries(ctx, in(e), e.ID, f, c.Int("limit"))
+		if err != nil {
+			return err
+		}
+		found += len(all)
+		for _, d := range all {
+			next := ""
+			if d.Next != nil {
+				next = d.Next.UTC().Format(time.RFC3339)
+			}
+			fmt.Fprintf(
+				t,
+				"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+				e.ID,
+				d.EventID,
+				d.EventType,
+				d.OccurredAt.Format(time.RFC3339),
+				d.State,
+				d.Attempts,
+				next,
+			)
+		}
+	}
+	if found == 0 {
+		fmt.Println(
+			"No deliveries match. A webhook receives events of its workspace whose types are in its event_types,\n" +
+				"from its creation on. `serve --delivery-retention` limits how long deliveries are kept.\n" +
+				"`deviceaccess-server webhooks list` shows the webhooks.",
+		)
+		return nil
+	}
+	if err := t.Flush(); err != nil || f.EventID == nil {
+		return err
+	}
+	for _, e := range webhooks {
+		if err := listAttempts(ctx, a, e, *f.EventID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uuid.UUID) error {
+	all, err := a.Access.ListDeliveryAttempts(ctx, in(e), e.ID, event)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	fmt.Printf("\nAttempts to deliver to %s:\n", e.ID)
+	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
+	for i, d := range all {
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), cell(d.Error), d.Excerpt)
+	}
+	return t.Flush()
+}
+
+// place is the position of a replay: the last event of a webhook that is due again.
+type place struct{ webhook, event uuid.UUID }
+
+func (p place) String() string { return p.webhook.String() + "/" + p.event.String() }
+
+func parsePlace(text string) (p place, err error) {
+	webhook, event, _ := strings.Cut(text, "/")
+	if p.webhook, err = uuid.Parse(webhook); err == nil {
+		p.event, err = uuid.Parse(event)
+	}
+	if err != nil {
+		return p, fmt.Errorf("--after: %q is not a place that a stopped replay has printed", text)
+	}
+	return p, nil
+}
+
+// batch is the part of a replay for one webhook.
+type batch struct {
+	access.Endpoint
+	after uuid.UUID
+	count int
+}
+
+func replay(
+	ctx context.Context,
+	c *cli.Command,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) error {
+	if f.States == nil {
+		f.States = []access.DeliveryState{access.DeliveryFailed, access.DeliveryHeld}
+	}
+	todo, total, err := countReplay(ctx, c.String("after"), a, webhooks, f)
+	if err != nil {
+		return err
+	}
+	if total == 0 {
+		fmt.Println(
+			"There is nothing to replay. `deviceaccess-server webhooks deliveries` shows the deliveries and their states.",
+		)
+		return nil
+	}
+	if c.Bool("dry-run") {
+		return nil
+	}
+	if !c.Bool("yes") {
+		if err := confirm(ctx, fmt.Sprintf("Send %d deliveries again?", total)); err != nil {
+			return err
+		}
+	}
+	done := 0
+	var skipped error
+	for _, b := range todo {
+		err := replayOne(ctx, a, b, f, &done, total)
+		if _, one := errors.AsType[leftOut](err); one {
+			skipped = errors.Join(skipped, err)
+		} else if err != nil {
+			return fmt.Errorf("%w\nScheduled %d of %d deliveries", errors.Join(skipped, err), done, total)
+		}
+	}
+	fmt.Printf("Scheduled %d deliveries. A running server sends them now.\n", done)
+	return skipped
+}
+
+// leftOut is an error that ends the replay of one webhook. The replay continues with the other webhooks.
+type leftOut struct{ error }
+
+// deliveryStates are all states, in the order in which countReplay prints them.
+var deliveryStates = []access.DeliveryState{
+	access.DeliveryFailed, access.DeliveryHeld, access.DeliveryDelivered, access.DeliveryPending,
+}
+
+// countReplay prints and returns what a replay would send.
+func countReplay(
+	ctx context.Context,
+	after string,
+	a *app.Admin,
+	webhooks []access.Endpoint,
+	f access.DeliveryFilter,
+) (todo []batch, total int, err error) {
+	var from place
+	if after != "" {
+		if from, err = parsePlace(after); err != nil {
+			return nil, 0, err
+		}
+	}
+	skip := after != ""
+	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	for _, e := range webhooks {
+		b := batch{Endpoint: e}
+		if skip && e.ID != from.webhook {
+			continue
+		}
+		if skip {
+			b.after, skip = from.event, false
+		}
+		counts, err := a.Access.CountDeliveries(ctx, in(e), e.ID, f, b.after)
+		if err != nil {
+			return nil, 0, err
+		}
+		line := e.ID.String() + "\t" + withoutQuery(e.URL)
+		for _, state := range deliveryStates {
+			if n := counts[state]; n > 0 {
+				b.count += n
+				line += fmt.Sprintf("\t%d %s", n, state)
+			}
+		}
+		if b.count == 0 {
+			continue
+		}
+		if e.Disabled {
+			line += "\tis disabled and will be enabled"
+		}
+		if e.Suspended {
+			line += "\twaits until its workspace is unsuspended"
+		}
+		fmt.Fprintln(t, line)
+		todo, total = append(todo, b), total+b.count
+	}
+	if skip {
+		return nil, 0, fmt.Errorf("--after: webhook %s is not among those to replay", from.webhook)
+	}
+	return todo, total, t.Flush()
+}
+
+func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilter, done *int, total int) error {
+	deleted := leftOut{fmt.Errorf("webhook %s was deleted during the replay", b.ID)}
+	_, err := a.Access.EnableWebhook(ctx, in(b.Endpoint), b.ID)
+	if isNotFound(err) {
+		return deleted
+	}
+	if err != nil {
+		return err
+	}
+	at := place{b.ID, b.after}
+	for more := true; more; {
+		r, err := a.Access.ReplayDeliveries(ctx, in(b.Endpoint), b.ID, f, at.event)
+		if e, ok := errors.AsType[*access.Error](err); ok && e.Type == "webhook_disabled" {
+			return leftOut{
+				fmt.Errorf(
+					"webhook %s was disabled during the replay: %s Fix the endpoint, check it with `deviceaccess-server webhooks "+
+						"test %s`, and run the replay again",
+					b.ID,
+					cell(e.Message),
+					b.ID,
+				),
+			}
+		}
+		if isNotFound(err) {
+			return deleted
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nTo resume, run the same command with --after %s", err, at)
+		}
+		at.event, more = r.Last, r.More
+		if *done += r.Deliveries; more {
+			fmt.Fprintf(os.Stderr, "Scheduled %d of %d deliveries\n", *done, total)
+		}
+	}
+	return nil
+}
+
+func isNotFound(err error) bool {
+	e, ok := errors.AsType[*access.Error](err)
+	return ok && e.Kind == access.NotFound
+}
+
+// confirm asks a question and returns an error unless the answer is yes.
+func confirm(ctx context.Context, question string) error {
+	fmt.Fprint(os.Stderr, question+" [y/N] ")
+	reply, err := answer(ctx)
+	switch reply = strings.ToLower(strings.TrimSpace(reply)); {
+	case reply == "y" || reply == "yes":
+		return nil
+	case errors.Is(err, io.EOF) && reply == "":
+		return fmt.Errorf("nothing was sent: no answer on standard input; --yes skips the confirmation")
+	}
+	return fmt.Errorf("nothing was sent")
+}
