@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 export CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE=/dev/null
 eval "flags=(${TESTFLAGS:-})"
 timeout=$(awk -v scale="${DEVICEACCESS_TEST_TIMEOUT_SCALE:-1}" 'BEGIN { printf "%dm", 60 * scale }') # a package takes 10 min at most
-gotestsum=$(go tool -modfile=tools.mod -n gotestsum) || exit 1
+gotestsum=$(go tool -modfile=tools/go.mod -n gotestsum) || exit 1
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 failed=0

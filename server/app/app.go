@@ -20,8 +20,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )

@@ -61,8 +61,7 @@ func TestServe_BadSettingsLeaveNothing(t *testing.T) {
 			nil,
 			"directory " + filepath.Join(p.dir, "none") + " does not exist",
 		},
-		"traces to no URL": {serve("--traces-endpoint", "localhost:4318"), nil, "--traces-endpoint is no " +
-			"URL that begins with http:// or https://"},
+		"traces to no URL": {serve("--traces-endpoint", "localhost:4318"), nil, "--traces-endpoint is not a URL with http:// or https://"},
 		"traces of a variable": {
 			serve(),
 			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"},
