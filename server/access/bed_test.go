@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// withWorkspace is a service on a database of its own, with a sandbox workspace.
+// withWorkspace is a service on its own database with a sandbox workspace.
 func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service, Workspace) {
 	t.Helper()
 	db, err := store.Open(t.Context(), storetest.New(t), 4, options...)

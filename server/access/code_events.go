@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// codeState is what can be changed about a code.
+// codeState holds the fields of a code that clients can change.
 type codeState struct {
 	Name     *string    `json:"name"`
 	PIN      *string    `json:"code"`
@@ -22,7 +22,12 @@ type codeState struct {
 
 func (s *Service) stateOf(c store.AccessCode) (codeState, error) {
 	pin, err := s.pinOf(c)
-	return codeState{Name: c.Name, PIN: NonEmpty(pin), StartsAt: utc(c.StartsAt), EndsAt: utc(c.EndsAt)}, err
+	return codeState{
+		Name:     c.Name,
+		PIN:      NonEmpty(pin),
+		StartsAt: utc(c.StartsAt),
+		EndsAt:   utc(c.EndsAt),
+	}, err
 }
 
 func utc(t *time.Time) *time.Time {
@@ -33,32 +38,46 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// codeChange is a difference between two states; the names are those of the API's events.
+// codeChange is one difference between two states. Its names are those of the API's events.
 type codeChange struct {
-	what       string // name, code or time_frame
+	// what is name, code, or time_frame.
+	what       string
 	properties []string
 	from, to   map[string]any
 }
 
-// secret says whether it has PINs in it.
+// secret reports whether the change contains PINs.
 func (c codeChange) secret() bool { return c.what == "code" }
 
-// changes are the differences that lead from one state to another.
+// diff returns the changes that lead from one state to another.
 func (from codeState) changes(to codeState) (out []codeChange) {
 	if TextOf(from.Name) != TextOf(to.Name) {
-		out = append(out, codeChange{"name", []string{"name"}, map[string]any{"name": from.Name}, map[string]any{"name": to.Name}})
+		out = append(out, codeChange{
+			"name",
+			[]string{"name"},
+			map[string]any{"name": from.Name},
+			map[string]any{"name": to.Name},
+		})
 	}
 	if TextOf(from.PIN) != TextOf(to.PIN) {
-		out = append(out, codeChange{"code", []string{"code"}, map[string]any{"code": from.PIN}, map[string]any{"code": to.PIN}})
+		out = append(out, codeChange{
+			"code",
+			[]string{"code"},
+			map[string]any{"code": from.PIN},
+			map[string]any{"code": to.PIN},
+		})
 	}
 	if !sameTime(from.StartsAt, to.StartsAt) || !sameTime(from.EndsAt, to.EndsAt) {
 		out = append(out, codeChange{"time_frame", []string{"starts_at", "ends_at"},
-			map[string]any{"starts_at": from.StartsAt, "ends_at": from.EndsAt}, map[string]any{"starts_at": to.StartsAt, "ends_at": to.EndsAt}})
+			map[string]any{
+				"starts_at": from.StartsAt,
+				"ends_at":   from.EndsAt,
+			}, map[string]any{"starts_at": to.StartsAt, "ends_at": to.EndsAt}})
 	}
 	return out
 }
 
-// emitRequested tells what was asked for about a code; the change is not on its device yet.
+// emitRequested emits the events of a requested change of a code, which is not on its device yet.
 func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a About, changes []codeChange) error {
 	mutations, properties := []map[string]any{}, []map[string]any{}
 	secret := false
@@ -76,41 +95,44 @@ func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a About, chang
 	if err := s.Emit(ctx, tx, mutationsRequested, put(a, "requested_mutations", mutations)); err != nil {
 		return err
 	}
-	return s.Emit(ctx, tx, "access_code.changed", put(a, "changed_properties", properties).With("change_reason", "requested"))
+	return s.Emit(
+		ctx, tx, "access_code.changed", put(a, "changed_properties", properties).With("change_reason", "requested"),
+	)
 }
 
-// emitMutation tells that a code was asked for, or asked to be taken away.
+// emitMutation emits the event of a requested creation or removal of a code.
 func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a About, mutation string) error {
 	return s.Emit(ctx, tx, mutationsRequested, asking(a, mutation))
 }
 
 const mutationsRequested = "access_code.mutations_requested"
 
-// asking is about a code for which that mutation was asked.
+// asking adds a requested mutation to the fields of an event.
 func asking(a About, mutation string) About {
 	return a.With("requested_mutations", []map[string]any{{"mutation_code": mutation}})
 }
 
 func appliedPlace(code uuid.UUID) string { return "access_codes.applied/" + code.String() }
 
-// appliedOf is what the device has confirmed of a code; nil where that is not known.
+// appliedOf returns the state of a code that its device has confirmed, nil if unknown.
 func (s *Service) appliedOf(c store.AccessCode) (*codeState, error) {
 	if c.AppliedSealed == nil {
 		return nil, nil
 	}
 	opened, err := s.keys.Open(appliedPlace(c.AccessCodeID), c.AppliedSealed)
 	if err != nil {
-		return nil, fmt.Errorf("open what the device has of access code %s: %w", c.AccessCodeID, err)
+		return nil, fmt.Errorf("open the confirmed state of access code %s: %w", c.AccessCodeID, err)
 	}
 	var state codeState
 	if json.Unmarshal(opened, &state) != nil {
-		return nil, fmt.Errorf("read what the device has of access code %s", c.AccessCodeID) // the error may quote a PIN
+		// The error may quote a PIN, so it is not wrapped.
+		return nil, fmt.Errorf("read the confirmed state of access code %s", c.AccessCodeID)
 	}
 	return &state, nil
 }
 
-// confirmed notes what the device has of a code now, and tells how that differs from what it had before; by says
-// through whom it has changed.
+// recordConfirmed records that the device has the code's desired state and emits the differences from the last
+// confirmed one. by describes the author of the change.
 func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string) error {
 	state, err := t.s.stateOf(*c)
 	if err != nil {
@@ -119,6 +141,7 @@ func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string
 	return t.confirmedAs(ctx, c, state, by)
 }
 
+// recordConfirmedAs is recordConfirmed for a state that differs from the desired one.
 func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state codeState, by string) error {
 	was, err := t.s.appliedOf(*c)
 	if err != nil {
@@ -142,8 +165,8 @@ func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state c
 }
 
 const (
-	changedByRequest  = "It was changed through the API, and the device has confirmed."
-	changedExternally = "It was changed at the device."
+	changedByRequest  = "The change was requested through the API and confirmed by the device."
+	changedExternally = "The change was made at the device."
 )
 
 const (
@@ -152,34 +175,36 @@ const (
 	warnDelayIssuing  = "delay_in_issuing"
 )
 
-// warnsOfDelay says whether the warning that a code has is that of a delay.
+// warnsOfDelay reports whether the warning of a code is one of the delay warnings.
 func warnsOfDelay(c store.AccessCode) bool {
 	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, TextOf(c.WarningCode))
 }
 
-// delay is the warning of a code that is not yet as it should be, and since when that is a delay; empty where it is as
-// it should be, or waits for nothing.
+// delay returns the warning of a code that has a pending operation, and the time from which the operation counts as
+// delayed. The warning is empty for a code without a pending operation.
 func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late time.Time) {
 	var since time.Time
 	switch {
 	case !c.IsManaged:
 	case c.RemovingSince != nil:
 		warning, since = warnDelayRemoving, *c.RemovingSince
-		message = "The code has not been removed from its device for a while. It is tried further: until then the code may still open."
+		message = "The code has not been removed from its device for a while. " +
+			"The server keeps retrying: until then the code may still open."
 	case c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen:
 		warning, since = warnDelaySetting, c.WantedAt
 		if when := programAt(*c, t.caps); when != nil && when.After(since) {
 			since = *when
 		}
-		message = "The code has not been set on its device for a while. It is tried further."
+		message = "The code has not been set on its device for a while. The server keeps retrying."
 		if offline(*c) {
-			warning, message = warnDelayIssuing, "The vendor has not made the code for a while. It is asked further."
+			warning = warnDelayIssuing
+			message = "The vendor has not issued the code for a while. The server keeps retrying."
 		}
 	}
 	return warning, message, since.Add(t.s.opt.DelayAfter)
 }
 
-// tellDelay warns of a delay, once, and of none any more that is over.
+// updateDelayWarning sets the warning of a delay, with one event, and clears the warning of a delay that has ended.
 func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 	warning, message, late := t.delay(c)
 	if warnsOfDelay(*c) && (TextOf(c.WarningCode) != warning || TimeOf(c.WarningAt).Before(late)) {
@@ -192,7 +217,7 @@ func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 	return t.emitTrouble(ctx, "access_code."+warning, c)
 }
 
-// aboutWithPIN is about a code, with its PIN for the types that carry one: null where it is not known.
+// aboutWithPIN returns the fields of an event about a code, including its PIN (null if unknown).
 func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (About, error) {
 	a := AboutCode(d, c)
 	pin, err := s.pinOf(c)

@@ -10,24 +10,31 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// goneMemory is how long it is remembered of a code that was deleted that its creation may yet arrive.
+// tombstoneTTL is how long a tombstone recognizes the late arrival of a deleted code.
 const goneMemory = 30 * 24 * time.Hour
 
-// remember keeps that a code was deleted although it may have been sent, and has not shown: its vendor may be slower than all that is
-// waited for. One on a device that has left its account is on that still, and is nobody's once it is back.
+// addTombstone records a tombstone for a deleted code that was sent but never observed, because its vendor may deliver
+// it after every timeout. A code on a removed device gets none: it counts as unmanaged when the device returns.
 func (s *Service) remember(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
 	sent := c.WriteGen > 0 || len(c.WritePinMac) > 0
 	if !c.IsManaged || offline(c) || c.VendorRef != nil || !sent || d.RemovedAt != nil {
 		return nil
 	}
 	now := s.opt.Now().UTC()
-	if err := tx.ForgetAccessCodesGone(ctx, store.ForgetAccessCodesGoneParams{DeviceID: d.DeviceID, Before: now.Add(-goneMemory)}); err != nil {
+	if err := tx.ForgetAccessCodesGone(ctx, store.ForgetAccessCodesGoneParams{
+		DeviceID: d.DeviceID,
+		Before:   now.Add(-goneMemory),
+	}); err != nil {
 		return err
 	}
-	return tx.AccessCodeGone(ctx, store.AccessCodeGoneParams{AccessCodeID: c.AccessCodeID, DeviceID: d.DeviceID, GoneAt: now})
+	return tx.AccessCodeGone(ctx, store.AccessCodeGoneParams{
+		AccessCodeID: c.AccessCodeID,
+		DeviceID:     d.DeviceID,
+		GoneAt:       now,
+	})
 }
 
-// ofDeleted says whether a code on the device was made for one of ours that was deleted since.
+// wasDeleted reports whether an observed code was created for a managed code that has a tombstone.
 func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 	key := ParseIDs(&[]string{f.Key})
 	if len(key) == 0 || key[0].String() != f.Key || f.KeyGuessed {
@@ -41,9 +48,13 @@ func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 				ids = append(ids, id)
 			}
 		}
-		gone, err := r.tx.ListAccessCodesGone(ctx, store.ListAccessCodesGoneParams{DeviceID: r.d.DeviceID, Ids: ids, Since: r.now.Add(-goneMemory)})
+		gone, err := r.tx.ListAccessCodesGone(ctx, store.ListAccessCodesGoneParams{
+			DeviceID: r.d.DeviceID,
+			Ids:      ids,
+			Since:    r.now.Add(-goneMemory),
+		})
 		if err != nil {
-			return false, fmt.Errorf("look for codes that were deleted: %w", err)
+			return false, fmt.Errorf("list the tombstones of codes: %w", err)
 		}
 		for _, id := range gone {
 			r.deleted[id] = true

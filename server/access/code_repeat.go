@@ -6,24 +6,27 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// asks says whether a change names something that the device keeps, be it as it is.
+// hasFields reports whether a change names a field that the device stores, even with its current value.
 func (ch CodeChange) asks() bool {
 	return ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
 }
 
-// refused says whether the device has refused what is wanted of a code, so that it is not tried any more.
+// isBlocked reports whether the device has refused the desired state of a code, so that the server does not retry.
 func refused(c store.AccessCode) bool {
 	return c.AppliedGen < c.DesiredGen && c.BlockedGen >= c.DesiredGen && !staysOff(c)
 }
 
-// staysOff says whether a code was deleted at its device, which is allowed, and has not been changed since.
+// staysOff reports whether a code was deleted at its device with permission and has not been changed since.
 func staysOff(c store.AccessCode) bool {
-	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil && TextOf(c.WarningCode) == warnExternal
+	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil &&
+		TextOf(c.WarningCode) == warnExternal
 }
 
-// repeat answers a change that changes nothing. Its attempt ends as those do that wait for the device to take what is
-// wanted already; at once where none would wait.
-func (s *Service) repeat(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange) (a store.ActionAttempt, err error) {
+// answerUnchanged answers a change without differences. Its attempt ends when the device has confirmed the desired
+// state, or immediately if no write is pending.
+func (s *Service) repeat(
+	ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange,
+) (a store.ActionAttempt, err error) {
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
@@ -36,7 +39,7 @@ func (s *Service) repeat(ctx context.Context, tx store.Tx, d store.Device, c sto
 	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
-// waits says whether nothing is to be done about a code but to wait for its time.
+// isScheduled reports whether the only thing left for a code is to wait for its programming time.
 func (s *Service) waits(d store.Device, c store.AccessCode) bool {
 	when := programAt(c, capabilities(d))
 	return d.RemovedAt == nil && c.VendorRef == nil && c.WriteGen == 0 && when != nil && when.After(s.opt.Now())

@@ -11,48 +11,61 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Many more codes may be wanted on a device than it holds, where they are not there at once: most stays are months ahead, and
-// their codes are put there shortly before.
+// A device can have more scheduled codes than it holds, as long as they do not overlap: most stays are months ahead,
+// and the server programs their codes shortly before.
 
-// stay is the time that a code is on its device; until is nil where that has no end.
+// occupancy is the time in which a code occupies a slot of its device.
 type stay struct {
-	from  time.Time // zero: since ever
+	// from is zero for a code without a beginning.
+	from time.Time
+	// until is nil for a code without an end.
 	until *time.Time
 }
 
-// stayOf is when a code is to be on its device, as far as that is known.
+// occupancyOf returns the known time in which a code occupies a slot of its device.
 func stayOf(c store.AccessCode, caps Capabilities) stay {
-	if !c.IsManaged { // whether its vendor takes it off when its time is over nobody knows
+	// Whether its vendor removes an unmanaged code at its end is unknown.
+	if !c.IsManaged {
 		return stay{}
 	}
 	s := stay{until: c.EndsAt}
-	stays := mayBeThere(c) && nativeSchedule(c, caps) // wherever its time frame is moved to
+	// A device with native schedules keeps a code whose time frame moves.
+	stays := mayBeThere(c) && nativeSchedule(c, caps)
 	if when := programAt(c, caps); when != nil && !stays {
 		s.from = *when
 	}
 	return s
 }
 
-// mayBeThere says whether a code is on its device, or may be.
+// mayBeThere reports whether a code is, or may be, on its device.
 func mayBeThere(c store.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
 
-// planned is what of a code on a device tells when it is there.
+// planned returns the fields of a code that determine its occupancy.
 func planned(r store.TakenOnDeviceRow) store.AccessCode {
-	c := store.AccessCode{AccessCodeID: r.AccessCodeID, IsManaged: r.IsManaged, StartsAt: r.StartsAt, EndsAt: r.EndsAt,
-		PreferNativeScheduling: r.PreferNativeScheduling, IsBackup: r.IsBackup, OfflineKind: r.OfflineKind}
+	c := store.AccessCode{
+		AccessCodeID:           r.AccessCodeID,
+		IsManaged:              r.IsManaged,
+		StartsAt:               r.StartsAt,
+		EndsAt:                 r.EndsAt,
+		PreferNativeScheduling: r.PreferNativeScheduling,
+		IsBackup:               r.IsBackup,
+		OfflineKind:            r.OfflineKind,
+	}
 	if r.There {
 		c.WriteGen = 1
 	}
 	return c
 }
 
-// checkRoom says why a device has no room for one more code. It fails with Invalid.
+// checkRoom checks that a device has room for one more code. It fails with Invalid.
 func checkRoom(caps Capabilities, taken []store.TakenOnDeviceRow, c store.AccessCode, now time.Time) error {
 	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
 }
 
-// checkMoreRoom is checkRoom for a code that gets another time frame: what it had before it keeps.
-func checkMoreRoom(caps Capabilities, taken []store.TakenOnDeviceRow, before, after store.AccessCode, now time.Time) error {
+// checkMoreRoom is checkRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
+func checkMoreRoom(
+	caps Capabilities, taken []store.TakenOnDeviceRow, before, after store.AccessCode, now time.Time,
+) error {
 	had, wants := stayOf(before, caps), stayOf(after, caps)
 	earlier, later := wants, wants
 	if earlier.until == nil || earlier.until.After(had.from) {
@@ -67,8 +80,8 @@ func checkMoreRoom(caps Capabilities, taken []store.TakenOnDeviceRow, before, af
 	return roomFor(caps, taken, after.AccessCodeID, later, now)
 }
 
-// roomFor says why a device has no room for the code self while it is to be there. Those on their way off make room, and those
-// of the backup pool give way.
+// roomFor checks that a device has room for the code self throughout its occupancy. Codes that are being removed and
+// codes of the backup pool do not count.
 func roomFor(caps Capabilities, taken []store.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
@@ -103,7 +116,8 @@ func roomFor(caps Capabilities, taken []store.TakenOnDeviceRow, self uuid.UUID, 
 	if on >= caps.MaxCodes {
 		return noRoom(caps, wants.from, now)
 	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(a.at.Compare(b.at), a.by-b.by) }) // who leaves makes room for who comes
+	// At the same moment, codes that leave come first and make room for codes that arrive.
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(a.at.Compare(b.at), a.by-b.by) })
 	for _, s := range steps {
 		if on += s.by; on >= caps.MaxCodes {
 			return noRoom(caps, s.at, now)
@@ -113,9 +127,15 @@ func roomFor(caps Capabilities, taken []store.TakenOnDeviceRow, self uuid.UUID, 
 }
 
 func noRoom(caps Capabilities, at, now time.Time) *Error {
-	e := &Error{Kind: Invalid, Type: errNoSpace, Field: "device_id", Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
+	e := &Error{
+		Kind:    Invalid,
+		Type:    errNoSpace,
+		Field:   "device_id",
+		Message: fmt.Sprintf("The device holds at most %d codes. Delete one first.", caps.MaxCodes),
+	}
 	if at.After(now) {
-		e.Message = fmt.Sprintf("The device holds %d codes and no more, and at %s, when this one is to be on it, it is full with others. Delete one of them, or choose another time.",
+		e.Message = fmt.Sprintf("The device holds at most %d codes, and at %s, within the time of this code, "+
+			"it is full. Delete another code, or choose another time.",
 			caps.MaxCodes, at.UTC().Format(time.RFC3339))
 	}
 	return e

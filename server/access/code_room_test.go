@@ -11,13 +11,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A lock has room for a code where at no moment, while that is to be on it, it has as many as it holds.
-func TestRoomGoesByWhenCodesAreOnTheLock(t *testing.T) {
+// A lock has room for a code if it is never full during the code's occupancy.
+func TestRoomDependsOnOccupancy(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
 	managed := func(from, until *time.Time) store.TakenOnDeviceRow {
-		return store.TakenOnDeviceRow{AccessCodeID: uuid.New(), IsManaged: true, StartsAt: from, EndsAt: until}
+		return store.TakenOnDeviceRow{
+			AccessCodeID: uuid.New(),
+			IsManaged:    true,
+			StartsAt:     from,
+			EndsAt:       until,
+		}
 	}
 	var (
 		there   = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.There = true; return r }
@@ -40,24 +45,117 @@ func TestRoomGoesByWhenCodesAreOnTheLock(t *testing.T) {
 		{"one place is left", Capabilities{}, rows{ongoing}, ongoing, nil},
 		{"none is left", Capabilities{}, rows{ongoing, ongoing}, ongoing, in(0)},
 		{"others leave", Capabilities{}, rows{ongoing, leaving(ongoing)}, ongoing, nil},
-		{"a pool gives way", Capabilities{}, rows{ongoing, spare(ongoing)}, ongoing, nil},
-		{"stays one after the other", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120)), managed(in(130), in(150))}, managed(in(160), in(170)), nil},
-		{"a stay before others", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(50), in(99)), nil},
-		{"a stay that ends while others are put", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(50), in(100)), in(99)},
-		{"a stay that is put while others are there", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(120), in(130)), in(119)},
-		{"a stay that is put when others leave", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(121), in(130)), nil},
-		{"others that are never there at once", Capabilities{}, rows{managed(in(100), in(120)), managed(in(130), in(150))}, managed(in(90), in(160)), nil},
-		{"others that are", Capabilities{}, rows{managed(in(100), in(120)), managed(in(110), in(150))}, managed(in(90), in(160)), in(109)},
-		{"an ongoing one before a full stay", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, ongoing, in(99)},
-		{"a stay beside ongoing ones", Capabilities{}, rows{ongoing, foreign(managed(nil, nil))}, managed(in(100), in(120)), in(99)},
-		{"somebody else's code stays, whatever its time frame", Capabilities{}, rows{ongoing, foreign(managed(in(1), in(2)))}, managed(in(100), in(120)), in(99)},
-		{"a lock that keeps time frames has them three days ahead", Capabilities{NativeSchedule: true}, rows{native(managed(in(200), in(220))), native(managed(in(200), in(220)))},
+		{"a pool does not count", Capabilities{}, rows{ongoing, spare(ongoing)}, ongoing, nil},
+		{
+			"stays one after the other",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120)), managed(in(130), in(150))},
+			managed(in(160), in(170)),
+			nil,
+		},
+		{
+			"a stay before others",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			managed(in(50), in(99)),
+			nil,
+		},
+		{
+			"a stay that ends while others are put",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			managed(in(50), in(100)),
+			in(99),
+		},
+		{
+			"a stay that is put while others are there",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			managed(in(120), in(130)),
+			in(119),
+		},
+		{
+			"a stay that is put when others leave",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			managed(in(121), in(130)),
+			nil,
+		},
+		{
+			"others that never overlap",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(130), in(150))},
+			managed(in(90), in(160)),
+			nil,
+		},
+		{
+			"others that overlap",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(110), in(150))},
+			managed(in(90), in(160)),
+			in(109),
+		},
+		{
+			"an ongoing one before a full stay",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			ongoing,
+			in(99),
+		},
+		{
+			"a stay with ongoing ones",
+			Capabilities{},
+			rows{ongoing, foreign(managed(nil, nil))},
+			managed(in(100), in(120)),
+			in(99),
+		},
+		{
+			"an unmanaged code stays, whatever its time frame",
+			Capabilities{},
+			rows{ongoing, foreign(managed(in(1), in(2)))},
+			managed(in(100), in(120)),
+			in(99),
+		},
+		{"a lock that keeps time frames has them three days ahead", Capabilities{NativeSchedule: true}, rows{
+			native(managed(in(200), in(220))),
+			native(managed(in(200), in(220))),
+		},
 			native(managed(in(100), in(130))), in(128)},
-		{"and may have one already that was moved", Capabilities{NativeSchedule: true}, rows{ongoing, there(native(managed(in(900), in(920))))}, managed(in(100), in(130)), in(99)},
-		{"another one takes it off until then", Capabilities{}, rows{ongoing, there(managed(in(900), in(920)))}, managed(in(100), in(130)), nil},
-		{"offline codes count from the day they are made", Capabilities{}, rows{issued(managed(in(900), in(920))), issued(managed(in(900), in(920)))}, managed(in(100), in(130)), in(99)},
-		{"until they end", Capabilities{}, rows{issued(managed(in(90), in(92))), issued(managed(in(90), in(92)))}, managed(in(100), in(130)), nil},
-		{"an offline code beside those of the future", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, issued(managed(in(90), in(101))), in(99)},
+		{
+			"and may have one already that was moved",
+			Capabilities{NativeSchedule: true},
+			rows{ongoing, there(native(managed(in(900), in(920))))},
+			managed(in(100), in(130)),
+			in(99),
+		},
+		{
+			"another one takes it off until then",
+			Capabilities{},
+			rows{ongoing, there(managed(in(900), in(920)))},
+			managed(in(100), in(130)),
+			nil,
+		},
+		{
+			"offline codes count from the day they are made",
+			Capabilities{},
+			rows{issued(managed(in(900), in(920))), issued(managed(in(900), in(920)))},
+			managed(in(100), in(130)),
+			in(99),
+		},
+		{
+			"until they end",
+			Capabilities{},
+			rows{issued(managed(in(90), in(92))), issued(managed(in(90), in(92)))},
+			managed(in(100), in(130)),
+			nil,
+		},
+		{
+			"an offline code with future ones",
+			Capabilities{},
+			rows{managed(in(100), in(120)), managed(in(100), in(120))},
+			issued(managed(in(90), in(101))),
+			in(99),
+		},
 	} {
 		c.caps.MaxCodes, c.code.AccessCodeID = 2, uuid.New()
 		err := checkRoom(c.caps, c.taken, planned(c.code), now)
@@ -73,21 +171,36 @@ func TestRoomGoesByWhenCodesAreOnTheLock(t *testing.T) {
 		}
 		c.caps.MaxCodes = 0
 		if err := checkRoom(c.caps, c.taken, planned(c.code), now); err != nil {
-			t.Errorf("%s, on a lock of which nobody knows what it holds: %v", c.name, err)
+			t.Errorf("%s, on a lock with an unknown capacity: %v", c.name, err)
 		}
 	}
 }
 
-// A code keeps the time that it has on a lock, also where that has come to be full, and gets no other when that is full.
+// A code keeps its own time on a full lock, but cannot move to a time at which the lock is full.
 func TestRoomForAnotherTimeFrame(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
 	code := func(from, until *time.Time) store.AccessCode {
-		return store.AccessCode{AccessCodeID: uuid.UUID{1}, IsManaged: true, StartsAt: from, EndsAt: until}
+		return store.AccessCode{
+			AccessCodeID: uuid.UUID{1},
+			IsManaged:    true,
+			StartsAt:     from,
+			EndsAt:       until,
+		}
 	}
-	full := []store.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {AccessCodeID: uuid.UUID{2}, IsManaged: true, StartsAt: in(100), EndsAt: in(200)},
-		{AccessCodeID: uuid.UUID{3}, IsManaged: true, StartsAt: in(100), EndsAt: in(200)}}
+	full := []store.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {
+		AccessCodeID: uuid.UUID{2},
+		IsManaged:    true,
+		StartsAt:     in(100),
+		EndsAt:       in(200),
+	},
+		{
+			AccessCodeID: uuid.UUID{3},
+			IsManaged:    true,
+			StartsAt:     in(100),
+			EndsAt:       in(200),
+		}}
 	for _, c := range []struct {
 		name          string
 		before, after store.AccessCode

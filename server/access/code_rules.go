@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// checkPIN says why a device takes no such PIN. It fails with Invalid; the PIN is not in the message.
+// checkPIN checks a PIN against the rules of a device. It fails with Invalid; the message does not contain the PIN.
 func checkPIN(pin string, caps Capabilities) error {
 	if len(pin) < 4 || len(pin) > 12 || strings.Trim(pin, "0123456789") != "" {
 		return Invalidf("code", "A code has 4 to 12 digits")
@@ -38,23 +38,47 @@ func lengths(ls []int) string {
 	return b.String()
 }
 
-// pinRules are the constraint types of the API that are about digits (spec/contract.md section 8).
-// Those that depend on other codes or on the vendor are found out when the code is put on the device.
+// pinRules are the constraint types of the API about digits (spec/contract.md section 8). Constraints that depend on
+// other codes or on the vendor are checked when the code is set on the device.
 var pinRules = map[string]struct {
 	demand string
 	obeys  func(string) bool
 }{
-	"no_zeros":                            {"must not contain 0", func(p string) bool { return !strings.Contains(p, "0") }},
-	"cannot_start_with_12":                {"must not start with 12", func(p string) bool { return !strings.HasPrefix(p, "12") }},
-	"no_triple_consecutive_ints":          {"must not have three equal digits in a row", func(p string) bool { return longestRun(p, 0) < 3 }},
-	"no_ascending_or_descending_sequence": {"must not be an ascending or descending sequence", func(p string) bool { return longestRun(p, 1) < len(p) && longestRun(p, -1) < len(p) }},
-	"at_least_three_unique_digits":        {"must have at least three different digits", func(p string) bool { return differentDigits(p) >= 3 }},
-	"no_all_same_digits":                  {"must have at least two different digits", func(p string) bool { return differentDigits(p) >= 2 }},
-	"cannot_contain_089":                  {"must not contain 0, 8 or 9", func(p string) bool { return !strings.ContainsAny(p, "089") }},
-	"cannot_contain_0789":                 {"must not contain 0, 7, 8 or 9", func(p string) bool { return !strings.ContainsAny(p, "0789") }},
+	"no_zeros": {
+		"must not contain 0",
+		func(p string) bool { return !strings.Contains(p, "0") },
+	},
+	"cannot_start_with_12": {
+		"must not start with 12",
+		func(p string) bool { return !strings.HasPrefix(p, "12") },
+	},
+	"no_triple_consecutive_ints": {
+		"must not have three equal digits in a row",
+		func(p string) bool { return longestRun(p, 0) < 3 },
+	},
+	"no_ascending_or_descending_sequence": {
+		"must not be an ascending or descending sequence",
+		func(p string) bool { return longestRun(p, 1) < len(p) && longestRun(p, -1) < len(p) },
+	},
+	"at_least_three_unique_digits": {
+		"must have at least three different digits",
+		func(p string) bool { return differentDigits(p) >= 3 },
+	},
+	"no_all_same_digits": {
+		"must have at least two different digits",
+		func(p string) bool { return differentDigits(p) >= 2 },
+	},
+	"cannot_contain_089": {
+		"must not contain 0, 8 or 9",
+		func(p string) bool { return !strings.ContainsAny(p, "089") },
+	},
+	"cannot_contain_0789": {
+		"must not contain 0, 7, 8 or 9",
+		func(p string) bool { return !strings.ContainsAny(p, "0789") },
+	},
 }
 
-// longestRun is the length of the longest part of p in which each digit is step more than the one before.
+// longestRun returns the length of the longest part of p in which each digit exceeds the previous one by step.
 func longestRun(p string, step int) int {
 	longest, run := 1, 1
 	for i := 1; i < len(p); i++ {
@@ -80,7 +104,7 @@ func differentDigits(p string) int {
 	return n
 }
 
-// checkName says why a device takes no such name. It fails with Invalid.
+// checkName checks a name against the rules of a device. It fails with Invalid.
 func checkName(name string, caps Capabilities) error {
 	for _, c := range caps.Constraints {
 		if c.Type != "name_length" {
@@ -96,16 +120,23 @@ func checkName(name string, caps Capabilities) error {
 	return nil
 }
 
-// timeLayouts are the forms of ISO 8601 that clients of this API send; without a zone it is UTC.
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
+// timeLayouts are the forms of ISO 8601 that clients of this API send. A time without a zone is in UTC.
+var timeLayouts = []string{
+	time.RFC3339Nano,
+	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04",
+	"2006-01-02",
+}
 
-// Between these the API can write a time, which is in UTC.
+// The API can represent times between firstTime and lastTime, in UTC.
 var (
 	firstTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 )
 
-// OnCalendar is a vendor's time within what the API can write, in UTC: what lies beyond is its end. JSON has no zones of 24 hours.
+// OnCalendar clamps a vendor's time to the range that the API can represent, and converts it to UTC, because JSON
+// cannot represent zones of 24 hours.
 func OnCalendar(t *time.Time) *time.Time {
 	switch {
 	case t == nil:
@@ -118,14 +149,14 @@ func OnCalendar(t *time.Time) *time.Time {
 	return new(t.UTC())
 }
 
-// CheckTime says why a text is no time.
+// CheckTime returns the error of ParseTime for a text, or nil.
 func CheckTime(text string) *Error {
 	_, err := ParseTime("", text)
 	e, _ := AsError(err)
 	return e
 }
 
-// ParseTime reads a time. It fails with Invalid.
+// ParseTime parses a time in one of the layouts of the API. It fails with Invalid.
 func ParseTime(field, text string) (time.Time, error) {
 	for _, l := range timeLayouts {
 		t, err := time.Parse(l, text)
@@ -141,7 +172,7 @@ func ParseTime(field, text string) (time.Time, error) {
 	return time.Time{}, Invalidf(field, "Not a time; write it like 2026-11-21T15:00:00Z")
 }
 
-// checkYears refuses times that ISO 8601 cannot write. It fails with Invalid.
+// checkYears refuses times that ISO 8601 cannot represent. It fails with Invalid.
 func checkYears(field string, t time.Time) error {
 	if t.Before(firstTime) || t.After(lastTime) {
 		return Invalidf(field, "Must be within the years 1 to 9999 (UTC)")
@@ -149,8 +180,8 @@ func checkYears(field string, t time.Time) error {
 	return nil
 }
 
-// parseTimeFrame reads both ends of a time frame; empty texts are none. It fails with Invalid unless there
-// are both or neither, in order, and the end is still to come.
+// parseTimeFrame parses both ends of a time frame; two empty texts are no time frame. It fails with Invalid if only one
+// is empty, if the end is not after the start, or if the end is past.
 func parseTimeFrame(starts, ends string, now time.Time) (*time.Time, *time.Time, error) {
 	if starts == "" && ends == "" {
 		return nil, nil, nil
@@ -180,14 +211,18 @@ func checkTimeFrame(s, e, now time.Time) (*time.Time, *time.Time, error) {
 	return &s, &e, nil
 }
 
-// checkWhole says why a code cannot be put with such a time frame: vendors list codes with half of one, but take none. It
-// fails with Invalid.
+// checkWhole checks that a time frame has both ends or neither: vendors list codes with one end, but accept no such
+// write. It fails with Invalid.
 func checkWhole(starts, ends *time.Time) error {
 	switch {
 	case starts != nil && ends == nil:
-		return Invalidf("ends_at", "At its vendor this code has a starts_at and no ends_at, which cannot be written back; give ends_at too, or type ongoing")
+		return Invalidf("ends_at",
+			"At its vendor this code has a starts_at and no ends_at, which cannot be written back; "+
+				"give ends_at too, or type ongoing")
 	case starts == nil && ends != nil:
-		return Invalidf("starts_at", "At its vendor this code has an ends_at and no starts_at, which cannot be written back; give starts_at too, or type ongoing")
+		return Invalidf("starts_at",
+			"At its vendor this code has an ends_at and no starts_at, which cannot be written back; "+
+				"give starts_at too, or type ongoing")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestPINsObeyTheDevice(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if c.name == "0789" && !strings.Contains(err.Error(), "A PIN on this device must not contain 0, 7, 8 or 9") {
-			t.Errorf("it is said so: %v", err)
+			t.Errorf("the message does not state the rule: %v", err)
 		}
 		if err != nil && strings.Contains(err.Error(), c.pin) {
 			t.Errorf("%s: the message shows the PIN", c.name)
@@ -92,7 +92,7 @@ func TestTimeFrames(t *testing.T) {
 	}
 }
 
-func TestWhatThereIsToDoAboutACode(t *testing.T) {
+func TestNextAction(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
@@ -118,24 +118,112 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 		due  *time.Time
 	}{
 		{"new", managed(func(*store.AccessCode) {}), Capabilities{}, Put, nil},
-		{"applied", managed(func(c *store.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }), Capabilities{}, Nothing, nil},
-		{"changed since", managed(func(c *store.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }), Capabilities{}, Put, nil},
+		{
+			"applied",
+			managed(func(c *store.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }),
+			Capabilities{},
+			Nothing,
+			nil,
+		},
+		{
+			"changed since",
+			managed(func(c *store.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }),
+			Capabilities{},
+			Put,
+			nil,
+		},
 		{"refused", managed(func(c *store.AccessCode) { c.BlockedGen = 1 }), Capabilities{}, Nothing, nil},
-		{"changed since refused", managed(func(c *store.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }), Capabilities{}, Put, nil},
-		{"accepted", managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }), Capabilities{}, Await, in(500 * time.Millisecond)},
-		{"sent, and nobody knows", managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }), Capabilities{}, Put, nil},
-		{"paused", managed(func(c *store.AccessCode) { c.NextAttemptAt = in(time.Minute) }), Capabilities{}, Nothing, in(time.Minute)},
-		{"pause over", managed(func(c *store.AccessCode) { c.NextAttemptAt = in(-time.Minute) }), Capabilities{}, Put, nil},
-		{"far ahead", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }), Capabilities{}, Nothing, in(99 * time.Hour)},
-		{"far ahead, native", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }), native, Nothing, in(28 * time.Hour)},
-		{"an hour ahead", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }), Capabilities{}, Put, nil},
-		{"three days ahead, native", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(72*time.Hour), in(73*time.Hour) }), native, Put, nil},
+		{
+			"changed since refused",
+			managed(func(c *store.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }),
+			Capabilities{},
+			Put,
+			nil,
+		},
+		{
+			"accepted",
+			managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }),
+			Capabilities{},
+			Await,
+			in(500 * time.Millisecond),
+		},
+		{
+			"sent, uncertain",
+			managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }),
+			Capabilities{},
+			Put,
+			nil,
+		},
+		{
+			"paused",
+			managed(func(c *store.AccessCode) { c.NextAttemptAt = in(time.Minute) }),
+			Capabilities{},
+			Nothing,
+			in(time.Minute),
+		},
+		{
+			"pause over",
+			managed(func(c *store.AccessCode) { c.NextAttemptAt = in(-time.Minute) }),
+			Capabilities{},
+			Put,
+			nil,
+		},
+		{
+			"far ahead",
+			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
+			Capabilities{},
+			Nothing,
+			in(99 * time.Hour),
+		},
+		{
+			"far ahead, native",
+			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
+			native,
+			Nothing,
+			in(28 * time.Hour),
+		},
+		{
+			"an hour ahead",
+			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }),
+			Capabilities{},
+			Put,
+			nil,
+		},
+		{
+			"three days ahead, native",
+			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(72*time.Hour), in(73*time.Hour) }),
+			native,
+			Put,
+			nil,
+		},
 		{"three days ahead, native not wanted", managed(func(c *store.AccessCode) {
 			c.StartsAt, c.EndsAt, c.PreferNativeScheduling = in(72*time.Hour), in(73*time.Hour), false
 		}), native, Nothing, in(71 * time.Hour)},
-		{"scheduled on the device", managed(func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(time.Hour), in(2*time.Hour) }), native, Nothing, in(time.Hour)},
-		{"open until", managed(func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(-time.Hour), in(time.Hour) }), native, Nothing, in(time.Hour)},
-		{"removing", managed(func(c *store.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }), Capabilities{}, Delete, nil},
+		{
+			"scheduled on the device",
+			managed(
+				func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(time.Hour), in(2*time.Hour) },
+			),
+			native,
+			Nothing,
+			in(time.Hour),
+		},
+		{
+			"open until",
+			managed(
+				func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(-time.Hour), in(time.Hour) },
+			),
+			native,
+			Nothing,
+			in(time.Hour),
+		},
+		{
+			"removing",
+			managed(func(c *store.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }),
+			Capabilities{},
+			Delete,
+			nil,
+		},
 		{"removing, accepted", managed(func(c *store.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.WriteAccepted, c.WriteAt = in(0), &ref, true, in(-20*time.Second)
 		}), Capabilities{}, Await, in(5 * time.Second)},
@@ -143,11 +231,23 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 			c.RemovingSince, c.VendorRef, c.NextAttemptAt = in(0), &ref, in(time.Second)
 		}), Capabilities{}, Nothing, in(time.Second)},
 		{"removing what may be on its way", inDoubt(0, nil), listed, Await, in(200 * time.Millisecond)},
-		{"removing what may be on its way, and nobody can look", inDoubt(0, nil), Capabilities{}, Find, nil},
-		{"removing what was asked for in vain just now", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
-		{"removing what was asked for again and again", inDoubt(findTries, in(time.Second)), Capabilities{}, Await, in(200 * time.Millisecond)},
+		{"removing what may be on its way, unlisted", inDoubt(0, nil), Capabilities{}, Find, nil},
+		{"removing what was just not found", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
+		{
+			"removing what was repeatedly not found",
+			inDoubt(findTries, in(time.Second)),
+			Capabilities{},
+			Await,
+			in(200 * time.Millisecond),
+		},
 		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
-		{"unmanaged, removing", &store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)}, Capabilities{}, Delete, nil},
+		{
+			"unmanaged, removing",
+			&store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)},
+			Capabilities{},
+			Delete,
+			nil,
+		},
 	} {
 		got, due := s.next(c.code, c.caps, c.code.RemovingSince != nil, now)
 		if got != c.want || !sameTime(due, c.due) {
@@ -183,7 +283,7 @@ func TestWebhookURLs(t *testing.T) {
 		"https://exa mple.com":                             false,
 		"https://example.com/\n":                           false,
 		"https://example.com/\u009b2J":                     false, // clears a terminal
-		"https://example.com/\u202e":                       false, // turns what follows round
+		"https://example.com/\u202e":                       false, // reverses the following text
 		"https://bücher.example/käufe":                     true,
 		"javascript:alert(1)":                              false,
 		"https://example.com/" + strings.Repeat("a", 2028): true,
@@ -211,18 +311,21 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 		"https://8.8.8.8/": true, "https://example.com": true, "https://localhost.example.com": true,
 	} {
 		err := s.checkHost(url)
-		if e, _ := AsError(err); (err == nil) != ok || !ok && (e.Field != "url" || !strings.Contains(e.Message, "--allow-webhook-prefix")) {
+		if e, _ := AsError(err); (err == nil) != ok || !ok && (e.Field != "url" ||
+			!strings.Contains(e.Message, "--allow-webhook-prefix")) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	for url, prefix := range map[string]string{"http://localhost:9000": "127.0.0.0/8", "http://127.1.2.3": "127.0.0.0/8", "http://10.1.2.3:80/in": "10.1.2.3/32", "http://[::1]/": "::1/128",
 		"http://[::ffff:10.1.2.3]/": "10.1.2.3/32"} {
-		if err := s.checkHost(url); err == nil || !strings.HasSuffix(strings.TrimRight(err.Error(), "."), "--allow-webhook-prefix "+prefix) {
-			t.Errorf("%s: %v; want it to name %s", url, err, prefix)
+		if err := s.checkHost(url); err == nil || !strings.HasSuffix(
+			strings.TrimRight(err.Error(), "."), "--allow-webhook-prefix "+prefix,
+		) {
+			t.Errorf("%s: got %v, want the prefix %s", url, err, prefix)
 		}
 	}
 	s.opt.RefusedAddress = func(a netip.Addr) bool { return !a.Is4() }
 	if err := s.checkHost("http://localhost"); err != nil {
-		t.Errorf("one of its addresses is allowed: %v", err)
+		t.Errorf("refused although one of its addresses is allowed: %v", err)
 	}
 }

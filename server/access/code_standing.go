@@ -7,9 +7,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A change that was refused for good leaves a code on its device as it was before. So it counts, and opens, until it is changed again.
+// After a permanently refused change, the device keeps the last confirmed state of the code. That state determines the
+// code's status until its next change.
 
-// statusOn is the status of a code that is on its device as it is wanted.
+// statusOn returns the status of a code whose desired state is on its device.
 func statusOn(c store.AccessCode, now time.Time) Status {
 	if c.StartsAt != nil && c.StartsAt.After(now) {
 		return StatusUnset
@@ -17,7 +18,7 @@ func statusOn(c store.AccessCode, now time.Time) Status {
 	return StatusSet
 }
 
-// stand gives a code whose change was refused the status of what its device has.
+// setFallbackStatus sets the status of a code with a refused change according to its confirmed state.
 func (t *deviceTx) stand(c *store.AccessCode) error {
 	c.Status = string(StatusUnset)
 	if c.AppliedGen == 0 {
@@ -30,13 +31,14 @@ func (t *deviceTx) stand(c *store.AccessCode) error {
 	return err
 }
 
-// opens says whether a code opens now as its device has it. What keeps no time frames lets it in until it is taken off.
+// opens reports whether the confirmed state of a code opens now. A device without native schedules accepts a code until
+// its removal.
 func (t *deviceTx) opens(c *store.AccessCode, has *codeState) bool {
 	over := nativeSchedule(*c, t.caps) && has.EndsAt != nil && !has.EndsAt.After(t.now)
 	return !over && (has.StartsAt == nil || !has.StartsAt.After(t.now))
 }
 
-// asBefore is what the device has of a code whose change was refused; nil of any other, and where that is not known.
+// fallbackState returns the confirmed state of a code with a refused change, nil if unknown or for any other code.
 func (s *Service) asBefore(c store.AccessCode) *codeState {
 	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen {
 		return nil
@@ -48,7 +50,7 @@ func (s *Service) asBefore(c store.AccessCode) *codeState {
 	return has
 }
 
-// asBeforeDue is when a code whose change was refused begins or ceases to open, or is over; nil: never.
+// fallbackDue returns when a code with a refused change next starts or stops opening or ends; nil means never.
 func (s *Service) asBeforeDue(c store.AccessCode, now time.Time) *time.Time {
 	due := c.EndsAt
 	if has := s.asBefore(c); has != nil {
@@ -61,7 +63,8 @@ func (s *Service) asBeforeDue(c store.AccessCode, now time.Time) *time.Time {
 	return due
 }
 
-// begin tells that a code whose change was refused opens from now on, as its device has it, or has it not be told to open any more.
+// startDue updates the status of a code with a refused change when its confirmed state starts or stops opening. It
+// emits an event when the code starts to open.
 func (t *deviceTx) begin(ctx context.Context, c *store.AccessCode) error {
 	has := t.s.asBefore(*c)
 	if has == nil {

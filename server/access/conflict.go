@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// shown is toCode for whoever is told of errors.
+// toCodeWithErrors is toCode with the details of the conflicting codes in the errors.
 func (s *Service) shown(ctx context.Context, r store.AccessCode, d store.CodeDevice) (Code, error) {
 	codes, err := s.allShown(ctx, []store.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
 	if err != nil {
@@ -18,7 +18,7 @@ func (s *Service) shown(ctx context.Context, r store.AccessCode, d store.CodeDev
 	return codes[0], nil
 }
 
-// allShown is shown for codes of one workspace.
+// toCodesWithErrors is toCodeWithErrors for codes of one workspace.
 func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDeviceRow) ([]Code, error) {
 	out := make([]Code, len(rows))
 	var others []uuid.UUID
@@ -34,9 +34,12 @@ func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDe
 	if others == nil {
 		return out, nil
 	}
-	found, err := s.db.CodesInTheWay(ctx, store.CodesInTheWayParams{WorkspaceID: out[0].WorkspaceID, AccessCodeIds: others})
+	found, err := s.db.CodesInTheWay(ctx, store.CodesInTheWayParams{
+		WorkspaceID:   out[0].WorkspaceID,
+		AccessCodeIds: others,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read the codes that have the PINs of others: %w", err)
+		return nil, fmt.Errorf("read the conflicting codes: %w", err)
 	}
 	managed := make(map[uuid.UUID]bool, len(found))
 	for _, r := range found {
@@ -45,7 +48,8 @@ func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDe
 	for _, c := range out {
 		for i, p := range c.Errors {
 			is, there := managed[p.Other]
-			if c.Errors[i].Managed = is; !there { // it has gone since
+			// A conflicting code that has been deleted has no identifier to show.
+			if c.Errors[i].Managed = is; !there {
 				c.Errors[i].Other = uuid.Nil
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// What a device shows may be older than what was sent to it last, or leave out what is there.
+// A read may be stale or incomplete: it may show the state before the last write, or omit codes of the device.
 
-// renamed says whether a code does not show, or need not, the name that the device had confirmed before it was given another: devices
-// may change names, or keep none, but what shows the old one has not been written.
+// renamed reports whether the shown name of a code differs from the last confirmed one, or need not differ. Devices may
+// change names or keep none, but a code with the old name has not been written.
 func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
 	if f.Name == "" || f.Name == TextOf(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
@@ -18,14 +18,15 @@ func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
 	return has == nil || f.Name != TextOf(has.Name), err
 }
 
-// comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as
-// neither on its way nor there, and one that is cut short does not show what is there. Taking it away is the surer way to know, which
-// does no harm where it has left; a list is believed where that has failed again and again.
+// mayReappear reports whether a code that must leave and is not shown may still be on the device: a stale list omits
+// codes on their way, and a truncated one omits existing codes. A removal is safer evidence and harmless if the code
+// has left. The list is believed after repeated failures of the removal.
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
 		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
-		tried := int(c.Attempts) >= patience || r.d.SubscriptionMissingAt != nil // without that nothing is sent
+		// Without a subscription, no removal can be sent.
+		tried := int(c.Attempts) >= patience || r.d.SubscriptionMissingAt != nil
 		return unsent && !tried || r.lags(c) || r.unborn(c)
 	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
@@ -34,12 +35,12 @@ func (r *reading) comes(c *store.AccessCode) bool {
 	return true
 }
 
-// unborn says whether a code that is to leave, and was never confirmed, was sent so short a time ago that it may arrive yet.
+// maybeLate reports whether a never confirmed code that must leave was sent so recently that it may still arrive.
 func (r *reading) unborn(c *store.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}
-	since := c.WantedAt // nothing was sent after that
+	since := c.WantedAt
 	for _, at := range []*time.Time{c.RemovingSince, c.WriteAt} {
 		if at != nil && at.After(since) {
 			since = *at

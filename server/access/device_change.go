@@ -10,23 +10,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// DeviceChange says what is to change of what a workspace keeps about a device; nil and zero fields stay.
+// DeviceChange is a change of a workspace's own data about a device. Nil and zero fields stay unchanged.
 type DeviceChange struct {
-	Name     *string        // the name it goes by here; empty: the one that it has at its vendor
-	Metadata map[string]any // null takes a key away
-	Managed  *bool          // false: it is neither read nor written any more; true: it is again
-
-	BackupPool *bool // whether codes are kept on it ahead of time for those codes that ask for that
+	// Name is the name in this workspace; empty restores the vendor's name.
+	Name *string
+	// Metadata is merged into the custom metadata; a null value removes its key.
+	Metadata map[string]any
+	// Managed says whether the server reads and writes the device.
+	Managed *bool
+	// BackupPool says whether the device has a pool of spare codes for the codes that use backup codes.
+	BackupPool *bool
 }
 
-// UpdateDevice changes a managed device. It fails with NotFound; with Invalid where metadata breaks a rule, and
-// (device_unmanaged) where the device is not managed.
+// UpdateDevice changes a managed device. It fails with NotFound, and with Invalid if metadata breaks a rule or
+// (device_unmanaged) if the device is not managed.
 func (s *Service) UpdateDevice(ctx context.Context, p Principal, id string, c DeviceChange) error {
 	return s.changeDevice(ctx, p, id, true, c)
 }
 
-// UpdateUnmanagedDevice changes an unmanaged device. It fails with NotFound; with Invalid where metadata breaks a
-// rule, and (device_managed) where the device is managed.
+// UpdateUnmanagedDevice changes an unmanaged device. It fails with NotFound, and with Invalid if metadata breaks a rule
+// or (device_managed) if the device is managed.
 func (s *Service) UpdateUnmanagedDevice(ctx context.Context, p Principal, id string, c DeviceChange) error {
 	return s.changeDevice(ctx, p, id, false, c)
 }
@@ -37,7 +40,12 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		case managed && !t.d.IsManaged:
 			return deviceUnmanaged()
 		case !managed && t.d.IsManaged:
-			return &Error{Kind: Invalid, Type: "device_managed", Field: "device_id", Message: "The device is managed. Change it with /devices/update."}
+			return &Error{
+				Kind:    Invalid,
+				Type:    "device_managed",
+				Field:   "device_id",
+				Message: "The device is managed. Change it with /devices/update.",
+			}
 		}
 		data, err := ApplyMetadata(t.d.CustomMetadata, c.Metadata)
 		if err != nil {
@@ -47,7 +55,11 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		if t.d.CustomMetadata = data; c.Name != nil {
 			t.d.Nickname = NonEmpty(*c.Name)
 		}
-		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{DeviceID: t.d.DeviceID, CustomMetadata: t.d.CustomMetadata, Nickname: t.d.Nickname}); err != nil {
+		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{
+			DeviceID:       t.d.DeviceID,
+			CustomMetadata: t.d.CustomMetadata,
+			Nickname:       t.d.Nickname,
+		}); err != nil {
 			return err
 		}
 		if name := toDevice(told(t.d)).Name; name != was {
@@ -67,20 +79,26 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 	})
 }
 
-// manage takes the device into management or gives that up. The codes that are on it stay as they are, except those of
-// its backup pool: nobody is told of these, so nobody else could take them off.
+// manage starts or ends the management of the device. Its codes stay as they are, except those of its backup pool:
+// clients cannot see and remove these.
 func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	event := "device.unmanaged.converted_to_managed"
 	if t.d.IsManaged = managed; !managed {
 		event = "device.converted_to_unmanaged"
-		if err := t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_unmanaged", "The device is no longer managed."); err != nil {
+		if err := t.end(
+			ctx, func(store.ActionAttempt) bool { return true },
+			Failed, "device_unmanaged", "The device became unmanaged.",
+		); err != nil {
 			return err
 		}
 		if err := t.dropPool(ctx); err != nil {
 			return err
 		}
 	}
-	if err := t.tx.SetDeviceManaged(ctx, store.SetDeviceManagedParams{DeviceID: t.d.DeviceID, IsManaged: managed}); err != nil {
+	if err := t.tx.SetDeviceManaged(ctx, store.SetDeviceManagedParams{
+		DeviceID:  t.d.DeviceID,
+		IsManaged: managed,
+	}); err != nil {
 		return err
 	}
 	if err := t.s.Emit(ctx, t.tx, event, AboutDevice(t.d)); err != nil {
@@ -89,7 +107,7 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	return t.s.waker.Wake(ctx, t.tx, DeviceLane, t.d.DeviceID)
 }
 
-// CheckManaged fails with Invalid for a device that nothing is done on.
+// CheckManaged fails with Invalid (device_unmanaged) for an unmanaged device.
 func (d Device) CheckManaged() error {
 	if d.Managed {
 		return nil
@@ -97,15 +115,20 @@ func (d Device) CheckManaged() error {
 	return deviceUnmanaged()
 }
 
-// deviceUnmanaged refuses what would be done on a device that nothing is done on.
+// deviceUnmanaged is the error of an operation on an unmanaged device.
 func deviceUnmanaged() *Error {
-	return &Error{Kind: Invalid, Type: "device_unmanaged", Field: "device_id",
-		Message: "The device is not managed, so nothing is done on it. Manage it with /devices/unmanaged/update and is_managed true."}
+	return &Error{
+		Kind:  Invalid,
+		Type:  "device_unmanaged",
+		Field: "device_id",
+		Message: "The device is not managed, so the server does nothing on it. " +
+			"Manage it with /devices/unmanaged/update and is_managed true.",
+	}
 }
 
-// DeleteDevice forgets a device. Nothing is touched on the device itself; while its account still has it, it appears
-// again, as another one. Its codes stay, deletable at once, as those of a device that was removed; those of its backup
-// pool are taken off when it appears again.
+// DeleteDevice deletes the record of a device and does nothing on the device itself. While its account has the device,
+// it reappears as a new one. Its codes stay, as those of a removed device, and can be deleted immediately. Codes of its
+// backup pool are removed when it reappears.
 // It fails with NotFound.
 func (s *Service) DeleteDevice(ctx context.Context, p Principal, id string) error {
 	var account uuid.UUID
@@ -122,17 +145,22 @@ func (s *Service) DeleteDevice(ctx context.Context, p Principal, id string) erro
 	if err != nil {
 		return err
 	}
-	return s.Hint(ctx, account, "") // in a transaction of its own: accounts are locked before their devices
+	// The hint has its own transaction, because accounts are locked before their devices.
+	return s.Hint(ctx, account, "")
 }
 
-// onWorkspaceDevice is onDevice for a device of the workspace that was not removed. It fails with NotFound.
+// onWorkspaceDevice is onDevice for a device of the workspace that has not been removed. It fails with NotFound.
 func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing string, f func(*deviceTx) error) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return deviceNotFound("device_id", id)
 	}
 	err = s.onLockedDevice(ctx, parsed, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		return tx.LockWorkspaceDeviceWithCodes(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Reach: p.Reach})
+		return tx.LockWorkspaceDeviceWithCodes(ctx, store.LockWorkspaceDeviceParams{
+			WorkspaceID: p.WorkspaceID,
+			DeviceID:    parsed,
+			Reach:       p.Reach,
+		})
 	}, func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return deviceNotFound("device_id", id)
@@ -151,8 +179,8 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 	return nil
 }
 
-// ReportCodeLengths notes how many digits the codes of a device have: each number, or the least and the greatest.
-// It fails with NotFound, and with Invalid where both or neither is given, or the device's vendor tells itself.
+// ReportCodeLengths records the supported code lengths of a device in digits: a list, or a minimum and a maximum.
+// It fails with NotFound, and with Invalid if both or neither is given, or if the device's vendor reports them.
 func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string, lengths []int, least, most int) error {
 	switch {
 	case (len(lengths) > 0) == (least > 0 || most > 0):
@@ -172,9 +200,17 @@ func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string,
 		case !t.d.IsManaged:
 			return deviceUnmanaged()
 		case t.d.Provider != "smartthings":
-			return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
-				Message: "The vendor of this device tells how many digits its codes have; only those of SmartThings do not."}
+			return &Error{
+				Kind:  Invalid,
+				Type:  "device_type_not_supported",
+				Field: "device_id",
+				Message: "The vendor of this device reports its code lengths. " +
+					"Only SmartThings devices need them from you.",
+			}
 		}
-		return t.tx.ReportCodeLengths(ctx, store.ReportCodeLengthsParams{DeviceID: t.d.DeviceID, ReportedCodeLengths: kept})
+		return t.tx.ReportCodeLengths(ctx, store.ReportCodeLengthsParams{
+			DeviceID:            t.d.DeviceID,
+			ReportedCodeLengths: kept,
+		})
 	})
 }

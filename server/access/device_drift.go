@@ -8,20 +8,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// disabled shows whether an unmanaged code opens anything.
+// disabled sets or clears the error of an unmanaged code that is disabled at the device.
 func (r *reading) disabled(c *store.AccessCode, is bool) {
 	switch {
 	case is && c.ErrorCode == nil:
-		r.setError(c, errInactive, "The code is disabled at the device: it opens nothing.", uuid.Nil)
+		r.setError(c, errInactive, "The code is disabled at the device and does not open.", uuid.Nil)
 	case !is && TextOf(c.ErrorCode) == errInactive:
 		clearError(c)
 	}
 }
 
-const disabledAllowed = "The code was disabled at the device, which is allowed: it opens nothing until it is enabled there, or changed here."
+const disabledAllowed = "The code was disabled at the device, which is allowed. " +
+	"It does not open until you enable it there or change it here."
 
-// allow sets whether what is done to a code at its device stands. Where something stood and no longer does the device is
-// read; undo says that it has to have the code put once more, because it was deleted or disabled there.
+// allow sets whether changes of a code at its device are kept. If a kept change loses its permission, the device is
+// read. undo reports that the server must set the code again, because it was deleted or disabled there.
 func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, allowed *bool) (undo bool, err error) {
 	if allowed == nil {
 		return false, nil
@@ -36,11 +37,12 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, a
 	return undo, s.wakeDevice(ctx, tx, c.DeviceID, true)
 }
 
-// modified deals with a managed code that was changed at the device: it is put right, or the change stands
-// where that is allowed.
+// onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
+// or keeps an allowed change.
 func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
-	if (changed(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && TextOf(c.WarningCode) == warnExternal {
-		return nil // it stands, and was told
+	if (changed(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) &&
+		c.ExternalModificationAllowed && TextOf(c.WarningCode) == warnExternal {
+		return nil // kept, and already reported
 	}
 	r.changed = true
 	c.ExternalChange = new(changeModified)
@@ -52,12 +54,12 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		if nativeSchedule(*c, r.caps) {
 			c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
 		}
-		what := "The code was changed at the device, which is allowed: the change stands."
+		what := "The code was changed at the device, which is allowed: the change is kept."
 		if f.Disabled {
 			what = disabledAllowed
 		}
 		if stands {
-			what = "The PIN was changed at the device, whose vendor chooses the PINs: the change stands."
+			what = "The PIN was changed at the device, whose vendor chooses the PINs: the change is kept."
 		}
 		r.warn(c, warnExternal, what)
 		if err := r.confirmed(ctx, c, changedExternally); err != nil {
@@ -68,14 +70,15 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		c.Status = string(StatusSetting)
 		r.dispute(c, "The code was changed at the device.")
 	}
-	if err := r.emitTrouble(ctx, "access_code.modified_external_to_seam", c); err != nil || c.AppliedGen == 0 || f.Disabled {
+	if err := r.emitTrouble(ctx, "access_code.modified_external_to_seam", c); err != nil || c.AppliedGen == 0 ||
+		f.Disabled {
 		return err
 	}
 	return r.follow(ctx, c)
 }
 
-// follow gives a code that stands as it was changed at the device, or was enabled there, the status that its time frame makes, and tells
-// when it opens by that.
+// refreshStatus sets the status of a code by its time frame, after a kept change at the device. It emits an event if
+// the code starts to open.
 func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
 	was := c.Status
 	if c.Status = string(statusOn(*c, t.now)); c.Status == was || c.Status != string(StatusSet) {
@@ -84,33 +87,35 @@ func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
 	return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 }
 
-// vendorsPIN says whether a code is as it should be but for a PIN that nobody can ask for.
+// vendorsPIN reports whether a code differs only in its PIN and its vendor chooses the PINs.
 func (r *reading) vendorsPIN(c store.AccessCode, f Found) bool {
 	c.PinMac = r.mac(f.PIN)
 	return r.caps.ProviderPIN && f.PIN != "" && r.same(&c, f)
 }
 
-// forgetPIN forgets, of a code that is not on its device, a PIN that the vendor has chosen: it chooses another.
+// forgetPIN clears the vendor-chosen PIN of a code that is not on its device: the vendor chooses a new one.
 func (t *deviceTx) forgetPIN(c *store.AccessCode) {
 	if t.caps.ProviderPIN {
 		t.s.setPIN(c, "")
 	}
 }
 
-// dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
-// and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
+// dispute schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
+// repeated drift the intervals grow, because another system manages the code or the device loses confirmed state.
 func (t *deviceTx) dispute(c *store.AccessCode, what string) {
 	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
 		c.Disputes = 0
 	}
 	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
 	if int(c.Disputes) < patience {
-		t.setError(c, errExternal, what+" It is being put right.", uuid.Nil)
+		t.setError(c, errExternal, what+" The server is restoring it.", uuid.Nil)
 		return
 	}
 	next := t.now.Add(backoff(int(c.Disputes)))
 	c.NextAttemptAt = &next
-	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
+	t.setError(c, errExternal, what+" This keeps happening: does another system manage this device? "+
+		"The server restores the code at growing intervals. "+
+		"Stop the other system, or allow external modification.", uuid.Nil)
 }
 
 func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
@@ -121,14 +126,15 @@ func clearWarning(c *store.AccessCode) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
 }
 
-// vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
-// off where that is allowed.
+// onExternalDelete handles the drift of a managed code that was deleted at the device: it restores the code, or keeps
+// an allowed deletion.
 func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	had := c.AppliedGen
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
 	if had == 0 {
-		if c.BlockedGen >= c.DesiredGen && c.AppliedSealed != nil && !c.ExternalModificationAllowed { // it was lost with its device, and stood as it was
+		// The code was lost with its device while its refused change left the confirmed state in place.
+		if c.BlockedGen >= c.DesiredGen && c.AppliedSealed != nil && !c.ExternalModificationAllowed {
 			c.BlockedGen, c.Status = 0, string(StatusSetting)
 		}
 		return nil
@@ -137,14 +143,15 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	switch {
 	case c.ExternalModificationAllowed && had >= c.DesiredGen:
 		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
-		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays off.")
-	case c.ExternalModificationAllowed: // what is wanted now has been asked for since, or was refused
+		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays deleted.")
+	case c.ExternalModificationAllowed: // the current change was requested later, or was refused
 		c.Status = string(StatusSetting)
 		if c.BlockedGen >= c.DesiredGen {
 			c.Status = string(StatusUnset)
 		}
 	default:
-		if c.BlockedGen >= c.DesiredGen { // a change that was refused, of a code that is not there any more
+		// The refused change was of a code that is gone.
+		if c.BlockedGen >= c.DesiredGen {
 			c.BlockedGen = 0
 		}
 		c.Status, c.WantedAt = string(StatusSetting), t.now
@@ -153,7 +160,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
 }
 
-// enable has a code that was just converted open again, unless it may stay as somebody has left it.
+// enable schedules the restoration of a disabled code that was just converted, unless external modification is allowed.
 func (r *reading) enable(c *store.AccessCode) {
 	if TextOf(c.ErrorCode) != errInactive {
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// anybody is the Holder of what may be noted at any time, as it is decided by nobody here: what a vendor tells.
+// noFence is the Fence of records that need no lease, such as reports of a vendor.
 type anybody struct{}
 
+// Check always succeeds.
 func (anybody) Check(context.Context, store.Tx) error { return nil }
 
-// tell writes the events of what has become of a device since it was last told of, as far as that has lasted, and
-// says when to ask again: a device that comes back soon was never gone. Bolts are told of by package access's
-// operations (see bolt.go).
+// emitDeviceEvents emits the events of the changes of a device since its last announced state, once they have lasted
+// for the debounce time. It returns when to call it again. Lock operations have their own events (lock_events.go).
 func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
 	if d.RemovedAt != nil {
 		return nil, nil
@@ -52,7 +52,8 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	if err != nil {
 		return nil, err
 	}
-	if d.ToldLocked == nil { // where the bolt was at first is no operation
+	// The first known position of the lock is no operation.
+	if d.ToldLocked == nil {
 		d.ToldLocked = d.Locked
 	}
 	if reflect.DeepEqual(was, *d) {
@@ -62,11 +63,18 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 }
 
 func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
-	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
-		Losses: d.Losses, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
+	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{
+		DeviceID:    d.DeviceID,
+		ToldOnline:  d.ToldOnline,
+		ToldLocked:  d.ToldLocked,
+		ToldBattery: d.ToldBattery,
+		Losses:      d.Losses,
+		FlakySince:  d.FlakySince,
+		OperatedAt:  d.OperatedAt,
+	})
 }
 
-// emitDisconnected tells that a device was offline for long enough.
+// emitDisconnected emits the event of a device that has been offline for the debounce time.
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Device) error {
 	a, err := s.withTrouble(ctx, tx, AboutDevice(d), d)
 	if err != nil {
@@ -80,7 +88,7 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Dev
 	return s.Emit(ctx, tx, ofDevice(d, "disconnected"), a.With("error_code", why))
 }
 
-// ofDevice is the type of an event that has one of its own for devices that are not managed.
+// ofDevice returns the type of a device event, which differs for unmanaged devices.
 func ofDevice(d store.Device, what string) string {
 	if d.IsManaged {
 		return "device." + what
@@ -88,7 +96,7 @@ func ofDevice(d store.Device, what string) string {
 	return "device.unmanaged." + what
 }
 
-// tellBattery tells of another battery status than the one last told.
+// emitBatteryStatus emits the events of a battery status that differs from the last announced one.
 func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device) error {
 	if d.BatteryLevel == nil {
 		return nil
@@ -100,7 +108,8 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device)
 	}
 	was := TextOf(d.ToldBattery)
 	d.ToldBattery = &status
-	if was == "" { // as it was when the device was found
+	// The first known status is no change.
+	if was == "" {
 		return nil
 	}
 	a := AboutDevice(*d).With("battery_level", level)
@@ -112,7 +121,7 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device)
 	return s.Emit(ctx, tx, "device.battery_status_changed", a.With("battery_status", status))
 }
 
-// BatteryStatus is the battery_status of the API: critical, low, good or full; level is 0 to 1.
+// BatteryStatus returns the battery_status of the API (critical, low, good, or full) for a level from 0 to 1.
 func BatteryStatus(level float64) string {
 	switch {
 	case level < 0.1:
@@ -128,8 +137,8 @@ func BatteryStatus(level float64) string {
 
 func lowBattery(status string) bool { return status == "critical" || status == "low" }
 
-// nextBatteryStatus is the status that follows was at the level. A level that goes to and fro about a bound, as
-// levels do, changes nothing: it has to rise well above.
+// nextBatteryStatus returns the status that follows was at the level. Hysteresis absorbs levels that vary around a
+// bound: a better status needs a level well above the bound.
 func nextBatteryStatus(was string, level float64) string {
 	const well = 0.05
 	status := BatteryStatus(level)
@@ -139,7 +148,7 @@ func nextBatteryStatus(was string, level float64) string {
 	return status
 }
 
-// withTrouble adds the errors and warnings of a device and its account as they are now.
+// withTrouble adds the current errors and warnings of a device and its account to an event.
 func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d store.Device) (About, error) {
 	account, err := tx.GetAccount(ctx, d.ConnectedAccountID)
 	if err != nil {
@@ -150,12 +159,14 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d store
 	return withAccountTrouble(a, account), nil
 }
 
-// withAccountTrouble adds the errors of the account to an event.
+// withAccountTrouble adds the errors of an account to an event.
 func withAccountTrouble(a About, account store.ConnectedAccount) About {
-	return a.With("connected_account_errors", ProblemFields("error_code", accountErrors(account))).With("connected_account_warnings", []any{})
+	return a.With("connected_account_errors", ProblemFields("error_code", accountErrors(account))).With(
+		"connected_account_warnings", []any{},
+	)
 }
 
-// problems are errors or warnings in the form that events carry; field is "error_code" or "warning_code".
+// ProblemFields returns errors or warnings in the form of event fields; field is "error_code" or "warning_code".
 func ProblemFields(field string, list []Problem) []map[string]any {
 	out := []map[string]any{}
 	for _, p := range list {
@@ -168,12 +179,13 @@ func ProblemFields(field string, list []Problem) []map[string]any {
 	return out
 }
 
-// RecordDevice takes in one device as its vendor describes it now. What is then still different from what was
-// last told of its bolt was done by somebody of whom the vendor does not tell.
+// RecordDevice records the current description of one device by its vendor. If the lock state then still differs from
+// the announced one, it emits a lock event with an unknown method, because the vendor does not report who moved it.
 func (s *Service) RecordDevice(ctx context.Context, h Fence, device uuid.UUID, f FoundDevice) error {
 	ctx = Listed(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
-		if t.d.RemovedAt != nil || replaced(t.d, f) { // its account's list tells of it
+		// The device list of its account handles these.
+		if t.d.RemovedAt != nil || replaced(t.d, f) {
 			return nil
 		}
 		if err := t.s.refreshDevice(ctx, t.tx, t.d, f); err != nil {

@@ -8,27 +8,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A creation that nobody knows the end of shows in no list of a device that has none. A code of which that is so and that is to leave is
-// created once more under the same key: the vendor answers with the code that it made then, or makes it now, and either way says where it
-// is. Then it is taken off as any other. A vendor that goes on failing is asked for some ten minutes, as others wait; one that refuses does not
-// know, and is not asked again: the write counts as come to nothing once its time is over, as it did not show.
+// A device that lists no codes cannot show the result of an uncertain creation. To remove such a code, the server
+// repeats the creation under the same idempotency key. The vendor answers with the existing code or creates it now, and
+// either way returns its reference, so that the server can remove it. The server retries for about ten minutes while
+// the vendor fails. A refusal ends the search, and the write counts as failed after its confirmation timeout.
 
-// findTries is how often a creation in doubt is repeated whose vendor fails, with growing pauses.
+// maxFindAttempts is how often the server repeats an uncertain creation whose vendor fails, with growing backoff.
 const findTries = 8
 
-// findable says whether a code in doubt is to be asked for before it counts as gone.
+// canRepeatCreate reports whether the server must repeat the creation of an uncertain code before it counts as gone.
 func findable(c store.AccessCode, caps Capabilities) bool {
 	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < findTries
 }
 
-// unfound says whether a code in doubt that is to leave was asked for in vain, and can arrive no more.
+// findExhausted reports whether the search for an uncertain code that must leave failed and the code cannot arrive.
 func (t *deviceTx) unfound(c *store.AccessCode) bool {
 	return !t.caps.ListCodes && c.VendorRef == nil && t.leaving(c) && !findable(*c, t.caps) && !t.onItsWay(c)
 }
 
-// RecordFindStarted notes, before a creation in doubt is repeated in order to be taken back, that this is about to happen: it may arrive
-// from then on. It says whether the code still is to leave so.
-func (s *Service) RecordFindStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
+// RecordFindStarted records that the server is about to repeat an uncertain creation to find its code, which may arrive
+// from then on. It reports whether the code still must leave that way.
+func (s *Service) RecordFindStarted(
+	ctx context.Context, h Fence, device uuid.UUID, w CodeWork,
+) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the search of a code", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		still = c != nil && t.leaving(c) && findable(*c, t.caps) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
@@ -40,7 +42,7 @@ func (s *Service) RecordFindStarted(ctx context.Context, h Fence, device uuid.UU
 	return still, err
 }
 
-// RecordFound notes what the vendor has answered to a creation that was repeated in order to be taken back.
+// RecordFound records the vendor's answer to a repeated creation.
 func (s *Service) RecordFound(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record where a code is", func(t *deviceTx) error {
 		c := t.code(w.ID)

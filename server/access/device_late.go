@@ -6,7 +6,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// giveUp ends the attempts whose time is over.
+// expireAttempts fails the attempts that are past their deadline.
 func (t *deviceTx) giveUp(ctx context.Context) error {
 	for _, late := range []struct {
 		what    func(store.ActionAttempt) bool
@@ -14,7 +14,7 @@ func (t *deviceTx) giveUp(ctx context.Context) error {
 	}{
 		{func(a store.ActionAttempt) bool { return a.ActionType == ConfigureAutoLock },
 			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again."},
-		{movesBolt, "The device did not confirm in time. Look where its bolt is before you try again."},
+		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
 		{func(store.ActionAttempt) bool { return true }, t.expired()},
 	} {
 		over := func(a store.ActionAttempt) bool { return t.late(a) && late.what(a) }
@@ -25,17 +25,19 @@ func (t *deviceTx) giveUp(ctx context.Context) error {
 	return nil
 }
 
+// expiredMessage returns the message of an expired attempt.
 func (t *deviceTx) expired() string {
 	if !t.d.Online {
-		return "The device was offline all the time. It is still done when the device returns."
+		return "The device was offline all the time. The server applies the change when the device is back."
 	}
-	return "The device did not confirm in time. It is tried further."
+	return "The device did not confirm in time. The server keeps retrying."
 }
 
-// unconverted is expired of a conversion, with which nobody goes on.
+// conversionExpiredMessage is expiredMessage for a conversion, which the server does not retry.
 func (t *deviceTx) unconverted() string {
 	if !t.d.Online {
-		return "The device was offline all the time. The code stays as it is, unmanaged; convert it when the device is back."
+		return "The device was offline all the time. " +
+			"The code stays unmanaged. Convert it when the device is back."
 	}
-	return "The device could not be read in time. The code stays as it is, unmanaged; convert it once more."
+	return "The device could not be read in time. The code stays unmanaged. Convert it again."
 }

@@ -10,14 +10,23 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// other has a code of somebody else's be kept as an unmanaged one; so is one that was made for a code that was deleted since, and is taken
-// off.
+// adoptUnmanaged adds an unknown code as an unmanaged one. A late arrival of a deleted code is added, too, and removed.
 func (r *reading) other(ctx context.Context, f Found) error {
 	if left, err := r.leftInPool(ctx, f); err != nil || left {
 		return err
 	}
-	c := &store.AccessCode{AccessCodeID: NewID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: NonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
-		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now}
+	c := &store.AccessCode{
+		AccessCodeID:           NewID(),
+		WorkspaceID:            r.d.WorkspaceID,
+		DeviceID:               r.d.DeviceID,
+		Name:                   NonEmpty(f.Name),
+		StartsAt:               f.StartsAt,
+		EndsAt:                 f.EndsAt,
+		Status:                 string(StatusSet),
+		PreferNativeScheduling: true,
+		VendorRef:              &f.Ref,
+		WantedAt:               r.now,
+	}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
 	deleted, err := r.ofDeleted(ctx, f)
@@ -32,12 +41,12 @@ func (r *reading) other(ctx context.Context, f Found) error {
 	return nil
 }
 
-// add has a code that was seen be among those of the device.
+// add adds an observed code to those of the device.
 func (r *reading) add(c *store.AccessCode) {
 	r.codes, r.byRef[TextOf(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
-// keepOthers writes down what other has found: where nobody has read the device yet that is all there is.
+// insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory budget of the account.
 func (r *reading) keepOthers(ctx context.Context) error {
 	if room := r.admit(len(r.others)); room < len(r.others) {
 		later := map[*store.AccessCode]bool{}
@@ -48,28 +57,42 @@ func (r *reading) keepOthers(ctx context.Context) error {
 		r.others, r.rest = r.others[:room], r.rest+len(later)
 	}
 	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *store.AccessCode) error {
-		row, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: c.AccessCodeID, WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID, Name: c.Name,
-			PinSealed: c.PinSealed, PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, PreferNativeScheduling: true, VendorRef: c.VendorRef, WantedAt: c.WantedAt})
-		if row.AccessCodeID != c.AccessCodeID { // not yet
+		row, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{
+			AccessCodeID:           c.AccessCodeID,
+			WorkspaceID:            c.WorkspaceID,
+			DeviceID:               c.DeviceID,
+			Name:                   c.Name,
+			PinSealed:              c.PinSealed,
+			PinMac:                 c.PinMac,
+			StartsAt:               c.StartsAt,
+			EndsAt:                 c.EndsAt,
+			Status:                 c.Status,
+			PreferNativeScheduling: true,
+			VendorRef:              c.VendorRef,
+			WantedAt:               c.WantedAt,
+		})
+		// The batch has not run yet.
+		if row.AccessCodeID != c.AccessCodeID {
 			return err
 		}
 		r.before[row.AccessCodeID] = row
-		row.ErrorCode, row.ErrorMessage, row.ErrorAt, row.RemovingSince = c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.RemovingSince
+		row.ErrorCode, row.ErrorMessage, row.ErrorAt = c.ErrorCode, c.ErrorMessage, c.ErrorAt
+		row.RemovingSince = c.RemovingSince
 		*c = row
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("write down codes of others: %w", err)
+		return fmt.Errorf("insert unmanaged codes: %w", err)
 	}
 	var told []Occurrence
 	for _, c := range r.others {
-		told = append(told, Occurrence{"access_code.unmanaged.created", AboutCode(r.d, *c)})
+		told = append(told, Occurrence{Type: "access_code.unmanaged.created", About: AboutCode(r.d, *c)})
 	}
 	return r.s.EmitAll(ctx, r.tx, told)
 }
 
-// othersLeft deals with those codes of somebody else's that the device did not show, but for what anybody waits for:
-// missing does with those.
+// removeUnmanaged deletes the unmanaged codes that the device did not show. onMissing handles those that an attempt, a
+// managed code, or a removal waits for.
 func (r *reading) othersLeft(ctx context.Context) error {
 	awaited := map[uuid.UUID]bool{}
 	for _, a := range r.pending {
@@ -77,7 +100,8 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	}
 	for _, c := range r.codes {
 		awaited[IDOf(c.PulledBackupCodeID)] = true
-		if c.RemovingSince != nil { // also where nobody waits any more: others do, until it has left
+		// Other codes wait for a removal even after its attempt has ended.
+		if c.RemovingSince != nil {
 			awaited[c.AccessCodeID] = true
 		}
 	}
@@ -90,7 +114,8 @@ func (r *reading) othersLeft(ctx context.Context) error {
 			count++
 		}
 	}
-	r.changed = r.changed || count > 0 // there is room on it, whatever may be told
+	// The device has room, whatever the budget lets through.
+	r.changed = r.changed || count > 0
 	room := r.admit(count)
 	r.rest += count - room
 	var gone []uuid.UUID
@@ -100,42 +125,47 @@ func (r *reading) othersLeft(ctx context.Context) error {
 		case !departed(c):
 			return false
 		case room == 0:
-			r.seen[c.AccessCodeID] = true // as far as anybody is to know
+			r.seen[c.AccessCodeID] = true // counts as present until there is budget
 			return false
 		}
 		room--
-		gone, told = append(gone, c.AccessCodeID), append(told, Occurrence{"access_code.unmanaged.removed", AboutCode(r.d, *c)})
+		gone, told = append(gone, c.AccessCodeID), append(told, Occurrence{
+			Type:  "access_code.unmanaged.removed",
+			About: AboutCode(r.d, *c),
+		})
 		return true
 	})
 	if gone == nil {
 		return nil
 	}
 	if err := r.tx.DeleteAccessCodes(ctx, gone); err != nil {
-		return fmt.Errorf("delete codes that have left: %w", err)
+		return fmt.Errorf("delete removed codes: %w", err)
 	}
 	return r.s.EmitAll(ctx, r.tx, told)
 }
 
-// admit is how many of so many codes of others may come or leave now.
+// admit returns how many of n additions or removals of unmanaged codes the inventory budget allows now.
 func (r *reading) admit(n int) int { return r.s.news.take(r.d.ConnectedAccountID, r.s.opt.Now(), n) }
 
-// restLater has the device be read again for what there was no room for. Codes of ours do not wait for that.
+// scheduleReread schedules a read for the changes that exceeded the inventory budget. Managed codes do not wait for it.
 func (r *reading) restLater() {
 	if r.rest == 0 {
 		return
 	}
 	now, account := r.s.opt.Now(), r.d.ConnectedAccountID
-	if again := r.d.RereadAt; again != nil && again.After(now) { // that is its turn
+	// A read is already scheduled.
+	if again := r.d.RereadAt; again != nil && again.After(now) {
 		r.again = earlier(r.again, *again)
 		return
 	}
 	r.again = earlier(r.again, now.Add(r.s.news.later(account, now, r.rest, func() {
-		r.s.opt.Log.Warn("there is more coming and going on an account's locks than is told of at once; the rest of their unmanaged codes is taken in later", "account", account)
+		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory budget allows; "+
+			"the server records the rest later", "account", account)
 	})))
 }
 
-// leftInPool takes a code off the device that was in the pool of a device that was given up: of this one, before it has
-// come back as another. It is known by its identifier, where its vendor keeps that, else by its reference, name and PIN.
+// reclaimPoolCode removes a code that was in the backup pool of a deleted device: of this one, before it came back as a
+// new device. It recognizes the code by its identifier if the vendor keeps that, else by its reference, name, and PIN.
 func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error) {
 	key, err := uuid.Parse(f.Key)
 	if err != nil && f.PIN == "" {
@@ -143,7 +173,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 	}
 	rows, err := r.leftPools(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look for a pool that was left: %w", err)
+		return false, fmt.Errorf("list the codes of abandoned pools: %w", err)
 	}
 	for i, was := range rows {
 		if was.AccessCodeID != key && (TextOf(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
@@ -162,11 +192,23 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		}
 		row := store.AccessCode{AccessCodeID: NewID(), DeviceID: r.d.DeviceID}
 		r.s.setPIN(&row, pin)
-		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
-			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,
-			VendorRef: &f.Ref, WantedAt: r.now, IsBackup: true, InPool: true})
+		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{
+			AccessCodeID:           row.AccessCodeID,
+			WorkspaceID:            r.d.WorkspaceID,
+			DeviceID:               r.d.DeviceID,
+			IsManaged:              true,
+			Name:                   was.Name,
+			PinSealed:              row.PinSealed,
+			PinMac:                 row.PinMac,
+			Status:                 string(StatusSet),
+			PreferNativeScheduling: true,
+			VendorRef:              &f.Ref,
+			WantedAt:               r.now,
+			IsBackup:               true,
+			InPool:                 true,
+		})
 		if err != nil {
-			return false, fmt.Errorf("write down a code of a pool that was left: %w", err)
+			return false, fmt.Errorf("insert a code of an abandoned pool: %w", err)
 		}
 		r.before[c.AccessCodeID] = c
 		r.add(&c)
@@ -176,7 +218,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 	return false, nil
 }
 
-// leftPools are those codes of pools that were left which may be among what was found.
+// abandonedPoolCodes lists the codes of abandoned pools that may be among the observed codes.
 func (r *reading) leftPools(ctx context.Context) ([]store.AccessCode, error) {
 	if r.left == nil {
 		arg := store.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}

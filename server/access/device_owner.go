@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// owner is the row that a code on the device belongs to, nil when there is none.
+// owner returns the row that an observed code belongs to, nil if there is none.
 func (r *reading) owner(f Found) *store.AccessCode {
 	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && TextOf(c.VendorRef) == f.Ref {
 		return c
@@ -25,8 +25,8 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		if c.VendorRef != nil || offline(*c) {
 			continue
 		}
-		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, the wanted one or that which was sent, or the
-		// place it was to have.
+		// The code's reference was never recorded. The vendor kept our identifier, or the desired or the sent PIN
+		// matches, or the recorded place of the write does.
 		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && TextOf(c.WriteRef) == f.Ref
 		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
@@ -36,19 +36,20 @@ func (r *reading) owner(f Found) *store.AccessCode {
 	return nil
 }
 
-// movedTo says whether a code was put anew by somebody who has left no note of that: before an older dump was restored.
+// movedTo reports whether a code was recreated without a record of it, as happens before an older dump is restored.
 func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
-	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) { // what it is being replaced with, or was, may be listed beside it
+	// During a replacement, the vendor may list both the old and the new code.
+	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) {
 		return false
 	}
 	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == TextOf(c.VendorRef) })
 }
 
-// echo is how long after a write a device may still tell of it as if it were done at its keypad. It tells all servers, of which one has
-// written.
+// echoWindow is how long after a write a device may report it as a change at its keypad. The device reports to all
+// servers, of which only one wrote.
 const echo = 15 * time.Second
 
-// changed says whether the device has told that somebody has changed a hidden PIN since we wrote it.
+// pinChangedAtDevice reports whether the device reported a change of a hidden PIN after the last write.
 func changed(c store.AccessCode, f Found) bool {
 	for _, ours := range []*time.Time{c.WriteAt, c.AppliedAt} {
 		if ours != nil && !f.ChangedAt.After(ours.Add(echo)) {
@@ -65,7 +66,7 @@ func (r *reading) mac(pin string) []byte {
 	return r.s.keys.MAC(pinScope(r.d.DeviceID), []byte(pin))
 }
 
-// same says whether a code on the device is as it should be, as far as the device shows.
+// same reports whether the observed state of a code equals its desired state, as far as the device shows it.
 func (r *reading) same(c *store.AccessCode, f Found) bool {
 	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
 		return false
@@ -73,12 +74,13 @@ func (r *reading) same(c *store.AccessCode, f Found) bool {
 	if !nativeSchedule(*c, r.caps) {
 		return true
 	}
-	// A start that was past when the code was put may have been put as the time of then.
-	begun := r.caps.startsInFuture() && c.StartsAt != nil && f.StartsAt != nil && !c.StartsAt.After(r.now) && !f.StartsAt.After(r.now)
+	// A device that accepts no past start may have got the time of the write instead.
+	begun := r.caps.startsInFuture() && c.StartsAt != nil && f.StartsAt != nil && !c.StartsAt.After(r.now) &&
+		!f.StartsAt.After(r.now)
 	return (begun || sameSecond(c.StartsAt, f.StartsAt)) && sameSecond(c.EndsAt, f.EndsAt)
 }
 
-// sameSecond compares times of which devices keep no fractions.
+// sameSecond compares times without their fractions, which devices do not keep.
 func sameSecond(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b

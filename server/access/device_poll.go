@@ -7,12 +7,15 @@ import (
 )
 
 const (
+	// pollFirst is the shortest interval between reads for a pending write.
 	pollFirst = 200 * time.Millisecond
-	pollSoon  = 5 * time.Second // in the first minutes
-	pollLast  = 10 * time.Minute
+	// pollSoon is the longest interval in the first minutes.
+	pollSoon = 5 * time.Second
+	// pollLast is the longest interval.
+	pollLast = 10 * time.Minute
 )
 
-// poll is when to read next for a write on its way: soon at first, then less and less often.
+// poll returns when to read next for a pending write, at growing intervals.
 func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
 	since := c.WriteAt
 	if since == nil {
@@ -21,7 +24,8 @@ func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
 	return pollAfter(*since, now)
 }
 
-// pollAfter is when to look next for what was begun at since. What was begun in the time to come was so before the clock was stepped back.
+// pollAfter returns when to read next for an operation started at since. A start in the future means that the clock was
+// stepped back.
 func pollAfter(since, now time.Time) time.Time {
 	passed := now.Sub(since)
 	if passed < 0 {

@@ -11,29 +11,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Found is one code as it was read from a device.
+// Found is one observed code of a device.
 type Found struct {
-	Ref              string // the vendor's identifier of it
-	Key              string // the identifier of the code it was created for, where the vendor keeps that
-	KeyGuessed       bool   // it does not: somebody else may have filled the place since that code was put there
-	PIN              string // empty where hidden
+	// Ref is the vendor's identifier.
+	Ref string
+	// Key is the identifier of the access code that it was created for, if the vendor keeps that.
+	Key string
+	// KeyGuessed is true if the vendor does not keep Key, so that the slot may have been refilled since the write.
+	KeyGuessed bool
+	// PIN is empty if hidden.
+	PIN              string
 	Name             string
 	StartsAt, EndsAt *time.Time
-	Confirmed        bool      // it is on the device; otherwise on its way
-	Removing         bool      // it is on its way off
-	ChangedAt        time.Time // PIN hidden: when the device told that it was changed; zero: never
-	Disabled         bool      // it is kept, but opens nothing
-	Failure          *Failure  // the vendor gave up putting it on the device
+	// Confirmed is true if the code is on the device, false if it is on its way.
+	Confirmed bool
+	// Removing is true if the code is being removed.
+	Removing bool
+	// ChangedAt is when the device reported a change of a hidden PIN; zero means never.
+	ChangedAt time.Time
+	// Disabled is true if the device keeps the code but does not open for it.
+	Disabled bool
+	// Failure is why the vendor gave up setting the code on the device.
+	Failure *Failure
 }
 
-// RecordRead takes in what was read from a device; seq is that of the work it was read for. The list must be
-// complete. It finds out which codes are whose, finishes what has shown, notices what was changed at the
-// device, and keeps the codes of others as unmanaged. Of a device that was erased with its workspace meanwhile there is
-// nothing to record.
+// RecordRead records the observed codes of a device, which must be all its codes. seq is that of the work that the read
+// was for. It matches codes to rows, completes confirmed operations, detects drift, and adopts unknown codes as
+// unmanaged ones. It does nothing for a device that was erased with its workspace.
 func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq int64, found []Found) error {
-	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !ValidRef(f.Ref) }) // such can be neither changed nor removed
+	// Codes without a valid reference can be neither changed nor removed.
+	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !ValidRef(f.Ref) })
 	err := s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
-		if t.d.RemovedAt != nil { // since the read began
+		if t.d.RemovedAt != nil { // removed during the read
 			return nil
 		}
 		read := newReading(t, found)
@@ -46,7 +55,7 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 			}
 		}
 		doubted := read.doubted(found)
-		if doubted == nil { // what has left makes room for what has come
+		if doubted == nil { // removals first, because they make room
 			if err := read.othersLeft(ctx); err != nil {
 				return err
 			}
@@ -75,7 +84,12 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 				return err
 			}
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
+		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{
+			DeviceID:  device,
+			WakeSeq:   seq,
+			RereadAt:  read.again,
+			EmptiedAt: doubted,
+		})
 	})
 	if store.IsNoRows(err) {
 		return nil
@@ -86,20 +100,32 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 // reading is the state of one RecordRead.
 type reading struct {
 	*deviceTx
-	found   []Found
-	seen    map[uuid.UUID]bool
-	byRef   map[string]*store.AccessCode // who had that reference last
+	found []Found
+	seen  map[uuid.UUID]bool
+	// byRef has the last code of each reference.
+	byRef   map[string]*store.AccessCode
 	managed []*store.AccessCode
-	others  []*store.AccessCode // of somebody else, and new: keepOthers writes them down
-	rest    int                 // of others that have come or left: there has been too much to tell of the account
-	left    *[]store.AccessCode // what leftInPool looks among; nil: not read yet
-	deleted map[uuid.UUID]bool  // what ofDeleted looks among; nil: not read yet
-	again   *time.Time          // when to read once more before believing it
-	changed bool                // something left the device or became another: what was refused may fit now
+	// others are new unmanaged codes, which insertUnmanaged inserts.
+	others []*store.AccessCode
+	// rest counts the changes of unmanaged codes beyond the account's inventory budget.
+	rest int
+	// left caches the codes of abandoned pools; nil before the query.
+	left *[]store.AccessCode
+	// deleted caches the tombstones of observed codes; nil before the query.
+	deleted map[uuid.UUID]bool
+	// again is when to read once more before acting on the result.
+	again *time.Time
+	// changed is true if a code left the device or changed, so that refused codes may fit now.
+	changed bool
 }
 
 func newReading(t *deviceTx, found []Found) *reading {
-	r := &reading{deviceTx: t, found: found, seen: map[uuid.UUID]bool{}, byRef: map[string]*store.AccessCode{}}
+	r := &reading{
+		deviceTx: t,
+		found:    found,
+		seen:     map[uuid.UUID]bool{},
+		byRef:    map[string]*store.AccessCode{},
+	}
 	for _, c := range t.codes {
 		r.byRef[TextOf(c.VendorRef)] = c
 		if c.IsManaged {
@@ -109,8 +135,8 @@ func newReading(t *deviceTx, found []Found) *reading {
 	return r
 }
 
-// doubted is since when the list has been empty although nothing of ours was to leave; nil where that is to be
-// believed. Upstream lists are empty for a moment after a restart, and believing them loses every code.
+// emptySince returns since when the list has been unexpectedly empty, nil if the list is credible. Vendors return empty
+// lists for a moment after a restart, and acting on them would lose every code.
 func (r *reading) doubted(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
@@ -124,15 +150,15 @@ func (r *reading) doubted(found []Found) *time.Time {
 	return since
 }
 
-// expected says whether a code is on the device by all that is known.
+// expected reports whether a code is on the device according to the records.
 func (r *reading) expected(c *store.AccessCode) bool {
 	return c.VendorRef != nil && !offline(*c) && (!r.leaving(c) || !sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
-// sent says whether the removal of a code that is to leave has been sent, or may have been.
+// sent reports whether the removal of a leaving code was, or may have been, sent.
 func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
-// take finds out whose a code on the device is.
+// match finds the row of an observed code and records the differences.
 func (r *reading) take(ctx context.Context, f Found) error {
 	f.Name = Storable(f.Name)
 	f.StartsAt, f.EndsAt = OnCalendar(f.StartsAt), OnCalendar(f.EndsAt)
@@ -143,11 +169,12 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 		return r.other(ctx, f)
 	}
-	if offline(*c) { // it opens as it was made, whatever a list says of it
+	if offline(*c) { // lists do not affect offline codes
 		r.seen[c.AccessCodeID] = true
 		return nil
 	}
-	if c.IsManaged && c.VendorRef != nil && TextOf(c.VendorRef) != f.Ref { // movedTo: what was put there nobody knows
+	// A code that moved to another reference (movedTo) has unknown content.
+	if c.IsManaged && c.VendorRef != nil && TextOf(c.VendorRef) != f.Ref {
 		c.AppliedGen = 0
 		if c.RemovingSince == nil && c.BlockedGen < c.DesiredGen {
 			c.Status = string(StatusSetting)
@@ -157,16 +184,18 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.stillborn(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
-	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && TextOf(c.VendorRef) == f.Ref // what that put has made becomes no other
+	// A recreated code does not change in place.
+	recreated := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && TextOf(c.VendorRef) == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
-	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || anew // it has what was written
+	// shown is true if the device has what was written.
+	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || recreated
 	if unsure && f.PIN == "" {
 		c.WriteGen = c.DesiredGen - 1
 	}
 	if TextOf(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
-	c.WriteRef = nil // its place was not emptied
+	c.WriteRef = nil // its slot was not vacated
 	if f.Failure != nil && f.Confirmed && r.hasPIN(c, *f.Failure) {
 		f.Failure = nil
 	}
@@ -176,13 +205,15 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return nil
 	}
 	if r.leaving(c) {
-		if c.WriteGen > 0 { // a put on its way when the code was deleted or put off: it has shown, now it can be taken back
+		// The write that was pending when the code was deleted or postponed has arrived, so the code can be removed.
+		if c.WriteGen > 0 {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		}
 		return nil
 	}
 	defer r.saw(c, f)
-	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) { // nobody can ask for another
+	// Clients cannot choose a PIN on such a device.
+	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) {
 		r.s.setPIN(c, f.PIN)
 	}
 	if was, err := r.asItWas(c, f); err != nil || was {
@@ -192,25 +223,27 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if err != nil {
 		return err
 	}
-	renamed = renamed || c.WriteAccepted && c.Attempts > 0 // once it was written again, it is believed
+	// After a repeated write, the old name counts as the device's choice.
+	renamed = renamed || c.WriteAccepted && c.Attempts > 0
 	switch same := r.same(c, f); {
 	case !f.Confirmed || f.Removing:
 		return nil
 	case f.Failure != nil && c.WriteGen > 0:
 		return r.refused(ctx, c, f)
-	case c.AppliedGen < c.DesiredGen && !shown: // an unknown PIN in its place: it is written again
+	case c.AppliedGen < c.DesiredGen && !shown: // unknown PIN in its slot: written again
 		return nil
-	case c.WriteGen > 0 && same && !renamed: // the new name is on its way, or it is written again
+	case c.WriteGen > 0 && same && !renamed: // the new name is pending, or will be written again
 		return nil
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
-	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // it is not what was put, and will not become that
-		return r.refused(ctx, c, Found{Failure: &Failure{Class: FailedForNow, Message: "The device shows the code otherwise than it was put."}})
+	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
+		mismatch := &Failure{Class: FailedForNow, Message: "The device shows the code differently from what was set."}
+		return r.refused(ctx, c, Found{Failure: mismatch})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
-	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
+	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or restored at the device
 		return r.applied(ctx, c, c.DesiredGen)
-	case same && TextOf(c.WarningCode) == warnExternal && TextOf(c.WarningMessage) == disabledAllowed: // it was enabled again
+	case same && TextOf(c.WarningCode) == warnExternal && TextOf(c.WarningMessage) == disabledAllowed: // enabled again
 		clearWarning(c)
 		if c.AppliedGen >= c.DesiredGen {
 			return r.follow(ctx, c)
@@ -219,22 +252,22 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	return nil
 }
 
-// saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.
+// noteShownPIN records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
 func (r *reading) saw(c *store.AccessCode, f Found) {
 	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
 		c.WritePinMac = mac
 	}
 }
 
-// refused records that the vendor gave up a put. It may go on saying so: one write fails once.
+// recordRefusal records that the vendor gave up a write. A write fails only once, however often the vendor reports it.
 func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) error {
 	gen := c.WriteGen
 	c.WriteGen, c.WriteAt = 0, nil
 	return r.failed(ctx, c, gen, *f.Failure)
 }
 
-// stillborn deals with a code that is listed but never came to be on the device. It can be neither changed
-// nor, at some vendors, deleted, so its reference is of no use.
+// failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
+// such a code, so its reference is useless.
 func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) error {
 	if TextOf(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
@@ -250,7 +283,7 @@ func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) e
 	return r.refused(ctx, c, f)
 }
 
-// lags says whether what was read may be older than what the device has confirmed; then it is read again.
+// staleRead reports whether a read may be older than the last confirmed write, and then schedules another read.
 func (r *reading) lags(c *store.AccessCode) bool {
 	if c.AppliedAt == nil || c.AppliedGen == 0 {
 		return false
@@ -263,7 +296,7 @@ func (r *reading) lags(c *store.AccessCode) bool {
 	return true
 }
 
-// refresh takes over what an unmanaged code has become at the device.
+// refresh copies the observed state of an unmanaged code into its row.
 func (r *reading) refresh(c *store.AccessCode, f Found) {
 	if c.RemovingSince == nil {
 		c.Status = string(StatusSet)
@@ -280,20 +313,20 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 	}
 }
 
-// missing deals with a code that the device did not show.
+// onMissing handles a code that the device did not show.
 func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	onItsWay := r.onItsWay(c)
-	if !onItsWay && c.VendorRef == nil { // who is found in its place later is somebody else
+	if !onItsWay && c.VendorRef == nil { // a code found in its slot later is a different one
 		c.WriteRef = nil
-		if c.BlockedGen >= c.DesiredGen { // and nothing more is sent
+		if c.BlockedGen >= c.DesiredGen { // and no write follows
 			c.WriteGen, c.WriteAt = 0, nil
 		}
 	}
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
-		return nil // the put may still show
+		return nil // the write may still show
 	case r.leaving(c) && c.VendorRef != nil && r.comes(c):
-		return nil // it has not been taken away yet, only not shown
+		return nil // not removed yet, only not shown
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.changed = true
 		return r.gone(ctx, c)
@@ -310,7 +343,7 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	return r.vanished(ctx, c)
 }
 
-// off records that a code whose time has been moved ahead, or that has stepped aside, has left its device until then.
+// markRemoved records that a postponed or temporarily removed code has left its device.
 func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	wasOn, status := c.AppliedGen > 0, StatusSetting
 	if putOff(*c, t.caps, t.now) {
@@ -319,7 +352,8 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
 	c.NextAttemptAt, c.Status = nil, string(status)
-	over := wasOn || status == StatusUnset // what went wrong with putting it there is no matter any more
+	// Earlier failures to set the code do not matter then.
+	over := wasOn || status == StatusUnset
 	if over {
 		c.Attempts = 0
 	}
@@ -332,18 +366,19 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	return t.s.Emit(ctx, t.tx, "access_code.removed_from_device", AboutCode(t.d, *c))
 }
 
-// unblock lets codes be tried again that the device refused for what was on it.
+// unblock retries the codes that the device refused because of its other codes.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
-		if code := TextOf(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
+		if code := TextOf(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen &&
+			(code == errDuplicate || code == errNoSpace) {
 			c.BlockedGen = 0
 			c.Status = string(StatusSetting)
 		}
 	}
 }
 
-// convert makes those unmanaged codes managed that are asked for and are still on the device. Where the vendor allows none, the
-// next look refuses those that have been asked for since the last.
+// convert converts the requested unmanaged codes that are still on the device to managed ones. If the vendor allows no
+// conversion, applyDue fails the requests.
 func (r *reading) convert(ctx context.Context) error {
 	if !r.caps.Convertible {
 		return nil
@@ -364,7 +399,9 @@ func (r *reading) convert(ctx context.Context) error {
 				c.ExternalModificationAllowed = *allowed
 			}
 			r.enable(c)
-			if err := r.s.Emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", AboutCode(r.d, *c)); err != nil {
+			if err := r.s.Emit(
+				ctx, r.tx, "access_code.unmanaged.converted_to_managed", AboutCode(r.d, *c),
+			); err != nil {
 				return err
 			}
 		}

@@ -11,35 +11,40 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// RecordRemoved notes that the account no longer has the device. For good says that what has its reference from
-// then on is another device; otherwise it is this one that has come back.
-func (s *Service) RecordRemoved(ctx context.Context, h Fence, device uuid.UUID, forGood bool) error {
+// RecordRemoved records that the device has left its account. permanently says that a device with the same reference is
+// a different one from now on; otherwise it is this one that has come back.
+func (s *Service) RecordRemoved(ctx context.Context, h Fence, device uuid.UUID, permanently bool) error {
 	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return nil
 		}
-		if err := s.removeDevice(ctx, t.tx, t.d); err != nil || !forGood {
+		if err := s.removeDevice(ctx, t.tx, t.d); err != nil || !permanently {
 			return err
 		}
 		return t.tx.GiveUpDeviceRef(ctx, device)
 	})
 }
 
-// RecordLeft notes that the device with that reference has left its account for good, as was heard ago. It may be
-// told late, and more than once: a device that was added since then is not meant.
+// RecordLeft records that the device with a reference has left its account permanently, as reported ago. The report may
+// be late and repeated, so it does not affect a device that was added after it.
 func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
 	if !ValidRef(ref) { // no device of ours
 		return nil
 	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.LockAccount(ctx, account) // before its devices, as whoever lists them does
-		if store.IsNoRows(err) {               // erased with its workspace, and its devices with it
+		// Accounts are locked before their devices, as in RecordDevices.
+		_, err := tx.LockAccount(ctx, account)
+		if store.IsNoRows(err) { // erased with its workspace
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref, Ago: ago})
+		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{
+			ConnectedAccountID: account,
+			VendorRef:          ref,
+			Ago:                ago,
+		})
 		switch {
 		case store.IsNoRows(err):
 			return nil
@@ -60,7 +65,7 @@ func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string,
 	return nil
 }
 
-// removeDevice is for those who hold the device's lock.
+// removeDevice marks a device as removed. The caller holds the device's lock.
 func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
 	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
 		return err
@@ -71,14 +76,14 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
 }
 
-// removeAll is removeDevice for all devices of an account that ends: connected again, they are another account's. It is for
-// those who hold the account's lock.
+// removeDevices is removeDevice for all devices of an account that ends. If they are connected again, they belong to a
+// new account. The caller holds the account's lock.
 func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account uuid.UUID) error {
 	devices, err := tx.LockDevicesOfAccount(ctx, account)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(devices, 1000) { // each of which may have much metadata
+	for some := range slices.Chunk(devices, 1000) { // each device may have much metadata
 		ids, gone := make([]uuid.UUID, len(some)), map[uuid.UUID]bool{}
 		for i, d := range some {
 			ids[i], gone[d.DeviceID] = d.DeviceID, d.Gone
@@ -90,8 +95,12 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 		var told []Occurrence
 		for _, d := range removed {
 			if !gone[d.DeviceID] {
-				told = append(told, Occurrence{"device.removed", AboutDevice(store.Device{WorkspaceID: workspace, ConnectedAccountID: account,
-					DeviceID: d.DeviceID, CustomMetadata: d.CustomMetadata})})
+				told = append(told, Occurrence{Type: "device.removed", About: AboutDevice(store.Device{
+					WorkspaceID:        workspace,
+					ConnectedAccountID: account,
+					DeviceID:           d.DeviceID,
+					CustomMetadata:     d.CustomMetadata,
+				})})
 			}
 		}
 		if err := s.EmitAll(ctx, tx, told); err != nil {
@@ -104,19 +113,19 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 	return nil
 }
 
-// replaced says whether what a vendor lists under the reference of a device is another one. What has not told its
-// serial number yet is not.
+// isReplaced reports whether the device that a vendor lists under a reference is a different one. A device that has not
+// reported its serial number counts as the same.
 func replaced(r store.Device, f FoundDevice) bool {
 	return OtherSerial(r.SerialNumber, f.SerialNumber)
 }
 
-// OtherSerial says whether the serial number that a vendor tells is another than the one that is known.
-func OtherSerial(known, told string) bool {
-	told = Storable(told)
-	return known != "" && told != "" && known != told
+// OtherSerial reports whether the serial number that a vendor reports differs from the known one.
+func OtherSerial(known, reported string) bool {
+	reported = Storable(reported)
+	return known != "" && reported != "" && known != reported
 }
 
-// replaceDevice makes room for another device that has the reference by now. It is for those who hold its lock.
+// replaceDevice detaches a device from its reference, which a different device has now. The caller holds its lock.
 func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device) error {
 	if r.RemovedAt == nil {
 		if err := s.removeDevice(ctx, tx, r); err != nil {
@@ -126,8 +135,8 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device
 	return tx.GiveUpDeviceRef(ctx, r.DeviceID)
 }
 
-// deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should it come back, but can be
-// deleted at once. Those that were to leave stay, too, if they may be on it: it may come back with them.
+// onDeviceRemoved ends the attempts of a removed device. Its codes stay, in case the device comes back, but can be
+// deleted immediately. Leaving codes stay, too, if they may be on the device.
 func (t *deviceTx) deviceGone(ctx context.Context) error {
 	all := func(store.ActionAttempt) bool { return true }
 	const message = "The device was removed from its vendor account."
@@ -138,19 +147,19 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 		}
 	}
 	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-		if ends(*c) && !c.EndsAt.After(t.now) { // it may come back with it
+		if ends(*c) && !c.EndsAt.After(t.now) { // the device may come back with it
 			if err := t.expire(ctx, c); err != nil {
 				return err
 			}
 		}
 		stays := c.InPool || c.RemovingSince == nil || returns && (c.VendorRef != nil || c.WriteGen > 0)
-		if !c.IsManaged || !stays { // a code of the pool is known again, wherever it shows
+		if !c.IsManaged || !stays { // a code of the pool is recognized wherever it shows
 			if err := t.gone(ctx, c); err != nil {
 				return err
 			}
 			continue
 		}
-		c.WriteAccepted = false // the rest is needed to know it again
+		c.WriteAccepted = false // the other fields are needed to recognize it
 		if c.RemovingSince == nil || c.InPool {
 			c.Status, c.AppliedGen = string(StatusUnknown), 0
 		}
@@ -158,7 +167,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 	return t.end(ctx, all, Failed, "device_removed", message)
 }
 
-// nextEnd is when the next of the codes ends that stay of a device that was removed.
+// nextEnd returns the next end time among the codes of a removed device.
 func (t *deviceTx) nextEnd() (next *time.Time) {
 	for _, c := range t.codes {
 		if ends(*c) {
@@ -168,10 +177,11 @@ func (t *deviceTx) nextEnd() (next *time.Time) {
 	return next
 }
 
-// ends says whether a code has a time to be taken away at.
+// ends reports whether a code has an end time at which it is removed.
 func ends(c store.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
 
-// leftForGood says whether what its vendor lists from now on is another device (GiveUpDeviceRef, ForgetDevice).
+// isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
+// one is a different device.
 func leftForGood(d store.Device) bool {
 	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }

@@ -4,14 +4,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A device that leaves its account may lose its codes until it is back, so that nothing counts as confirmed from then on (deviceGone).
+// A device may lose its codes while it is out of its account, so its removal resets their confirmed state
+// (onDeviceRemoved).
 
-// asItWas takes a code that is on a device that has come back, and is not as it is wanted, for what the device had confirmed before,
-// where that is what it shows. It says whether that was so.
+// restoreApplied restores the confirmed state of a code on a returned device if the observed state still equals it and
+// differs from the desired state. It reports whether it did.
 func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
 	mayBeOff := f.Disabled && c.ExternalModificationAllowed && TextOf(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
-	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil || f.PIN == "" && !blocked && !mayBeOff {
+	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil ||
+		f.PIN == "" && !blocked && !mayBeOff {
 		return false, nil
 	}
 	has, err := r.s.appliedOf(*c)
@@ -29,7 +31,7 @@ func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
 	}
 	if len(has.changes(wanted)) > 0 {
 		gen--
-	} else if !mayBeOff { // it is as it is wanted, or disabled
+	} else if !mayBeOff { // equal to the desired state, or disabled
 		return false, nil
 	}
 	if gen == 0 || !r.same(&was, f) {

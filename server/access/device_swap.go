@@ -9,12 +9,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A code may be to have the PIN that another one still has on the device; then it waits until that has given it up.
-// Where codes wait for each other in a ring, as two do whose PINs are exchanged, one of them steps aside: it leaves the
-// device for as long as the others need, and is put back with the PIN that it is to have. A crash in between loses
-// nothing, because each step follows from the rows.
+// A code whose new PIN is still in use by another code on the device waits until that code releases the PIN. Codes
+// whose PINs are exchanged wait for each other in a ring. One code of a ring then steps aside: the server removes it
+// from the device, and sets it again with its new PIN after the others. A crash in between loses nothing, because each
+// step follows from the rows.
 
-// holder is the code that has on the device the PIN that c is to have, and is about to give it up.
+// holderOfPIN returns the code that has c's desired PIN on the device and is about to release it.
 func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode { return t.holderIn(t.holders(), c) }
 
 func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessCode) *store.AccessCode {
@@ -29,14 +29,14 @@ func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessC
 	return nil
 }
 
-// swap is what each code has on the device. A ring of hundreds is looked through once for each of its codes.
+// pinIndex caches the PIN of each code on the device, because a ring of hundreds is searched once per code.
 type swap struct {
 	codes []asKept
 	macs  [][]byte
 	byMAC map[string][]*store.AccessCode
 }
 
-// asKept is what macOnDevice goes by.
+// pinState holds the inputs of macOnDevice.
 type asKept struct {
 	code             *store.AccessCode
 	desired, applied int64
@@ -46,7 +46,15 @@ type asKept struct {
 }
 
 func kept(c *store.AccessCode) asKept {
-	return asKept{c, c.DesiredGen, c.AppliedGen, c.RemovingSince != nil, first(c.AppliedSealed), first(c.PinMac), first(c.WritePinMac)}
+	return asKept{
+		code:     c,
+		desired:  c.DesiredGen,
+		applied:  c.AppliedGen,
+		removing: c.RemovingSince != nil,
+		sealed:   first(c.AppliedSealed),
+		pin:      first(c.PinMac),
+		seen:     first(c.WritePinMac),
+	}
 }
 
 func first(b []byte) *byte {
@@ -56,7 +64,7 @@ func first(b []byte) *byte {
 	return &b[0]
 }
 
-// holders are the codes by what stands for the PIN that each has on the device, as far as that is known, in their order.
+// codesByPIN returns the codes by the MAC of the known PIN that each has on the device, in their order.
 func (t *deviceTx) holders() map[string][]*store.AccessCode {
 	was := t.swap
 	same := was.byMAC != nil && len(was.codes) == len(t.codes)
@@ -83,32 +91,33 @@ func (t *deviceTx) holders() map[string][]*store.AccessCode {
 	return t.swap.byMAC
 }
 
-// unseen says whether the device refuses the PIN of c as one that it has although it shows none such. It may have had it
-// until just now: some vendors go on refusing for a moment after a deletion. That is believed after some tries.
+// unseenConflict reports whether the device refuses c's PIN as a duplicate although it shows no code with that PIN.
+// Some vendors keep refusing for a moment after a deletion. After some attempts, the refusal is believed.
 func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
 	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= patience || t.codeByRef(conflict) != uuid.Nil {
 		return false
 	}
 	for _, other := range t.codes {
-		if other != c && other.VendorRef != nil && (other.PinMac == nil || encryption.Equal(t.macOnDevice(other), c.PinMac)) {
+		if other != c && other.VendorRef != nil && (other.PinMac == nil ||
+			encryption.Equal(t.macOnDevice(other), c.PinMac)) {
 			return false
 		}
 	}
 	return true
 }
 
-// parts says whether a code will not keep the PIN that it has on the device.
+// releasesPIN reports whether a code will lose the PIN that it has on the device.
 func (t *deviceTx) parts(c *store.AccessCode) bool {
 	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))
 }
 
-// changes says whether a managed code is to become another on its device.
+// hasPendingChange reports whether a managed code has a desired state that is neither applied nor refused.
 func changes(c *store.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
-// macOnDevice stands for the PIN that a code has on the device; nil where that is not known. Of one that was changed there it is the one
-// that was seen.
+// macOnDevice returns the MAC of the PIN that a code has on the device, nil if unknown. For a code that was changed at
+// the device, that is the observed PIN.
 func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
 	switch {
 	case c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0:
@@ -123,8 +132,8 @@ func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
 	return t.s.keys.MAC(pinScope(c.DeviceID), []byte(*applied.PIN))
 }
 
-// aside says whether a code is to leave the device so that others can have its PIN, or has begun to leave in order to come back, for
-// whatever reason (RecordDeleteStarted).
+// stepsAside reports whether a code must leave the device temporarily so that others can have its PIN, or its temporary
+// removal has started for any reason (RecordDeleteStarted).
 func (t *deviceTx) aside(c *store.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false
@@ -132,8 +141,8 @@ func (t *deviceTx) aside(c *store.AccessCode) bool {
 	return (c.WriteGen == 0 && c.WriteAt != nil) || t.breaksRing(c)
 }
 
-// breaksRing says whether c is the one to step aside of the codes that wait for each other. None does while a write to
-// one of them is on its way.
+// breaksRing reports whether c is the code of its ring that steps aside. No code does while a write to one of the ring
+// is pending.
 func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 	first := c
 	var all map[string][]*store.AccessCode
@@ -157,16 +166,18 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 	return false
 }
 
-// RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that is to come back, as it steps
-// aside, is put anew, or its time is ahead, it notes that this is about to happen: after a crash, or where it is to be there after all, it
-// is not taken for one that somebody else has deleted.
-func (s *Service) RecordDeleteStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
+// RecordDeleteStarted reports, before the removal of a code from its device, whether the code still must leave. For a
+// temporary removal (the code steps aside, is recreated, or is postponed) it records the start of the removal, so that
+// the missing code is not mistaken for one deleted at the device.
+func (s *Service) RecordDeleteStarted(
+	ctx context.Context, h Fence, device uuid.UUID, w CodeWork,
+) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		anew := c != nil && t.putsAnew(c)
-		still = c != nil && (t.leaving(c) || anew) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		recreate := c != nil && t.putsAnew(c)
+		still = c != nil && (t.leaving(c) || recreate) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still && c.IsManaged && c.RemovingSince == nil {
-			if anew || t.aside(c) {
+			if recreate || t.aside(c) {
 				c.Status = string(StatusSetting)
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false

@@ -12,13 +12,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Holder proves that its owner alone works on a device or an account at the moment: a lease.
+// Fence proves in a transaction that the caller holds the lease of a device or an account.
 type Fence interface {
+	// Check fails if the lease is lost.
 	Check(ctx context.Context, tx store.Tx) error
 }
 
-// deviceTx is a transaction on one device, its codes and its pending attempts. The rows may be changed in
-// place: what differs at the end is written.
+// deviceTx is a transaction on one device, its codes, and its pending attempts. Callers change the code rows in place;
+// the transaction writes changed rows at its end.
 type deviceTx struct {
 	s       *Service
 	tx      store.Tx
@@ -28,10 +29,13 @@ type deviceTx struct {
 	before  map[uuid.UUID]store.AccessCode
 	pending []store.ActionAttempt
 	now     time.Time
-	swap    swap      // what holders found
-	moment  time.Time // the same by the database's clock, which the deadlines of attempts go by
+	// swap caches the result of codesByPIN.
+	swap swap
+	// moment is now by the database's clock, to which the deadlines of attempts refer.
+	moment time.Time
 }
 
+// onDevice runs f in a transaction that locks a device and checks the fence. doing describes f in errors.
 func (s *Service) onDevice(ctx context.Context, h Fence, id uuid.UUID, doing string, f func(*deviceTx) error) error {
 	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
 		l, err := tx.LockDeviceWithCodes(ctx, id)
@@ -42,13 +46,26 @@ func (s *Service) onDevice(ctx context.Context, h Fence, id uuid.UUID, doing str
 	}, f)
 }
 
-func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string, lock func(store.Tx) (store.LockedDevice, error), f func(*deviceTx) error) error {
+// onLockedDevice is onDevice with its own lock function.
+func (s *Service) onLockedDevice(
+	ctx context.Context, id uuid.UUID, doing string,
+	lock func(store.Tx) (store.LockedDevice, error), f func(*deviceTx) error,
+) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		l, err := lock(tx)
 		if err != nil {
 			return err
 		}
-		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]store.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
+		t := &deviceTx{
+			s:       s,
+			tx:      tx,
+			d:       l.Device,
+			caps:    capabilities(l.Device),
+			before:  map[uuid.UUID]store.AccessCode{},
+			pending: l.Pending,
+			now:     s.opt.Now().UTC(),
+			moment:  l.Moment,
+		}
 		for _, r := range l.Codes {
 			t.before[r.AccessCodeID] = r
 			for _, at := range []**time.Time{&r.WriteAt, &r.AppliedAt} {
@@ -75,7 +92,7 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 	return nil
 }
 
-// late says whether the time of an attempt is over.
+// pastDeadline reports whether the deadline of an attempt has passed.
 func (t *deviceTx) late(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
 
 func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
@@ -87,7 +104,7 @@ func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
 	return nil
 }
 
-// gone deletes a code that is no longer on the device.
+// deleteCode deletes the row of a code that has left the device.
 func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 	for i, other := range t.codes {
 		if other == c {
@@ -113,15 +130,20 @@ func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.Action
 	return out
 }
 
-// settle ends the attempts that have waited for the code to reach gen.
-func (t *deviceTx) settle(ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
+// settle ends the attempts that wait for the code to reach gen.
+func (t *deviceTx) settle(
+	ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string,
+) error {
 	return t.end(ctx, func(a store.ActionAttempt) bool {
-		return IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
+		return IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode ||
+			a.ActionType == UpdateAccessCode)
 	}, status, errorType, message)
 }
 
 // end finishes the pending attempts that match.
-func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool, status AttemptStatus, errorType, message string) error {
+func (t *deviceTx) end(
+	ctx context.Context, match func(store.ActionAttempt) bool, status AttemptStatus, errorType, message string,
+) error {
 	var rest []store.ActionAttempt
 	for _, a := range t.pending {
 		if !match(a) {
@@ -136,14 +158,14 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 	return nil
 }
 
-// applied records that the device has the code as gen wants it.
+// recordApplied records that the device has the code's state of gen.
 func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
 	return t.appliedAs(ctx, c, gen, nil)
 }
 
-// appliedAs is applied where it is known what gen wants, which may not be what is wanted by now; nil: it is not.
+// recordAppliedAs is recordApplied with the state of gen, which may differ from the desired one; nil means unknown.
 func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
-	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
+	changed := c.AppliedGen > 0 && c.AppliedGen < gen // its previous PIN may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = 0, nil, false, nil
 	c.Attempts, c.NextAttemptAt = 0, nil
@@ -156,13 +178,13 @@ func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64
 		t.unblock()
 	}
 	switch {
-	case gen != c.DesiredGen && as == nil: // changed again meanwhile
-		c.AppliedSealed = nil // it is not known any more, and neither what is wanted nor what was before must be taken for it
+	case gen != c.DesiredGen && as == nil: // changed meanwhile
+		c.AppliedSealed = nil // unknown: neither the desired nor the previous state
 		return nil
 	case gen != c.DesiredGen:
 		return t.confirmedAs(ctx, c, *as, changedByRequest)
 	}
-	c.BlockedGen = 0 // should it be lost, it is to be put back
+	c.BlockedGen = 0 // if the device loses the code, the server restores it
 	if err := t.confirmed(ctx, c, changedByRequest); err != nil {
 		return err
 	}
@@ -181,34 +203,46 @@ func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.Acces
 	return t.s.Emit(ctx, t.tx, event, a)
 }
 
-// Failure is why a write came to nothing.
+// Failure is why a write failed.
 type Failure struct {
-	Class       FailureClass
-	Message     string        // for people; carries no PIN
-	RetryAfter  time.Duration // not before then; 0 where unknown
-	ConflictRef string        // Duplicate: the code on the device that has the PIN, where known
-	Unsure      bool          // nobody knows whether the device has done it
-	Absent      bool          // the code that was to become another is not on the device, which nobody can read
+	Class FailureClass
+	// Message is for people and contains no PIN.
+	Message string
+	// RetryAfter is the time before which a retry is pointless; 0 means unknown.
+	RetryAfter time.Duration
+	// ConflictRef is the code on the device that has the PIN (FailedDuplicate), if known.
+	ConflictRef string
+	// Unsure is true if the device may have applied the write.
+	Unsure bool
+	// Absent is true if the code to change is not on the device, whose codes cannot be read.
+	Absent bool
 }
 
-// FailureClass sorts failures by what they mean for the code.
+// FailureClass sorts failures by their consequence for the code.
 type FailureClass string
 
+// The failure classes.
 const (
-	FailedForNow      FailureClass = "for_now"     // worth another try
-	FailedDuplicate   FailureClass = "duplicate"   // the PIN is on the device
-	FailedFull        FailureClass = "full"        // the device has no room
-	FailedInvalid     FailureClass = "invalid"     // the device refuses the PIN, name or time frame
-	FailedUnsupported FailureClass = "unsupported" // the device cannot do that at all
+	// FailedForNow is a failure that a retry may solve.
+	FailedForNow FailureClass = "for_now"
+	// FailedDuplicate means that the PIN is in use on the device.
+	FailedDuplicate FailureClass = "duplicate"
+	// FailedFull means that the device has no room.
+	FailedFull FailureClass = "full"
+	// FailedInvalid means that the device refuses the PIN, name, or time frame.
+	FailedInvalid FailureClass = "invalid"
+	// FailedUnsupported means that the device lacks the operation.
+	FailedUnsupported FailureClass = "unsupported"
 )
 
-// failed records that a write of the code as gen wants it came to nothing. What cannot be helped by trying
-// again stands as an error until the code is changed (or the content of the device is), the rest is tried
-// again ever later. Each is told once for what is wanted.
+// recordFailure records that a write of the code's state of gen failed. A permanent failure stays as an error until the
+// code, or the content of its device, changes. Other failures are retried with growing backoff. Each failure causes one
+// event per desired state.
 func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
-	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
+	// The write may have arrived. WriteGen stays, so that a read recognizes the code.
+	c.WriteAccepted = false
 	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
-	if c.AppliedGen > 0 { // the code is on the device, as it was before
+	if c.AppliedGen > 0 { // the device keeps the previous state
 		event, failure = "access_code.failed_to_update", errFailedToUpd
 	}
 	if offline(*c) {
@@ -220,8 +254,13 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	case f.Class == FailedDuplicate && t.unseen(c, f.ConflictRef):
 		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
 	}
-	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: failure}
-	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of what was wanted before
+	permanent := map[FailureClass]string{
+		FailedDuplicate:   errDuplicate,
+		FailedFull:        errNoSpace,
+		FailedInvalid:     errConstraints,
+		FailedUnsupported: failure,
+	}
+	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of an earlier desired state
 		clearError(c)
 	}
 	if code, ok := permanent[f.Class]; ok {
@@ -231,7 +270,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
 			return err
 		}
-		if gen < c.DesiredGen { // what is wanted now has not been refused
+		if gen < c.DesiredGen { // the current desired state has not been refused
 			return nil
 		}
 		c.BlockedGen = gen
@@ -264,15 +303,15 @@ func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c 
 	return t.emitTrouble(ctx, event, c)
 }
 
-// givesUpPIN says whether the code of that reference is another one of ours that is about to have another PIN.
+// givesUpPIN reports whether the reference is that of another managed code that is about to change its PIN.
 func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
 	other := t.code(t.codeByRef(ref))
 	return other != nil && other != c && changes(other)
 }
 
-// hasPIN says whether a change was refused as the code itself has the PIN, a new one: it was made before, and its answer was lost. Reading
-// shows the rest. Where nobody can look, that has to be the change after what is known to be there: what came before it may have brought the
-// PIN, and the vendor may refuse each code its own.
+// hasPIN reports whether a change was refused because the code itself has the new PIN already: an earlier write arrived
+// and its response was lost. A read shows the rest. On a device that lists no codes, this needs the change right after
+// the confirmed state: an earlier change may have brought the PIN, and vendors may refuse a code its own PIN.
 func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
 	if f.Class != FailedDuplicate || f.ConflictRef == "" || TextOf(c.VendorRef) != f.ConflictRef {
 		return false
@@ -305,7 +344,7 @@ func clearError(c *store.AccessCode) {
 	c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
 }
 
-// emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
+// emitTrouble emits an event with the current errors and warnings of a code.
 func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
 	a, err := t.s.withTrouble(ctx, t.tx, AboutCode(t.d, *c), t.d)
 	if err != nil {
@@ -313,10 +352,24 @@ func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.Acces
 	}
 	var errs, warnings []Problem
 	if c.ErrorCode != nil {
-		errs = append(errs, Problem{Code: *c.ErrorCode, Message: TextOf(c.ErrorMessage), Scope: OfCode, At: TimeOf(c.ErrorAt)})
+		errs = append(errs, Problem{
+			Code:    *c.ErrorCode,
+			Message: TextOf(c.ErrorMessage),
+			Scope:   OfCode,
+			At:      TimeOf(c.ErrorAt),
+		})
 	}
 	if c.WarningCode != nil {
-		warnings = append(warnings, Problem{Code: *c.WarningCode, Message: TextOf(c.WarningMessage), Scope: OfCode, At: TimeOf(c.WarningAt)})
+		warnings = append(warnings, Problem{
+			Code:    *c.WarningCode,
+			Message: TextOf(c.WarningMessage),
+			Scope:   OfCode,
+			At:      TimeOf(c.WarningAt),
+		})
 	}
-	return t.s.Emit(ctx, t.tx, event, a.With("access_code_errors", ProblemFields("error_code", errs)).With("access_code_warnings", ProblemFields("warning_code", warnings)))
+	return t.s.Emit(
+		ctx, t.tx, event, a.With("access_code_errors", ProblemFields("error_code", errs)).With(
+			"access_code_warnings", ProblemFields("warning_code", warnings),
+		),
+	)
 }

@@ -10,60 +10,85 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Action is what there is to do about one code.
+// Action is the next operation of one code.
 type Action string
 
+// The actions.
 const (
 	Nothing Action = ""
-	Put     Action = "put"
-	Delete  Action = "delete"
-	Await   Action = "await" // a write is on its way: read until it shows
-	Find    Action = "find"  // a creation in doubt is to leave, and nobody can look: have it made once more, to learn where it is
+	// Put sets or changes the code on its device.
+	Put Action = "put"
+	// Delete removes the code from its device.
+	Delete Action = "delete"
+	// Await reads the device until a pending write shows.
+	Await Action = "await"
+	// Find repeats an uncertain creation on a device that lists no codes, to learn the reference of the code.
+	Find Action = "find"
 )
 
-// DeviceWork is a device and what there is to do on it.
+// DeviceWork is a device and the operations that it needs.
 type DeviceWork struct {
-	Device     Device
-	Seq        int64 // of the wake-ups it covers
-	ReadNeeded bool  // what is on it may have changed since it was last read
-	Failures   int   // reads in a row that failed
-	Codes      []CodeWork
-	Due        *time.Time // when something becomes due without anything else happening
-	Deadline   *time.Time // when something is to be told, such as that a pending action attempt is given up
-	Bolt       *BoltWork  // what there is to do about its bolt
-	AutoLock   *AutoLockWork
-	Issues     []IssueWork // offline codes that are to be made
-	Doubted    bool        // its bolt is to be looked at: nobody has told why it is where it was seen
+	Device Device
+	// Seq is the sequence number of the wake-ups that this work covers.
+	Seq int64
+	// ReadNeeded is true if the codes of the device may have changed since the last read.
+	ReadNeeded bool
+	// Failures is the number of consecutive failed reads.
+	Failures int
+	Codes    []CodeWork
+	// Due is when an operation becomes due without another cause.
+	Due *time.Time
+	// Deadline is when an event or result becomes due, such as the expiry of a pending action attempt.
+	Deadline *time.Time
+	// Bolt is the pending lock command, if any.
+	Bolt     *BoltWork
+	AutoLock *AutoLockWork
+	// Issues are the offline codes to issue.
+	Issues []IssueWork
+	// Doubted is true if the lock must be read, because the reason for its observed position is unknown.
+	Doubted bool
 }
 
-// CodeWork is what there is to do about one code.
+// CodeWork is the next operation of one code.
 type CodeWork struct {
-	ID               uuid.UUID
-	Action           Action
-	Gen              int64  // what is put
-	Ref              string // the code on the device; empty before it is there
-	PIN              string
-	Name             string
-	StartsAt, EndsAt *time.Time // where the device is to keep them
-	NoPastStart      bool       // the device takes no StartsAt that is past
-	New              bool       // it takes a place on the device that it does not have yet
-	Leaving          bool       // it is to leave the device, or is about to
-	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
-	InDoubt          bool       // an earlier write of it may still show
-	anotherPIN       bool       // that was sent with another PIN, and nobody will see which one is there
-	state            codeState  // what is put
+	ID     uuid.UUID
+	Action Action
+	// Gen is the generation of the desired state to set.
+	Gen int64
+	// Ref is the reference of the code on the device; empty before it is there.
+	Ref  string
+	PIN  string
+	Name string
+	// StartsAt and EndsAt are set if the device enforces the time frame.
+	StartsAt, EndsAt *time.Time
+	// NoPastStart is true if the device accepts no past StartsAt.
+	NoPastStart bool
+	// New is true if the code needs a new slot on the device.
+	New bool
+	// Leaving is true if the code must leave the device.
+	Leaving bool
+	// Aside is true if the code leaves temporarily, to release its PIN or to be recreated.
+	Aside bool
+	// InDoubt is true if an earlier write may still show.
+	InDoubt bool
+	// anotherPIN is true if that write had a different PIN and the device hides which one it has.
+	anotherPIN bool
+	// state is the desired state to set.
+	state codeState
 }
 
 const (
-	patience   = 3 // failures in a row until a code shows an error, and pauses grow
+	// patience is the number of consecutive failures after which a code shows an error and the backoff grows.
+	patience   = 3
 	firstPause = time.Second
 	minPause   = 30 * time.Second
 	maxPause   = 30 * time.Minute
 
-	disputeMemory = 2 * maxPause // after that a dispute is another one
+	// disputeMemory is how long a drift counts as a repetition of the last one.
+	disputeMemory = 2 * maxPause
 )
 
-// backoff is the pause after the nth failure in a row, with full jitter once it is long.
+// backoff returns the delay after the nth consecutive failure, with full jitter for long delays.
 func backoff(n int) time.Duration {
 	if n < patience {
 		return firstPause << (n - 1)
@@ -72,8 +97,8 @@ func backoff(n int) time.Duration {
 	return minPause/2 + rand.N(span)
 }
 
-// LookAtDevice brings what is written down about a device up to the time and says what there is to do on it. One that
-// was erased with its workspace is one that was removed.
+// LookAtDevice applies due changes to the rows of a device and returns the operations that the device needs. A device
+// that was erased with its workspace counts as removed.
 func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
@@ -89,7 +114,12 @@ func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w De
 		} else if err := t.keepPool(ctx); err != nil {
 			return err
 		}
-		w = DeviceWork{Device: toDevice(told(t.d)), Seq: t.d.WakeSeq, ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil, Failures: int(t.d.Failures)}
+		w = DeviceWork{
+			Device:     toDevice(told(t.d)),
+			Seq:        t.d.WakeSeq,
+			ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil,
+			Failures:   int(t.d.Failures),
+		}
 		if again := t.d.RereadAt; again != nil {
 			w.ReadNeeded = w.ReadNeeded || !again.After(t.now)
 			w.Due = earlier(w.Due, *again)
@@ -123,7 +153,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w De
 			}
 			if offline(*c) {
 				issue, due := t.issue(c)
-				if due != nil { // also while the device cannot be reached
+				if due != nil { // even while the device is unreachable
 					w.Deadline = earlier(w.Deadline, *due)
 				}
 				if issue != nil {
@@ -138,7 +168,8 @@ func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w De
 			if due != nil {
 				w.Due = earlier(w.Due, *due)
 			}
-			if c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil { // also while it rests, or waits for others
+			// The end counts even while the code is paused or waits for others.
+			if c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil {
 				w.Due = earlier(w.Due, *c.EndsAt)
 			}
 			if one.Action != Nothing {
@@ -159,6 +190,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w De
 	return w, err
 }
 
+// earlier returns the earlier of two times, of which the first may be nil.
 func earlier(a *time.Time, b time.Time) *time.Time {
 	if a != nil && a.Before(b) {
 		return a
@@ -166,25 +198,35 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 	return &b
 }
 
-// work says what there is to do about a code now, and when there is something otherwise.
+// work returns the next operation of a code, and when to look again.
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
-	anew := t.putsAnew(c)
-	leaving := t.leaving(c) || anew
+	recreate := t.putsAnew(c)
+	leaving := t.leaving(c) || recreate
 	action, due := t.s.next(c, t.caps, leaving, t.now)
 	switch {
 	case (action == Put || action == Delete || action == Find) && t.d.SubscriptionMissingAt != nil:
-		action = Nothing // looked at again as soon as it is paid for
+		action = Nothing // a renewed subscription wakes the device
 	case action == Put && t.holder(c) != nil:
-		action = Nothing // looked at again as soon as the PIN is free
+		action = Nothing // the release of the PIN wakes the device
 	}
-	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: TextOf(c.VendorRef), Name: TextOf(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0, anotherPIN: t.anotherPIN(c)}
+	w := CodeWork{
+		ID:         c.AccessCodeID,
+		Action:     action,
+		Gen:        c.DesiredGen,
+		Ref:        TextOf(c.VendorRef),
+		Name:       TextOf(c.Name),
+		New:        c.VendorRef == nil,
+		Leaving:    leaving,
+		Aside:      recreate || leaving && t.aside(c),
+		InDoubt:    c.VendorRef == nil && c.WriteGen > 0,
+		anotherPIN: t.anotherPIN(c),
+	}
 	if action == Put || action == Find {
 		var err error
 		if w.state, err = t.s.stateOf(*c); err != nil {
 			return w, nil, err
 		}
-		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
+		if !t.caps.ProviderPIN { // otherwise the vendor keeps its own
 			w.PIN = TextOf(w.state.PIN)
 		}
 		if nativeSchedule(*c, t.caps) {
@@ -195,20 +237,20 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	return w, due, nil
 }
 
+// leaving reports whether a code must leave its device, permanently or temporarily.
 func (t *deviceTx) leaving(c *store.AccessCode) bool {
 	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.aside(c)
 }
 
-// putOff says whether a code is, or may be, on a device that keeps no time frames although its own has been
-// moved far ahead: it has to leave until then, for it opens.
+// putOff reports whether a code is, or may be, on a device without native schedules although its start was postponed.
+// The code must leave until its new start, because it opens.
 func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
 	when := programAt(c, caps)
 	return c.IsManaged && c.RemovingSince == nil && when != nil && when.After(now) && !nativeSchedule(c, caps) &&
 		(c.VendorRef != nil || c.WriteGen > 0)
 }
 
-// next decides what there is to do about a code at now, and when to look again. It is where the states of a
-// code meet the clock.
+// next decides the next operation of a code at now, and when to look again.
 func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
@@ -217,7 +259,7 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		return Nothing, c.NextAttemptAt
 	case leaving && findable(*c, caps):
 		return Find, nil
-	case leaving && c.VendorRef == nil: // a put on its way has to show before it can be taken back
+	case leaving && c.VendorRef == nil: // a pending creation must show before the code can be removed
 		return Await, later(s.poll(c, now))
 	case leaving && c.WriteAccepted && c.WriteGen == 0:
 		return Await, later(s.poll(c, now))
@@ -232,7 +274,7 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 			return Nothing, c.StartsAt
 		}
 		return Nothing, c.EndsAt
-	case c.BlockedGen >= c.DesiredGen && c.VendorRef == nil && c.WriteGen > 0: // refused, and may be there from an earlier write
+	case c.BlockedGen >= c.DesiredGen && c.VendorRef == nil && c.WriteGen > 0: // refused, but an earlier write may show
 		return Await, later(s.poll(c, now))
 	case c.BlockedGen >= c.DesiredGen:
 		return Nothing, s.asBeforeDue(*c, now)
@@ -249,7 +291,7 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 	return Put, nil
 }
 
-// tick does what the clock alone asks for.
+// applyDue applies the changes that are due by time alone.
 func (t *deviceTx) tick(ctx context.Context) error {
 	for _, c := range t.codes {
 		if err := t.tickCode(ctx, c); err != nil {
@@ -261,11 +303,15 @@ func (t *deviceTx) tick(ctx context.Context) error {
 		c := t.code(IDOf(a.AccessCodeID))
 		switch {
 		case a.ActionType == ConvertAccessCode && c != nil && !t.caps.Convertible:
-			err = t.failConversion(ctx, c, a, "cannot_be_managed", "Codes on devices of this vendor cannot be converted to managed. The code stays as it is, unmanaged.")
+			err = t.failConversion(ctx, c, a, "cannot_be_managed",
+				"Codes on devices of this vendor cannot be converted to managed. The code stays unmanaged.")
 		case a.ActionType == DeleteUnmanagedAccessCode && c != nil && c.RemovingSince == nil:
-			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
-		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
-			err = t.end(ctx, is(a), Failed, subscriptionRequired, unpaid+" It is done when it is renewed.")
+			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code",
+				"The vendor of this device does not allow the deletion of codes that were not created here.")
+		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode ||
+			a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
+			err = t.end(ctx, is(a), Failed, subscriptionRequired,
+				unpaid+" The server applies the change when the subscription is renewed.")
 		case t.late(a) && a.ActionType == ConvertAccessCode && c != nil:
 			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.unconverted())
 		}
@@ -276,11 +322,14 @@ func (t *deviceTx) tick(ctx context.Context) error {
 	return t.giveUp(ctx)
 }
 
+// is returns a function that matches one attempt.
 func is(a store.ActionAttempt) func(store.ActionAttempt) bool {
 	return func(b store.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
 }
 
-func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a store.ActionAttempt, errorType, message string) error {
+func (t *deviceTx) failConversion(
+	ctx context.Context, c *store.AccessCode, a store.ActionAttempt, errorType, message string,
+) error {
 	var rest []store.ActionAttempt
 	for _, b := range t.pending {
 		if !is(a)(b) {
@@ -294,7 +343,7 @@ func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a st
 func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
-	case t.unfound(c) && c.RemovingSince != nil: // it will never show
+	case t.unfound(c) && c.RemovingSince != nil: // never going to show
 		return t.gone(ctx, c)
 	case t.unfound(c):
 		if err := t.off(ctx, c); err != nil {
@@ -305,11 +354,18 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 			return err
 		}
 	case overdue && !t.leaving(c):
-		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
+		if err := t.failed(ctx, c, c.WriteGen, Failure{
+			Class:   FailedForNow,
+			Message: "The device did not confirm the code.",
+		}); err != nil {
 			return err
 		}
 	case overdue && c.VendorRef != nil && c.WriteGen == 0:
-		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal.", Unsure: true}); err != nil {
+		if err := t.failedToRemove(ctx, c, Failure{
+			Class:   FailedForNow,
+			Message: "The device did not confirm the removal.",
+			Unsure:  true,
+		}); err != nil {
 			return err
 		}
 	}
@@ -319,7 +375,8 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	if !c.IsManaged || c.RemovingSince != nil {
 		return nil
 	}
-	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) && !t.anotherPIN(c) { // refused: what was written before will never show
+	// After a refusal, an earlier write will never show.
+	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) && !t.anotherPIN(c) {
 		c.WriteGen, c.WriteAt = 0, nil
 	}
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
@@ -329,21 +386,22 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	if err := t.keepAsItIs(ctx, c); err != nil {
 		return err
 	}
-	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil && !c.StartsAt.After(t.now) {
+	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil &&
+		!c.StartsAt.After(t.now) {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 	}
 	if err := t.begin(ctx, c); err != nil {
 		return err
 	}
-	if c.Status == string(StatusUnknown) { // its device was gone, and is back
+	if c.Status == string(StatusUnknown) { // its device has returned
 		c.Status = string(StatusSetting)
 		if c.BlockedGen >= c.DesiredGen {
 			c.Status = string(StatusUnset)
 		}
 	}
 	if when := programAt(*c, t.caps); c.VendorRef == nil && c.WriteGen == 0 && when != nil {
-		if when.After(t.now) { // nothing is left to do but to wait for the time: that is no matter of an attempt
+		if when.After(t.now) { // attempts do not wait for the programming time
 			c.Status = string(StatusUnset)
 			return t.settle(ctx, c, c.DesiredGen, Succeeded, "", "")
 		}
@@ -354,12 +412,12 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	return nil
 }
 
-// onItsWay says whether a write that is not confirmed may still arrive.
+// onItsWay reports whether an unconfirmed write may still arrive.
 func (t *deviceTx) onItsWay(c *store.AccessCode) bool {
 	return c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 }
 
-// expire takes a code away whose time frame is over.
+// expire removes a code whose time frame has ended.
 func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
 	if c.VendorRef == nil && c.WriteGen == 0 || offline(*c) {
 		return t.gone(ctx, c)

@@ -12,17 +12,18 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// RecordPutStarted notes, before a code is sent to its device, that this is about to happen: after a crash
-// the next holder knows that the code may be there. It says whether the code still is to be put so.
+// RecordPutStarted records that the server is about to send a code to its device, so that after a crash the next lease
+// holder knows that the code may be there. It reports whether the code still needs this write.
 func (s *Service) RecordPutStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil && t.d.IsManaged
+		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil &&
+			t.d.IsManaged
 		if still {
-			if !t.anotherPIN(c) { // of that one it is noted until it is known what has become of it
+			if !t.anotherPIN(c) { // an uncertain earlier PIN stays recorded
 				c.WritePinMac = c.PinMac
 			}
-			if !t.emptied(c) { // the place is empty until it has the new PIN, however often that is tried
+			if !t.emptied(c) { // the slot stays vacated until it has the new PIN
 				c.WriteRef = nil
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
@@ -33,9 +34,9 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Fence, device uuid.UUI
 	return still, err
 }
 
-// anotherPIN says whether a creation in doubt was sent with another PIN than is wanted now, and nobody will see which one is on the device. A
-// vendor that knows a creation again, by the identifier of the code, answers with what it was made as first. One that is given a place for
-// each write does not.
+// anotherPIN reports whether an uncertain creation was sent with a PIN that differs from the desired one, on a device
+// that hides PINs. A vendor that recognizes a repeated creation by its key answers with the first one's code. A vendor
+// that receives a slot for each write does not.
 func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
 	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
 		return false
@@ -43,8 +44,8 @@ func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
 	return len(c.WritePinMac) > 0 && !encryption.Equal(c.WritePinMac, c.PinMac)
 }
 
-// StartAt is the start that a device is sent at now. Where it takes none that is past that is now: the code opens at once all the
-// same. A list of codes takes minutes to write, so that it is asked for before each.
+// StartAt returns the start time to send to the device at now. For a device that accepts no past start, a past start
+// becomes now. Writing many codes takes minutes, so call it before each write.
 func (w CodeWork) StartAt(now time.Time) *time.Time {
 	if w.NoPastStart && w.StartsAt != nil && w.StartsAt.Before(now) {
 		return &now
@@ -52,18 +53,19 @@ func (w CodeWork) StartAt(now time.Time) *time.Time {
 	return w.StartsAt
 }
 
-// errNotWanted ends a write that is no longer to be done.
-var errNotWanted = errors.New("the code is no longer to be written")
+// errNotWanted ends a write that has become obsolete.
+var errNotWanted = errors.New("the write of the code is obsolete")
 
-// RecordPlace notes, before a code is written, under which reference that will be, which was free just now or is to be emptied
-// first. After a crash it is known again by that where the device hides its PIN. It fails where the code is no longer to be written.
+// RecordPlace records the reference (slot) of the following write of a code, which is free or will be vacated first.
+// After a crash, the reference identifies the code if the device hides its PIN. It fails if the write is obsolete.
 func (s *Service) RecordPlace(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, ref string) error {
 	return s.onDevice(ctx, h, device, "record the place of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		if c == nil || c.WriteGen != w.Gen || c.RemovingSince != nil || t.d.RemovedAt != nil || !t.d.IsManaged {
 			return errNotWanted
 		}
-		for _, other := range t.codes { // the place was free just now: what it had been noted for is not there
+		// The slot was just free, so the codes that it was recorded for are not there.
+		for _, other := range t.codes {
 			if TextOf(other.WriteRef) == ref {
 				if other != c && t.emptied(other) {
 					if err := t.putBack(ctx, other); err != nil {
@@ -72,36 +74,41 @@ func (s *Service) RecordPlace(ctx context.Context, h Fence, device uuid.UUID, w 
 				}
 				other.WriteRef = nil
 			}
-			if (!other.IsManaged || other.RemovingSince != nil) && TextOf(other.VendorRef) == ref { // it has left, and nobody has said so yet
+			// The previous code of the slot has left, although no read has shown it yet.
+			if (!other.IsManaged || other.RemovingSince != nil) && TextOf(other.VendorRef) == ref {
 				if err := t.gone(ctx, other); err != nil {
 					return err
 				}
 			}
 		}
-		c.WriteRef, c.WriteAt = &ref, &t.now // what came before may have taken its time
+		c.WriteRef, c.WriteAt = &ref, &t.now // the search for a slot may have taken long
 		return nil
 	})
 }
 
-// PutOutcome is what became of a write.
+// PutOutcome is the outcome of a write.
 type PutOutcome struct {
-	Ref       string // the code on the device; beside a Failure: where a creation is, which is there otherwise than it is to be
-	PIN       string // invented by the vendor; empty otherwise
-	Confirmed bool   // the device itself has said so
+	// Ref is the code on the device. Together with a Failure, it is a created code that differs from the desired state.
+	Ref string
+	// PIN is chosen by the vendor; empty otherwise.
+	PIN string
+	// Confirmed is true if the device itself confirmed the write.
+	Confirmed bool
 	Failure   *Failure
 }
 
-// check has a write fail that was answered with a reference under which nothing could be taken back.
+// check turns a write with an invalid reference, under which the server could not remove the code, into a failure.
 func (o *PutOutcome) check() {
 	if o.Failure != nil && !ValidRef(o.Ref) {
 		o.Ref = ""
 	}
 	if o.Failure == nil && o.Ref != "" && !ValidRef(o.Ref) {
-		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference that cannot be kept. Look whether the code is at the lock: only the vendor's app can remove it."}}
+		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference " +
+			"that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
 	}
 }
 
-// RecordPut notes what became of the write of a code.
+// RecordPut records the outcome of the write of a code.
 func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
@@ -110,7 +117,8 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 		}
 		o.check()
 		other := o.Ref != "" && TextOf(c.VendorRef) != o.Ref
-		found := other && o.Failure != nil && c.VendorRef == nil // it is there, otherwise than it is to be
+		// found is true for a created code that differs from the desired state.
+		found := other && o.Failure != nil && c.VendorRef == nil
 		if found || other && o.Failure == nil {
 			if err := t.claim(ctx, o.Ref); err != nil {
 				return err
@@ -133,7 +141,8 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 			return nil
 		}
-		if w.anotherPIN && c.WriteRef == nil { // what there is has one PIN or the other: it is written over, or put anew
+		// The code has one PIN or the other, so it is overwritten or recreated.
+		if w.anotherPIN && c.WriteRef == nil {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen-1, &t.now, false
 			return nil
 		}
@@ -145,14 +154,14 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 	})
 }
 
-// notPut records that a write has failed.
+// recordPutFailure records that a write has failed.
 func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, f Failure) error {
 	f.Unsure = f.Unsure || w.InDoubt
 	switch {
-	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // it may have arrived: reading will show
+	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // may have arrived: a read will show
 		c.WriteAccepted = false
 		return nil
-	case c.RemovingSince != nil: // nothing was put that would have to be taken back
+	case c.RemovingSince != nil: // no code to remove
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		if c.VendorRef == nil {
 			return t.gone(ctx, c)
@@ -164,7 +173,8 @@ func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, 
 	return t.failed(ctx, c, w.Gen, f)
 }
 
-// otherwise records that a creation has shown where the code is, which is not as it is to be: it is written over, put anew, or taken off.
+// recordMismatch records that a creation returned a code that differs from the desired state. The code is overwritten,
+// recreated, or removed.
 func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
 	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, &t.now, false
 	if c.WriteGen == 0 || c.RemovingSince != nil {
@@ -176,19 +186,18 @@ func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64
 	return t.failed(ctx, c, gen, f)
 }
 
-// absent records that a code is not on its device any more, as its vendor has said when it was to become another: the next try makes it
-// anew.
+// recordAbsent records that a change failed because the code is not on its device. The next attempt recreates it.
 func (t *deviceTx) absent(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
 	was := c.AppliedGen > 0
 	if err := t.vanished(ctx, c); err != nil || was {
 		return err
 	}
-	return t.failed(ctx, c, gen, f) // a vendor that goes on giving references to nothing is asked ever later
+	// A vendor that keeps returning references to nothing is asked with growing backoff.
+	return t.failed(ctx, c, gen, f)
 }
 
-// claim makes sure that no other row has the reference of the code that was just put. An unmanaged one turns
-// out to be that code: a read between the write and its answer had not known whose it was. A managed one has
-// vanished, and its place was given away.
+// claim ensures that no other row has the reference of the code that was just set. An unmanaged row is that same code,
+// which a read between the write and its response could not match. A managed row has lost its slot.
 func (t *deviceTx) claim(ctx context.Context, ref string) error {
 	for _, c := range t.codes {
 		switch {
@@ -200,15 +209,18 @@ func (t *deviceTx) claim(ctx context.Context, ref string) error {
 		if err := t.vanished(ctx, c); err != nil {
 			return err
 		}
-		t.before[c.AccessCodeID] = *c // at once: a reference stands once only, whatever the order of the rows
+		// Saved immediately, because references are unique and the order of the rows is arbitrary.
+		t.before[c.AccessCodeID] = *c
 		return save(ctx, t.tx, *c)
 	}
 	return nil
 }
 
-// RecordDelete notes what became of the removal of a code. What a device can show is gone once it no longer
-// shows it; a device that cannot is believed.
-func (s *Service) RecordDelete(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, confirmed bool, failure *Failure) error {
+// RecordDelete records the outcome of the removal of a code. On a device that lists codes, a read confirms the removal;
+// otherwise the vendor's confirmation suffices.
+func (s *Service) RecordDelete(
+	ctx context.Context, h Fence, device uuid.UUID, w CodeWork, confirmed bool, failure *Failure,
+) error {
 	return s.onDevice(ctx, h, device, "record a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		switch {
@@ -228,14 +240,15 @@ func (s *Service) RecordDelete(ctx context.Context, h Fence, device uuid.UUID, w
 		default:
 			c.WriteGen, c.WriteAccepted, c.WriteAt = 0, true, &t.now
 		}
-		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true}) // others may have waited for that
+		// Other codes may have waited for the removal.
+		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true})
 	})
 }
 
-// failedToRemove records that a removal came to nothing. A code that cannot be removed is not given up,
-// unless the vendor does not let codes of others be removed at all.
+// failedToRemove records that a removal failed. The server retries it, unless the vendor does not support the removal
+// of unmanaged codes.
 func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Failure) error {
-	if f.Unsure && t.aside(c) { // it may have left by us: that is to be seen by what was noted before
+	if f.Unsure && t.aside(c) { // the recorded start shows that this removal may have succeeded
 		c.WriteAccepted = false
 	} else {
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -256,31 +269,33 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	if c.Attempts < patience || TextOf(c.ErrorCode) == failure {
 		return nil
 	}
-	t.setError(c, failure, f.Message+" It is tried further: until then the code may still open.", uuid.Nil)
+	t.setError(c, failure, f.Message+" The server keeps retrying: until then the code may still open.", uuid.Nil)
 	if !c.IsManaged {
 		return nil
 	}
 	return t.emitTrouble(ctx, event, c)
 }
 
-// RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for
-// a reason that says nothing about it; unread: it was not even read. No attempt of a code is burnt by that. It returns how often in a row
-// it has happened, and when something is to be told of it.
-func (s *Service) RecordUnreachable(ctx context.Context, h Fence, device uuid.UUID, offline, unread bool) (failures int, tell *time.Time, err error) {
+// RecordUnreachable records that the device could not be read or written. offline says that the vendor reports the
+// device as offline; unread says that the read failed. It does not count as a failed attempt of a code. It returns the
+// number of consecutive failures, and when the offline event is due.
+func (s *Service) RecordUnreachable(
+	ctx context.Context, h Fence, device uuid.UUID, offline, unread bool,
+) (failures int, eventDue *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
 		n, err := t.tx.SetDeviceFailed(ctx, store.SetDeviceFailedParams{DeviceID: device, Unread: unread})
 		failures = int(n)
 		if err != nil || !offline || !t.d.Online {
 			return err
 		}
-		tell, err = t.online(ctx, false)
+		eventDue, err = t.online(ctx, false)
 		return err
 	})
-	return failures, tell, err
+	return failures, eventDue, err
 }
 
-// RecordUnsent notes that a write was not sent to a device whose codes nobody can read, as its vendor has said: a code that was not in
-// doubt before is not.
+// RecordUnsent records that, according to the vendor, a write was not sent to a device that lists no codes. The write
+// does not make its code uncertain.
 func (s *Service) RecordUnsent(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) error {
 	return s.onDevice(ctx, h, device, "record that nothing was sent", func(t *deviceTx) error {
 		c := t.code(w.ID)
@@ -295,33 +310,37 @@ func (s *Service) RecordUnsent(ctx context.Context, h Fence, device uuid.UUID, w
 	})
 }
 
-// RecordAnswered notes that the vendor has answered for a device whose codes nobody can read: RecordRead does of others.
+// RecordAnswered records that the vendor answered for a device that lists no codes. RecordRead does so for others.
 func (s *Service) RecordAnswered(ctx context.Context, h Fence, device uuid.UUID) error {
 	return s.onDevice(ctx, h, device, "record an answer", func(t *deviceTx) error {
 		return t.tx.SetDeviceAnswered(ctx, device)
 	})
 }
 
-// online records a transition, and says when it is to be told.
-func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, err error) {
-	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online, OnlineChangedAt: t.now}); err != nil {
+// setOnline records a connection change, and returns when its event is due.
+func (t *deviceTx) online(ctx context.Context, online bool) (eventDue *time.Time, err error) {
+	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{
+		DeviceID:        t.d.DeviceID,
+		Online:          online,
+		OnlineChangedAt: t.now,
+	}); err != nil {
 		return nil, err
 	}
 	t.d.Online, t.d.OnlineChangedAt = online, t.now
 	return t.s.tell(ctx, t.tx, &t.d)
 }
 
-// ScheduleDevice says when the device is to be looked at again unless it is woken before; nil: not by itself.
-// What has woken it since seq makes it due at once.
+// ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
+// after seq makes it due immediately.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
 	arg := store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
-	if due != nil { // the database's clock may be another: what counts is how long it is until then
+	if due != nil { // a duration, because the database's clock may differ
 		arg.After = due.Sub(s.opt.Now())
 	}
 	return s.db.ScheduleDevice(ctx, arg)
 }
 
-// DeviceDue says whether there is something to do on the device now.
+// DeviceDue reports whether the device is due.
 func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error) {
 	due, err := s.db.DeviceDue(ctx, device)
 	if store.IsNoRows(err) {
@@ -330,12 +349,17 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 	return due, err
 }
 
-// DueDevices lists devices on which there is something to do and nobody is doing it.
+// DueDevices lists due devices without a lease holder.
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueDevices(ctx, store.DueDevicesParams{
+		MaxRows:       limit,
+		ButAccounts:   but.Narrow,
+		ButWorkspaces: but.Wide,
+		ButMakers:     but.Makers,
+	})
 }
 
-// DeviceOwners are the accounts and the workspaces of devices, and who has made these.
+// DeviceOwners returns the accounts, workspaces, and workspace creators of devices.
 func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]worker.Owners{}
@@ -345,7 +369,7 @@ func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uu
 	return owners, err
 }
 
-// HasBeenRead says whether the codes on a device have been read at least once.
+// HasBeenRead reports whether the codes of a device have been read at least once.
 func (s *Service) HasBeenRead(ctx context.Context, device uuid.UUID) (bool, error) {
 	d, err := s.db.GetDeviceByID(ctx, device)
 	return err == nil && d.LastGoodReadAt != nil, err

@@ -12,75 +12,96 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Device is a device and what it can do.
+// Device is a device and its capabilities.
 type Device struct {
-	ID           uuid.UUID
-	WorkspaceID  uuid.UUID
-	AccountID    uuid.UUID
-	Ref          string // the vendor's identifier
-	Type         string // device_type of the API
-	Provider     string // device_provider_name of the API
+	ID          uuid.UUID
+	WorkspaceID uuid.UUID
+	AccountID   uuid.UUID
+	// Ref is the vendor's identifier.
+	Ref string
+	// Type is the device_type of the API.
+	Type string
+	// Provider is the device_provider_name of the API.
+	Provider     string
 	Manufacturer string
 	Model        string
 	SerialNumber string
-	Name         string // what it goes by in the workspace
-	VendorName   string
-	Managed      bool
-	Online       bool
-	OfflineSince time.Time // meaningful unless Online
-	FlakySince   time.Time // zero: its connection is not flaky
-	Removed      bool
-	Locked       *bool
-	AutoLock     *AutoLock // nil where unknown
-	BatteryLevel *float64  // 0 to 1
+	// Name is the name in the workspace.
+	Name       string
+	VendorName string
+	Managed    bool
+	Online     bool
+	// OfflineSince is meaningful unless Online.
+	OfflineSince time.Time
+	// FlakySince is zero for a stable connection.
+	FlakySince time.Time
+	Removed    bool
+	Locked     *bool
+	// AutoLock is nil if unknown.
+	AutoLock *AutoLock
+	// BatteryLevel is 0 to 1.
+	BatteryLevel *float64
 	Capabilities Capabilities
 	Metadata     map[string]any
 	CreatedAt    time.Time
 
-	HubDisconnected     bool      // it is its hub that makes it offline
-	SubscriptionMissing time.Time // since when its vendor wants to be paid for codes; zero: it does not
-	TimeZone            string    // as somebody has reported it
+	// HubDisconnected is true if the device is offline because of its hub.
+	HubDisconnected bool
+	// SubscriptionMissing is since when the vendor requires a subscription for codes; zero if it does not.
+	SubscriptionMissing time.Time
+	// TimeZone is the IANA time zone that a client reported.
+	TimeZone string
 
 	BackupPool    BackupPool
 	AccountErrors []Problem
 }
 
-// Capabilities is what one device can do, as its adapter has found out.
+// Capabilities are the capabilities of one device, as determined by its adapter.
 type Capabilities struct {
-	Lock            bool          `json:"lock,omitempty"`
-	Unlock          bool          `json:"unlock,omitempty"`
-	AutoLock        bool          `json:"auto_lock,omitempty"`
-	Hub             bool          `json:"hub,omitempty"`          // it is reached through a hub
-	Subscription    bool          `json:"subscription,omitempty"` // its vendor may want to be paid for codes
-	OnlineCodes     bool          `json:"online_codes,omitempty"`
-	OfflineCodes    bool          `json:"offline_codes,omitempty"`
-	ListCodes       bool          `json:"list_codes,omitempty"`
-	DeleteUnmanaged bool          `json:"delete_unmanaged,omitempty"`
-	PutAnew         bool          `json:"put_anew,omitempty"` // a code on it is changed by taking it off and putting another
-	PINVisible      bool          `json:"pin_visible,omitempty"`
-	ProviderPIN     bool          `json:"provider_pin,omitempty"` // the vendor chooses the PIN
-	NativeSchedule  bool          `json:"native_schedule,omitempty"`
-	Convertible     bool          `json:"convertible,omitempty"` // codes found on it can be taken over
-	Simulated       bool          `json:"simulated,omitempty"`
-	WriteGap        time.Duration `json:"write_gap,omitempty"`    // the least time between two writes
-	CodeLengths     []int         `json:"code_lengths,omitempty"` // ascending
-	Constraints     []Constraint  `json:"constraints,omitempty"`
-	MaxCodes        int           `json:"max_codes,omitempty"` // 0: unknown
+	Lock     bool `json:"lock,omitempty"`
+	Unlock   bool `json:"unlock,omitempty"`
+	AutoLock bool `json:"auto_lock,omitempty"`
+	// Hub is true if the device is reached through a hub.
+	Hub bool `json:"hub,omitempty"`
+	// Subscription is true if the vendor may require a subscription for codes.
+	Subscription    bool `json:"subscription,omitempty"`
+	OnlineCodes     bool `json:"online_codes,omitempty"`
+	OfflineCodes    bool `json:"offline_codes,omitempty"`
+	ListCodes       bool `json:"list_codes,omitempty"`
+	DeleteUnmanaged bool `json:"delete_unmanaged,omitempty"`
+	// PutAnew is true if the server changes a code by removing and recreating it.
+	PutAnew    bool `json:"put_anew,omitempty"`
+	PINVisible bool `json:"pin_visible,omitempty"`
+	// ProviderPIN is true if the vendor chooses the PINs.
+	ProviderPIN bool `json:"provider_pin,omitempty"`
+	// NativeSchedule is true if the device enforces time frames.
+	NativeSchedule bool `json:"native_schedule,omitempty"`
+	// Convertible is true if unmanaged codes can be converted to managed ones.
+	Convertible bool `json:"convertible,omitempty"`
+	Simulated   bool `json:"simulated,omitempty"`
+	// WriteGap is the minimum time between two writes.
+	WriteGap time.Duration `json:"write_gap,omitempty"`
+	// CodeLengths are the supported PIN lengths, ascending.
+	CodeLengths []int        `json:"code_lengths,omitempty"`
+	Constraints []Constraint `json:"constraints,omitempty"`
+	// MaxCodes is the number of codes that the device holds; 0 means unknown.
+	MaxCodes int `json:"max_codes,omitempty"`
 }
 
-// Constraint narrows the PINs or names that a device takes: a constraint_type of the API.
+// Constraint restricts the PINs or names of a device: a constraint_type of the API.
 type Constraint struct {
-	Type      string `json:"type"`
-	MinLength int    `json:"min_length,omitempty"` // name_length
-	MaxLength int    `json:"max_length,omitempty"` // name_length; 0: unbounded
+	Type string `json:"type"`
+	// MinLength and MaxLength apply to name_length; a MaxLength of 0 is unlimited.
+	MinLength int `json:"min_length,omitempty"`
+	MaxLength int `json:"max_length,omitempty"`
 }
 
-// startsInFuture says whether the device takes no time frame that has begun.
+// startsInFuture reports whether the device refuses time frames that have started.
 func (c Capabilities) startsInFuture() bool {
 	return slices.ContainsFunc(c.Constraints, func(k Constraint) bool { return k.Type == "start_date_in_future" })
 }
 
-// Flags are the capability flags of the API that are true, as filters and answers name them.
+// Flags returns the names of the API's capability flags that are true.
 func (c Capabilities) Flags() []string {
 	flags := make([]string, 0, 12)
 	for _, f := range [...]struct {
@@ -107,7 +128,7 @@ func (c Capabilities) Flags() []string {
 	return flags
 }
 
-// Errors are what keeps the device, or its account, from working.
+// Errors returns the problems that prevent the device, or its account, from working.
 func (d Device) Errors() []Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []Problem {
@@ -117,44 +138,113 @@ func (d Device) ownErrors() []Problem {
 func (d Device) connectionErrors() []Problem {
 	switch {
 	case d.Removed:
-		return []Problem{{Code: "device_removed", Scope: OfDevice, At: d.OfflineSince, Message: "The device was removed from its vendor account."}}
+		return []Problem{{
+			Code:    "device_removed",
+			Scope:   OfDevice,
+			At:      d.OfflineSince,
+			Message: "The device was removed from its vendor account.",
+		}}
 	case !d.Online && d.HubDisconnected:
-		return []Problem{{Code: hubDisconnected, Scope: OfDevice, At: d.OfflineSince, Message: "The hub of the device is offline, so the device cannot be reached; what is to be done on it is done when the hub returns."}}
+		return []Problem{{
+			Code:  hubDisconnected,
+			Scope: OfDevice,
+			At:    d.OfflineSince,
+			Message: "The hub of the device is offline, so the device is unreachable. " +
+				"The server applies pending changes when the hub is back.",
+		}}
 	case !d.Online:
-		return []Problem{{Code: "device_offline", Scope: OfDevice, At: d.OfflineSince, Message: "The device is offline; what is to be done on it is done when it returns."}}
+		return []Problem{{
+			Code:    "device_offline",
+			Scope:   OfDevice,
+			At:      d.OfflineSince,
+			Message: "The device is offline. The server applies pending changes when it is back.",
+		}}
 	}
 	return nil
 }
 
-// standing is as much of a device as its codes tell: whether it, and its account, can be reached, and what it can do.
+// partialDevice returns the fields of a device that the rows of its codes contain: connection, account, and
+// capabilities.
 func standing(r store.CodeDevice) Device {
-	return Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Online: r.Online, OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil,
-		Capabilities: toCapabilities(r.Capabilities, r.ReportedCodeLengths), AccountErrors: readAccountError(r.AccountError), HubDisconnected: r.HubDisconnected,
-		SubscriptionMissing: TimeOf(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
+	return Device{
+		ID:                  r.DeviceID,
+		WorkspaceID:         r.WorkspaceID,
+		AccountID:           r.ConnectedAccountID,
+		Online:              r.Online,
+		OfflineSince:        r.OnlineChangedAt,
+		Removed:             r.RemovedAt != nil,
+		Capabilities:        toCapabilities(r.Capabilities, r.ReportedCodeLengths),
+		AccountErrors:       readAccountError(r.AccountError),
+		HubDisconnected:     r.HubDisconnected,
+		SubscriptionMissing: TimeOf(r.SubscriptionMissingAt),
+		BackupPool:          toPool(r.BackupPool),
+	}
 }
 
-// told is what is told of a device whose row was read as a whole.
+// toAnnouncedDevice returns the public columns of a complete device row.
 func told(d store.Device) store.ToldDevice {
-	return store.ToldDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
-		Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model, SerialNumber: d.SerialNumber, Name: d.Name, Nickname: d.Nickname, IsManaged: d.IsManaged,
-		Online: d.Online, OnlineChangedAt: d.OnlineChangedAt, FlakySince: d.FlakySince, RemovedAt: d.RemovedAt, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
-		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, CustomMetadata: d.CustomMetadata, AccountError: d.AccountError,
-		HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt, ReportedTimeZone: d.ReportedTimeZone,
-		AutoLockEnabled: d.AutoLockEnabled, AutoLockDelaySeconds: d.AutoLockDelaySeconds, BackupPool: d.BackupPool, CreatedAt: d.CreatedAt}
+	return store.ToldDevice{
+		DeviceID:              d.DeviceID,
+		WorkspaceID:           d.WorkspaceID,
+		ConnectedAccountID:    d.ConnectedAccountID,
+		VendorRef:             d.VendorRef,
+		DeviceType:            d.DeviceType,
+		Provider:              d.Provider,
+		Manufacturer:          d.Manufacturer,
+		Model:                 d.Model,
+		SerialNumber:          d.SerialNumber,
+		Name:                  d.Name,
+		Nickname:              d.Nickname,
+		IsManaged:             d.IsManaged,
+		Online:                d.Online,
+		OnlineChangedAt:       d.OnlineChangedAt,
+		FlakySince:            d.FlakySince,
+		RemovedAt:             d.RemovedAt,
+		Locked:                d.Locked,
+		BatteryLevel:          d.BatteryLevel,
+		Capabilities:          d.Capabilities,
+		ReportedCodeLengths:   d.ReportedCodeLengths,
+		CustomMetadata:        d.CustomMetadata,
+		AccountError:          d.AccountError,
+		HubDisconnected:       d.HubDisconnected,
+		SubscriptionMissingAt: d.SubscriptionMissingAt,
+		ReportedTimeZone:      d.ReportedTimeZone,
+		AutoLockEnabled:       d.AutoLockEnabled,
+		AutoLockDelaySeconds:  d.AutoLockDelaySeconds,
+		BackupPool:            d.BackupPool,
+		CreatedAt:             d.CreatedAt,
+	}
 }
 
-// beside is what a code tells of its device.
+// deviceOfCode returns the device columns that the rows of codes contain.
 func beside(d store.ToldDevice) store.CodeDevice {
-	return store.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
-		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
-		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
+	return store.CodeDevice{
+		DeviceID:              d.DeviceID,
+		WorkspaceID:           d.WorkspaceID,
+		ConnectedAccountID:    d.ConnectedAccountID,
+		Online:                d.Online,
+		OnlineChangedAt:       d.OnlineChangedAt,
+		RemovedAt:             d.RemovedAt,
+		HubDisconnected:       d.HubDisconnected,
+		SubscriptionMissingAt: d.SubscriptionMissingAt,
+		Capabilities:          d.Capabilities,
+		ReportedCodeLengths:   d.ReportedCodeLengths,
+		AccountError:          d.AccountError,
+		BackupPool:            d.BackupPool,
+	}
 }
 
 func toDevice(r store.ToldDevice) Device {
 	d := standing(beside(r))
-	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
-	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
-	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = TimeOf(r.FlakySince), ReadMetadata(r.CustomMetadata), TextOf(r.ReportedTimeZone), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
+	d.Ref, d.Type, d.Provider = r.VendorRef, r.DeviceType, r.Provider
+	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
+	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
+	d.Locked, d.BatteryLevel = r.Locked, r.BatteryLevel
+	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = TimeOf(r.FlakySince), ReadMetadata(
+		r.CustomMetadata,
+	), TextOf(r.ReportedTimeZone), toAutoLock(
+		r.AutoLockEnabled, r.AutoLockDelaySeconds,
+	)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
@@ -162,16 +252,21 @@ func toDevice(r store.ToldDevice) Device {
 }
 
 func deviceNotFound(what, value string) *Error {
-	return &Error{Kind: NotFound, Type: "device_not_found", Message: "Could not find a device with this " + what + ".", Data: map[string]any{what: value}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "device_not_found",
+		Message: "Could not find a device with this " + what + ".",
+		Data:    map[string]any{what: value},
+	}
 }
 
-// GetDevice reads a managed device by its identifier or, if that is empty, by its name (the oldest of that name).
+// GetDevice returns a managed device by its identifier or, if that is empty, by its name (the oldest of that name).
 // It fails with Invalid unless exactly one is given, and with NotFound.
 func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
 	return s.getDevice(ctx, p, true, id, name)
 }
 
-// findDevice is GetDevice for those who want to know only that the device is there, and whose it is.
+// findDevice returns the account of a device. It fails with NotFound.
 func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d store.FindDeviceRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -182,12 +277,12 @@ func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d sto
 	case store.IsNoRows(err) || err == nil && !p.CanSee(d.ConnectedAccountID):
 		return d, deviceNotFound("device_id", id)
 	case err != nil:
-		return d, fmt.Errorf("look for the device: %w", err)
+		return d, fmt.Errorf("find the device: %w", err)
 	}
 	return d, nil
 }
 
-// GetUnmanagedDevice is GetDevice for a device that is not managed.
+// GetUnmanagedDevice is GetDevice for an unmanaged device.
 func (s *Service) GetUnmanagedDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
 	return s.getDevice(ctx, p, false, id, name)
 }
@@ -203,12 +298,21 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 		if bad != nil {
 			return Device{}, deviceNotFound("device_id", id)
 		}
-		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
+		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{
+			WorkspaceID: p.WorkspaceID,
+			DeviceID:    parsed,
+			IsManaged:   managed,
+		})
 		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Reach: p.Reach})
+		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{
+			WorkspaceID: p.WorkspaceID,
+			Name:        name,
+			IsManaged:   managed,
+			Reach:       p.Reach,
+		})
 	}
 	switch {
 	case store.IsNoRows(err) && id != "":
@@ -221,22 +325,28 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	return toDevice(r), nil
 }
 
-// DeviceFilter is a set of conditions that must all hold; nil and zero ones are none.
+// DeviceFilter is a set of conditions that must all hold. Nil and zero fields are no conditions.
 type DeviceFilter struct {
-	IDs, AccountIDs      *[]string
-	CreatedBefore        *time.Time
-	Types                []string // one of; nil: any
-	Manufacturer         string
+	IDs, AccountIDs *[]string
+	CreatedBefore   *time.Time
+	// Types are the allowed device types; nil allows any.
+	Types        []string
+	Manufacturer string
+	// IncludeIf and ExcludeIf are names of capability flags.
 	IncludeIf, ExcludeIf *[]string
 	Metadata             map[string]any
 	Search               string
-	CustomerKey          string // of the account
-	WebviewID            string // on which the account was logged in to
-	Unmanaged            bool   // those that are not managed, instead of those that are
-	Nothing              bool   // a condition that no device meets, such as on spaces, which do not exist
+	// CustomerKey is that of the account.
+	CustomerKey string
+	// WebviewID is the Connect Webview that connected the account.
+	WebviewID string
+	// Unmanaged selects unmanaged devices instead of managed ones.
+	Unmanaged bool
+	// Nothing is a condition that no device meets, such as one on spaces, which do not exist.
+	Nothing bool
 }
 
-// ListDevices lists devices, oldest first, and says whether more follow the page.
+// ListDevices lists devices, oldest first, and reports whether more follow the page.
 func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]Device, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
@@ -255,12 +365,30 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 
 func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.ToldDevice, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
-		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
+		return s.db.ListDevices(ctx, store.ListDevicesParams{
+			WorkspaceID: p.WorkspaceID,
+			AfterAt:     page.After.At,
+			AfterID:     page.After.ID,
+			MaxRows:     page.Rows(),
+		})
 	}
-	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		DeviceIds: ParseIDs(f.IDs), AccountIds: ParseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
-		Manufacturer: NonEmpty(f.Manufacturer), IncludeIf: ListOf(f.IncludeIf), ExcludeIf: ListOf(f.ExcludeIf), Search: NonEmpty(f.Search),
-		CustomerKey: NonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
+	arg := store.FindDevicesParams{
+		WorkspaceID:   p.WorkspaceID,
+		AfterAt:       page.After.At,
+		AfterID:       page.After.ID,
+		MaxRows:       page.Rows(),
+		DeviceIds:     ParseIDs(f.IDs),
+		AccountIds:    ParseIDs(f.AccountIDs),
+		CreatedBefore: f.CreatedBefore,
+		DeviceTypes:   f.Types,
+		Manufacturer:  NonEmpty(f.Manufacturer),
+		IncludeIf:     ListOf(f.IncludeIf),
+		ExcludeIf:     ListOf(f.ExcludeIf),
+		Search:        NonEmpty(f.Search),
+		CustomerKey:   NonEmpty(f.CustomerKey),
+		IsManaged:     !f.Unmanaged,
+		Reach:         p.Reach,
+	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, err
@@ -268,7 +396,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	if f.WebviewID != "" {
 		ids := ParseIDs(&[]string{f.WebviewID})
 		if len(ids) == 0 {
-			return nil, nil // what is no identifier names no webview
+			return nil, nil // an invalid identifier matches no webview
 		}
 		arg.ConnectWebviewID = &ids[0]
 	}
@@ -280,7 +408,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, err
 }
 
-// wakeDevice asks for a look at the device once tx is committed; read says that what is on it may have changed.
+// wakeDevice makes the device due when tx commits; read says that its codes may have changed.
 func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, read bool) error {
 	if err := tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
 		return err
@@ -288,8 +416,8 @@ func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, rea
 	return s.waker.Wake(ctx, tx, DeviceLane, id)
 }
 
-// SimulatedDevice reads a device that is about to be simulated upon, whether it is managed or not.
-// It fails with NotFound, and with Invalid when the device is a real one.
+// SimulatedDevice returns a simulated device, managed or not, for a simulation request.
+// It fails with NotFound, and with Invalid if the device is real.
 func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (Device, error) {
 	d, err := s.GetDevice(ctx, p, id, "")
 	if e, ok := AsError(err); ok && e.Kind == NotFound {
@@ -299,13 +427,17 @@ func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (
 		return d, err
 	}
 	if !d.Capabilities.Simulated {
-		return d, &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only the devices of a sandbox workspace can be simulated upon; this one is real.",
-			Data: map[string]any{"device_id": id}}
+		return d, &Error{
+			Kind:    Invalid,
+			Type:    "workspace_not_sandbox",
+			Message: "Only devices of a sandbox workspace can be simulated. This one is real.",
+			Data:    map[string]any{"device_id": id},
+		}
 	}
 	return d, nil
 }
 
-// BeginSimulation writes the attempt of something that is about to be done to a simulated device by hand.
+// BeginSimulation creates the attempt of a simulated action on a device.
 func (s *Service) BeginSimulation(ctx context.Context, device uuid.UUID, action string) (a Attempt, err error) {
 	err = s.onDevice(ctx, anybody{}, device, "begin a simulation", func(t *deviceTx) error {
 		r, err := s.newDeviceAttempt(ctx, t.tx, t.d, action, s.opt.BoltPatience)
@@ -313,18 +445,22 @@ func (s *Service) BeginSimulation(ctx context.Context, device uuid.UUID, action 
 			return err
 		}
 		a = toAttempt(r)
-		return s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // which gives it up should it never end
+		// The work on the device expires the attempt if it never ends.
+		return s.wakeDevice(ctx, t.tx, t.d.DeviceID, false)
 	})
 	return a, err
 }
 
-// EndSimulation ends the attempt: well, or with what the device has refused it with.
+// EndSimulation ends the attempt of a simulation: it fails with a non-empty refusal and succeeds otherwise.
 func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt, refusal string) (Attempt, error) {
 	a.Status = Succeeded
 	if refusal != "" {
 		a.Status, a.ErrorType, a.Message = Failed, "device_refused", refusal
 	}
 	return a, s.onDevice(ctx, anybody{}, device, "end a simulation", func(t *deviceTx) error {
-		return t.end(ctx, func(r store.ActionAttempt) bool { return r.ActionAttemptID == a.ID }, a.Status, a.ErrorType, a.Message)
+		return t.end(
+			ctx, func(r store.ActionAttempt) bool { return r.ActionAttemptID == a.ID },
+			a.Status, a.ErrorType, a.Message,
+		)
 	})
 }

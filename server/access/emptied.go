@@ -6,21 +6,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A lock that hides its PINs goes on showing the old one's stars where it refuses another, so the place of a code is emptied before it is
-// written anew. What comes then may be refused, or be lost in a crash. That its place is emptied is written down before, as the place of the
-// write (RecordPlace), until the code is there as it is to be or a read shows that it was not taken away.
+// A lock that hides its PINs keeps showing the old code if it refuses a change. So the server vacates the slot of a
+// code before it writes the new one. The new write may be refused or lost in a crash. RecordPlace therefore records the
+// vacated slot as the place of the write, until the code is applied or a read shows that the slot was not vacated.
 
-// emptied says whether a code that its device does not show was taken off by us, for a change that has not arrived.
+// vacated reports whether the server removed a code that its device does not show, for a change that has not arrived.
 func (t *deviceTx) emptied(c *store.AccessCode) bool {
-	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil && TextOf(c.WriteRef) == *c.VendorRef
+	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil &&
+		TextOf(c.WriteRef) == *c.VendorRef
 }
 
-// putBack has a code that was taken off for a change be put on its device as a new one. What went wrong with the change stands until that
-// has ended.
+// recreateVacated schedules the recreation of a code that was removed for a change. The error of the change stays until
+// the recreation has ended.
 func (t *deviceTx) putBack(ctx context.Context, c *store.AccessCode) error {
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = nil, 0, 0, nil, false, nil
 	t.forgetPIN(c)
-	if c.BlockedGen >= c.DesiredGen { // the change of what is not there any more
+	if c.BlockedGen >= c.DesiredGen { // the refused change was of a code that is gone
 		c.BlockedGen = 0
 	}
 	c.Status = string(StatusSetting)

@@ -9,14 +9,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// A connection is flaky once it is lost so often within the time, and until it has held for as long.
+// A connection is flaky after flakyLosses losses within flakyWithin, until it has been stable for flakyWithin.
 const (
 	flakyLosses = 3
 	flakyWithin = 10 * time.Minute
 )
 
-// tellFlaky tells of a connection that is lost again and again, also where each loss is too short to be told by
-// itself, and of its end. It says when to ask again.
+// updateFlapping detects the start and end of a flapping connection and emits their events. Losses count even if they
+// are too short for an event of their own. It returns when to call it again.
 func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)
@@ -43,19 +43,24 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (
 	return nil, s.Emit(ctx, tx, "device.connection_stabilized", AboutDevice(*d))
 }
 
-// lost says whether a device has gone offline and that is not counted yet. One that was told to be offline, or never
-// was online, has not.
+// lost reports whether a device has an uncounted connection loss. A device that was announced as offline, or was never
+// online, has none.
 func lost(d store.Device) bool {
 	counted := len(d.Losses) > 0 && !d.Losses[len(d.Losses)-1].Before(d.OnlineChangedAt)
 	return !d.Online && d.ToldOnline && !counted
 }
 
-// Warnings are what keeps the device from working well.
+// Warnings returns the problems that impair the device without preventing it from working.
 func (d Device) Warnings() []Problem {
 	if d.FlakySince.IsZero() {
 		return d.BackupPool.warnings()
 	}
-	return append(d.BackupPool.warnings(), Problem{Code: "device_has_flaky_connection", Scope: OfDevice, At: d.FlakySince,
-		Message: fmt.Sprintf("The device has lost its connection %d times within %d minutes. Look at its radio and its power; what is to be done on it may take long.",
-			flakyLosses, flakyWithin/time.Minute)})
+	return append(d.BackupPool.warnings(), Problem{
+		Code:  "device_has_flaky_connection",
+		Scope: OfDevice,
+		At:    d.FlakySince,
+		Message: fmt.Sprintf("The device has lost its connection %d times within %d minutes. "+
+			"Check its radio and its power. Pending changes may take long.",
+			flakyLosses, flakyWithin/time.Minute),
+	})
 }

@@ -13,27 +13,35 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// FoundDevice is one device as its vendor describes it.
+// FoundDevice is the description of one device by its vendor.
 type FoundDevice struct {
+	// Ref is the vendor's identifier; Type and Provider are the device_type and device_provider_name of the API.
 	Ref, Name, Type, Provider, Manufacturer, Model, SerialNumber string
-	Online                                                       bool
-	Locked                                                       *bool
-	BatteryLevel                                                 *float64
-	AutoLock                                                     *AutoLock // nil where unknown
-	HubDisconnected                                              bool      // it is its hub that makes it offline
-	SubscriptionMissing                                          bool      // its vendor puts no codes on it until it is paid for that
-	Lossy                                                        bool      // its vendor may lose what it has to tell of it: see Options.ReadWithin
-	Capabilities                                                 Capabilities
-	CapabilitiesUnknown                                          bool // what it can do is not known yet: what it could before it still can
+
+	Online bool
+	// Locked is nil if unknown.
+	Locked *bool
+	// BatteryLevel is 0 to 1; nil if unknown.
+	BatteryLevel *float64
+	// AutoLock is nil if unknown.
+	AutoLock *AutoLock
+	// HubDisconnected is true if the device is offline because of its hub.
+	HubDisconnected bool
+	// SubscriptionMissing is true if the vendor sets no codes without a subscription.
+	SubscriptionMissing bool
+	// Lossy is true if the vendor may lose events of the device (see Options.RereadInterval).
+	Lossy        bool
+	Capabilities Capabilities
+	// CapabilitiesUnknown is true if the capabilities are not known yet; the last known ones stay.
+	CapabilitiesUnknown bool
 }
 
-// outageFrom is after how long an account that did not work has all its devices read. A vendor that refuses one of them only, and lists
-// all the same, would have them read again and again.
+// outageThreshold is the minimum duration of an account's outage after which the server reads all its devices. A
+// shorter threshold would repeat these reads for a vendor that refuses one device but lists all of them.
 const outageFrom = 2 * time.Minute
 
-// RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
-// up to date, with an event for each transition. A device that is missing is not taken away for that (a list
-// can be empty for a moment) but looked at by itself.
+// RecordDevices records the complete device list of an account: it adds new devices and updates known ones, with an
+// event for each transition. A missing device is not removed, because lists can be empty for a moment, but read.
 func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID, found []FoundDevice) error {
 	ctx = Listed(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
@@ -54,7 +62,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 		if err != nil {
 			return err
 		}
-		moment, err := tx.Moment(ctx) // which is what reads are noted by
+		moment, err := tx.Moment(ctx) // reads are recorded by the database's clock
 		if err != nil {
 			return err
 		}
@@ -82,7 +90,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 					return err
 				}
 				ok = false
-				exchanged++ // one comes in its place
+				exchanged++
 			}
 			if !ok {
 				fresh = append(fresh, f)
@@ -91,7 +99,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 			if err := s.refreshDevice(ctx, tx, r, f); err != nil {
 				return err
 			}
-			if outage || s.forgotten(r, f, moment) { // nobody has told of it meanwhile
+			if outage || s.forgotten(r, f, moment) { // events may have been lost
 				unread = append(unread, r.DeviceID)
 			}
 		}
@@ -117,10 +125,11 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 	return nil
 }
 
-// forgotten says whether the codes of a device at rest are to be read because nobody has for long. Those that were read at one time
-// are so at times of their own: their vendor is not to be asked for all at once.
+// needsReread reports whether the last read of an idle device is too old. The interval varies by device, so that
+// devices that were read together are not reread together.
 func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) bool {
-	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded || r.LastGoodReadAt == nil {
+	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded ||
+		r.LastGoodReadAt == nil {
 		return false
 	}
 	half := s.opt.ReadWithin / 2
@@ -128,9 +137,11 @@ func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) boo
 	return r.LastGoodReadAt.Add(half + spread).Before(moment)
 }
 
-// addDevices adds what an account that has so many has not been known to have.
-func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice, has int) error {
-	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
+// addDevices adds new devices to an account that has a number of devices.
+func (s *Service) addDevices(
+	ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice, has int,
+) error {
+	if !slices.Contains(a.AcceptedCapabilities, "lock") { // all supported devices are locks
 		return nil
 	}
 	found = found[:s.Room(a.ConnectedAccountID, has, len(found))]
@@ -140,17 +151,29 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 	var unpaid []store.Device
 	for _, f := range found {
 		row := s.deviceRow(a, f)
-		d := store.Device{DeviceID: row.DeviceID, WorkspaceID: row.WorkspaceID, ConnectedAccountID: row.ConnectedAccountID, IsManaged: row.IsManaged,
-			Online: row.Online, HubDisconnected: row.HubDisconnected, SubscriptionMissingAt: row.SubscriptionMissingAt}
-		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, Occurrence{"device.added", AboutDevice(d)})
+		d := store.Device{
+			DeviceID:              row.DeviceID,
+			WorkspaceID:           row.WorkspaceID,
+			ConnectedAccountID:    row.ConnectedAccountID,
+			IsManaged:             row.IsManaged,
+			Online:                row.Online,
+			HubDisconnected:       row.HubDisconnected,
+			SubscriptionMissingAt: row.SubscriptionMissingAt,
+		}
+		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, Occurrence{
+			Type:  "device.added",
+			About: AboutDevice(d),
+		})
 		if d.Online {
-			told = append(told, Occurrence{ofDevice(d, "connected"), AboutDevice(d)})
+			told = append(told, Occurrence{Type: ofDevice(d, "connected"), About: AboutDevice(d)})
 		}
 		if d.SubscriptionMissingAt != nil {
 			unpaid = append(unpaid, d)
 		}
 	}
-	err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) })
+	err := store.Each(
+		ctx, tx, rows, func(tx store.Tx, row store.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) },
+	)
 	if err != nil {
 		return err
 	}
@@ -167,10 +190,26 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 
 func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {
 	now := s.opt.Now().UTC()
-	row := store.InsertDeviceParams{DeviceID: NewID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
-		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
-		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: MustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
-		SeenAt: now, HubDisconnected: f.HubDisconnected}
+	row := store.InsertDeviceParams{
+		DeviceID:           NewID(),
+		WorkspaceID:        a.WorkspaceID,
+		ConnectedAccountID: a.ConnectedAccountID,
+		IsManaged:          a.ManageNewDevices,
+		VendorRef:          f.Ref,
+		DeviceType:         f.Type,
+		Provider:           f.Provider,
+		Manufacturer:       f.Manufacturer,
+		Model:              f.Model,
+		SerialNumber:       f.SerialNumber,
+		Name:               f.Name,
+		Online:             f.Online,
+		Locked:             f.Locked,
+		BatteryLevel:       f.BatteryLevel,
+		Capabilities:       MustJSON(f.Capabilities),
+		Flags:              f.Capabilities.Flags(),
+		SeenAt:             now,
+		HubDisconnected:    f.HubDisconnected,
+	}
 	row.AutoLockEnabled, row.AutoLockDelaySeconds = f.AutoLock.columns()
 	if f.BatteryLevel != nil {
 		row.ToldBattery = new(BatteryStatus(*f.BatteryLevel))
@@ -182,15 +221,18 @@ func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.Inser
 }
 
 func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
-	if f.SerialNumber == "" { // it has not told yet
+	if f.SerialNumber == "" { // not reported yet
 		f.SerialNumber = r.SerialNumber
 	}
 	if f.CapabilitiesUnknown {
 		f.Capabilities = foundCapabilities(r)
 	}
-	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
-		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
-		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
+	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type &&
+		r.Provider == f.Provider &&
+		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber &&
+		reflect.DeepEqual(r.Locked, f.Locked) &&
+		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) &&
+		reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
 		r.HubDisconnected == f.HubDisconnected && (r.SubscriptionMissingAt != nil) == f.SubscriptionMissing
 	if same {
 		return nil
@@ -210,15 +252,32 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 		missing = new(s.opt.Now().UTC())
 	}
 	on, delay := f.AutoLock.columns()
-	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
-		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
-		Capabilities: MustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
-		HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: missing})
+	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{
+		DeviceID:              r.DeviceID,
+		OnlineChangedAt:       onlineAt,
+		LockedChangedAt:       lockedAt,
+		DeviceType:            f.Type,
+		Provider:              f.Provider,
+		Manufacturer:          f.Manufacturer,
+		Model:                 f.Model,
+		SerialNumber:          f.SerialNumber,
+		Name:                  f.Name,
+		Online:                f.Online,
+		Locked:                f.Locked,
+		BatteryLevel:          f.BatteryLevel,
+		Capabilities:          MustJSON(f.Capabilities),
+		Flags:                 f.Capabilities.Flags(),
+		AutoLockEnabled:       on,
+		AutoLockDelaySeconds:  delay,
+		HubDisconnected:       f.HubDisconnected,
+		SubscriptionMissingAt: missing,
+	})
 	if err != nil {
 		return err
 	}
 	was := r
-	r.HubDisconnected, r.SubscriptionMissingAt, r.AutoLockEnabled, r.AutoLockDelaySeconds = f.HubDisconnected, missing, on, delay
+	r.HubDisconnected, r.SubscriptionMissingAt = f.HubDisconnected, missing
+	r.AutoLockEnabled, r.AutoLockDelaySeconds = on, delay
 	r.RemovedAt, r.Online, r.Locked, r.BatteryLevel, r.Name = nil, f.Online, f.Locked, f.BatteryLevel, f.Name
 	r.OnlineChangedAt, r.LockedChangedAt = onlineAt, lockedAt
 	switch {
@@ -237,13 +296,13 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 		return err
 	}
 	switch {
-	case (was.SubscriptionMissingAt != nil) != (r.SubscriptionMissingAt != nil): // what has waited for it is done, or waits
+	case (was.SubscriptionMissingAt != nil) != (r.SubscriptionMissingAt != nil): // pending changes start or pause
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
-	case was.RemovedAt != nil || was.Online != r.Online: // nobody knows what happened to it meanwhile
+	case was.RemovedAt != nil || was.Online != r.Online: // its codes may have changed meanwhile
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
-	case foundCapabilities(was).PutAnew != f.Capabilities.PutAnew: // a change that was refused can be made
+	case foundCapabilities(was).PutAnew != f.Capabilities.PutAnew: // a refused change may succeed
 		return s.wakeDevice(ctx, tx, r.DeviceID, false)
-	case lockedAt != was.LockedChangedAt: // should nobody tell of that, it does
+	case lockedAt != was.LockedChangedAt: // emits the lock event if the vendor reports none
 		return s.wakeDevice(ctx, tx, r.DeviceID, false)
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// GenerateCode makes a PIN that the device would take now; nothing is created.
-// It fails with NotFound, and with Invalid where the vendor chooses the PINs or no PIN is left.
+// GenerateCode returns a random PIN that the device would accept now. It creates no code.
+// It fails with NotFound, and with Invalid if the vendor chooses the PINs or no free PIN was found.
 func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string) (Device, string, error) {
 	d, err := s.GetDevice(ctx, p, deviceID, "")
 	if err != nil {
@@ -27,9 +27,11 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 	return d, pin, err
 }
 
-// generatePIN makes a PIN that obeys the device and is not on it: of the preferred length if the device
-// takes that, else of the shortest it takes. It fails with Invalid.
-func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int) (string, error) {
+// generatePIN returns a random PIN that obeys the rules of the device and is not in use on it. Its length is the
+// preferred one if the device supports it, else the shortest supported one. It fails with Invalid.
+func (s *Service) generatePIN(
+	device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int,
+) (string, error) {
 	if caps.ProviderPIN {
 		return "", Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
 	}
@@ -47,37 +49,38 @@ func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store
 			return pin, err
 		}
 	}
-	return "", Invalidf("code", "No free code was found for this device; give one")
+	return "", Invalidf("code", "No free code was found for this device; specify one")
 }
 
-// longestRandom is how many digits a PIN may have that is made here: vendors say what their locks take.
+// longestRandom is the maximum length of a generated PIN. Vendors report the supported lengths, so they need a limit.
 const longestRandom = 32
 
 func randomPIN(length int) (string, error) {
 	if length < 1 || length > longestRandom {
-		return "", Invalidf("code", "No code of %d digits can be made for this device; give one", length)
+		return "", Invalidf("code", "No code of %d digits can be generated for this device; specify one", length)
 	}
 	pin := make([]byte, length)
 	for i := range pin {
 		n, err := rand.Int(rand.Reader, big.NewInt(10))
 		if err != nil {
-			return "", fmt.Errorf("make a random code: %w", err)
+			return "", fmt.Errorf("generate a random code: %w", err)
 		}
 		pin[i] = '0' + byte(n.Int64())
 	}
 	return string(pin), nil
 }
 
-// fits says whether a PIN that was made here may be given to a device.
+// fits reports whether a generated PIN suits a device.
 func fits(pin string, caps Capabilities) bool {
 	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil
 }
 
-// pinOn stands for a PIN on a device, and pinsOf are those that it has.
+// pinOn returns the MAC of a PIN on a device.
 func (s *Service) pinOn(device uuid.UUID, pin string) string {
 	return string(s.keys.MAC(pinScope(device), []byte(pin)))
 }
 
+// pinsOf returns the MACs of the PINs of codes.
 func pinsOf(taken []store.TakenOnDeviceRow) map[string]bool {
 	there := make(map[string]bool, len(taken))
 	for _, c := range taken {

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Vendors say how long a PIN has to be.
-func TestOnlyPINsThatOneCouldTypeAreMade(t *testing.T) {
+// Vendors report the length of PINs, so it may be absurd.
+func TestRandomPIN_Length(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]bool{-1: false, 0: false, 1: true, 32: true, 33: false, 1 << 40: false} {
 		pin, err := randomPIN(length)

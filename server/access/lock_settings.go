@@ -10,10 +10,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// AutoLock says whether a device locks itself, and how many seconds after it was unlocked.
+// AutoLock is the auto-lock setting of a device.
 type AutoLock struct {
-	Enabled bool    `json:"enabled"`
-	Delay   float64 `json:"delay_seconds"`
+	Enabled bool `json:"enabled"`
+	// Delay is the time from unlocking to locking, in seconds.
+	Delay float64 `json:"delay_seconds"`
 }
 
 func autoLockOf(d store.Device) *AutoLock {
@@ -38,19 +39,24 @@ func (a *AutoLock) columns() (enabled *bool, delay *float64) {
 	return &a.Enabled, &a.Delay
 }
 
-// AutoLockWork is a device that is to be told whether to lock itself.
+// AutoLockWork is a pending change of a device's auto-lock setting.
 type AutoLockWork struct {
+	// Attempt is the action attempt of the change.
 	Attempt uuid.UUID
 	AutoLock
-	Started bool // it may have been told so: it is told once only, what it has made of that it shows
+	// Started is true if the setting may have been sent. It is sent only once; a read shows the result.
+	Started bool
 }
 
-// ConfigureAutoLock asks for a device to lock itself a while after it was unlocked, or not to any more. It returns the
-// attempt, which ends when the device has confirmed; one of a device that is offline has failed already.
-// It fails with NotFound, with Invalid where the device cannot do that, or it is not said how long the while is, and with TooMany.
-func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID string, enabled bool, delay *float64) (a Attempt, err error) {
+// ConfigureAutoLock requests a change of a device's auto-lock setting; delay is in seconds, 1 to 60. It returns the
+// attempt, which ends when the device has confirmed. The attempt of an offline device has failed already.
+// It fails with NotFound, with TooMany, and with Invalid if the device lacks auto-lock or the delay is missing or
+// invalid.
+func (s *Service) ConfigureAutoLock(
+	ctx context.Context, p Principal, deviceID string, enabled bool, delay *float64,
+) (a Attempt, err error) {
 	if enabled && delay == nil {
-		return a, Invalidf("auto_lock_delay_seconds", "Say after how many seconds, 1 to 60, the lock is to lock itself")
+		return a, Invalidf("auto_lock_delay_seconds", "Specify the delay after which the lock locks, 1 to 60 seconds")
 	}
 	setting := AutoLock{Enabled: enabled}
 	if enabled {
@@ -72,31 +78,38 @@ func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID s
 			return err
 		}
 		if !capabilities(d).AutoLock {
-			return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
-				Message: "This device cannot be told to lock itself: its can_configure_auto_lock is false."}
+			return &Error{
+				Kind:    Invalid,
+				Type:    "device_type_not_supported",
+				Field:   "device_id",
+				Message: "The auto-lock of this device cannot be configured: its can_configure_auto_lock is false.",
+			}
 		}
 		if err := mayCommand(ctx, tx, d); err != nil {
 			return err
 		}
-		r, err := s.newDeviceAttemptWith(ctx, tx, d, ConfigureAutoLock, s.opt.BoltPatience, attemptOptions{AutoLock: &setting})
+		r, err := s.newDeviceAttemptWith(
+			ctx, tx, d, ConfigureAutoLock, s.opt.BoltPatience, attemptOptions{AutoLock: &setting},
+		)
 		if err != nil {
 			return err
 		}
 		a = toAttempt(r)
 		if !d.Online {
-			a.Status, a.ErrorType, a.Message = Failed, "device_offline", "The device is offline. Try again when it is back."
+			a.Status, a.ErrorType = Failed, "device_offline"
+			a.Message = "The device is offline. Try again when it is back."
 			_, err := s.finish(ctx, tx, r, Failed, a.ErrorType, a.Message)
 			return err
 		}
 		return s.wakeDevice(ctx, tx, d.DeviceID, false)
 	})
 	if _, ok := AsError(err); err != nil && !ok {
-		err = fmt.Errorf("configure the automatic of device %s: %w", id, err)
+		err = fmt.Errorf("configure the auto-lock of device %s: %w", id, err)
 	}
 	return a, err
 }
 
-// autoLock is the next of what was asked for, in the order it was asked for, and when to look whether it shows.
+// autoLock returns the oldest pending auto-lock change, and when to check whether the device shows it.
 func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
 	for _, a := range t.pending {
 		setting := options(a).AutoLock
@@ -112,15 +125,19 @@ func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
 	return nil, nil
 }
 
-// RecordAutoLockSet notes that the device has taken it.
+// RecordAutoLockSet records that the device has applied an auto-lock change.
 func (s *Service) RecordAutoLockSet(ctx context.Context, h Fence, device uuid.UUID, w AutoLockWork) error {
 	return s.onDevice(ctx, h, device, "record a setting", func(t *deviceTx) error {
 		setting := w.AutoLock
-		if was := autoLockOf(t.d); !setting.Enabled && was != nil { // what it keeps for when it is enabled again
+		if was := autoLockOf(t.d); !setting.Enabled && was != nil { // the device keeps its delay
 			setting.Delay = was.Delay
 		}
 		on, delay := setting.columns()
-		err := t.tx.SetDeviceAutoLock(ctx, store.SetDeviceAutoLockParams{DeviceID: device, AutoLockEnabled: on, AutoLockDelaySeconds: delay})
+		err := t.tx.SetDeviceAutoLock(ctx, store.SetDeviceAutoLockParams{
+			DeviceID:             device,
+			AutoLockEnabled:      on,
+			AutoLockDelaySeconds: delay,
+		})
 		if err != nil {
 			return err
 		}
@@ -132,18 +149,22 @@ const (
 	hubDisconnected      = "hub_disconnected"
 	subscriptionRequired = "subscription_required"
 
-	unpaid = "The vendor of the device wants a subscription for access codes, and there is none."
+	unpaid = "The vendor of the device requires a subscription for access codes, and there is none."
 )
 
 func (d Device) subscriptionErrors() []Problem {
 	if d.SubscriptionMissing.IsZero() || d.Removed {
 		return nil
 	}
-	return []Problem{{Code: subscriptionRequired, Scope: OfDevice, At: d.SubscriptionMissing,
-		Message: unpaid + " What is to be done about codes is done when it is renewed."}}
+	return []Problem{{
+		Code:    subscriptionRequired,
+		Scope:   OfDevice,
+		At:      d.SubscriptionMissing,
+		Message: unpaid + " The server applies pending changes when the subscription is renewed.",
+	}}
 }
 
-// tellSubscription tells that the vendor wants to be paid, or has been.
+// emitSubscription emits the event of a missing or renewed subscription.
 func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is store.Device) error {
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// What is on many full locks is not kept for a request that is about all of them, and counts all the same.
+// A request for many full locks does not hold the codes of all of them in memory, but checks all of them.
 func TestCodesForManyFullLocks(t *testing.T) {
 	t.Parallel()
 	const full = 5000
@@ -27,7 +27,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 	for range mostTaken/full + 3 {
 		ids = append(ids, uuid.NewString())
 	}
-	slices.Sort(ids) // as they are locked: the last are those of which nothing is kept
+	slices.Sort(ids) // in locking order: the codes of the last ones are not held
 	for n, text := range ids {
 		id := uuid.MustParse(text)
 		if _, err := db.Pool.Exec(t.Context(), `
@@ -42,7 +42,14 @@ func TestCodesForManyFullLocks(t *testing.T) {
 				pins[i] = fmt.Sprint("elsewhere ", i)
 			}
 		}
-		if _, err := db.Pool.CopyFrom(t.Context(), pgx.Identifier{"access_codes"}, []string{"access_code_id", "workspace_id", "device_id", "is_managed", "status", "pin_mac"},
+		if _, err := db.Pool.CopyFrom(t.Context(), pgx.Identifier{"access_codes"}, []string{
+			"access_code_id",
+			"workspace_id",
+			"device_id",
+			"is_managed",
+			"status",
+			"pin_mac",
+		},
 			pgx.CopyFromSlice(full, func(i int) ([]any, error) {
 				return []any{uuid.New(), w.ID, id, false, "set", s.keys.MAC(pinScope(id), []byte(pins[i]))}, nil
 			})); err != nil {
@@ -61,7 +68,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 			kept += len(at.taken)
 		}
 		if kept > mostTaken+full {
-			t.Errorf("%d codes are kept, and there is to be room for %d", kept, mostTaken)
+			t.Errorf("%d codes are held, want at most about %d", kept, mostTaken)
 		}
 		return err
 	}); err != nil {
@@ -69,8 +76,9 @@ func TestCodesForManyFullLocks(t *testing.T) {
 	}
 	_, err := s.CreateCodes(t.Context(), p, NewCodes{NewCode: NewCode{PIN: "1234"}, DeviceIDs: ids})
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Type != "duplicate_access_code" || refused.Data["device_id"] != uuid.MustParse(ids[len(ids)-1]) {
-		t.Errorf("a PIN that the last one has: %v", err)
+	if !errors.As(err, &refused) || refused.Type != "duplicate_access_code" ||
+		refused.Data["device_id"] != uuid.MustParse(ids[len(ids)-1]) {
+		t.Errorf("a PIN that is in use on the last lock: %v", err)
 	}
 	for range 3 {
 		codes, err := s.CreateCodes(t.Context(), p, NewCodes{DeviceIDs: ids})
@@ -79,7 +87,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 		}
 		for _, c := range codes {
 			if *c.PIN != *codes[0].PIN || *c.PIN < "5000" {
-				t.Error("a PIN that is not the same for all, or that the last one has")
+				t.Error("a PIN that differs between locks, or is in use on the last one")
 			}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// news is how much there may be to tell of each account's lists: everything that a vendor lists otherwise is a row and an
-// event, and one that never lists the same twice is not to fill the database faster than that is told and forgotten again.
-// What is beyond is taken in later. What is asked for by requests, or comes of it, does not count. All of it is of this
+// inventoryBudget limits the events of each account's inventory. Each change in a vendor's list is a row and an event,
+// and a vendor whose lists always change must not fill the database faster than events are delivered and deleted.
+// Changes beyond the budget are recorded later. Changes that result from requests do not count. The budget is per
 // process.
 type news struct {
 	perSecond float64
@@ -22,9 +22,13 @@ type news struct {
 	of        map[uuid.UUID]*accountNews
 }
 
+// accountBudget is the inventory budget of one account.
 type accountNews struct {
-	pace    *rate.Limiter // what has been told; it may owe
-	turns   *rate.Limiter // when devices that had to leave something are read again, so that they share what there is
+	// pace counts the events; it may be in debt.
+	pace *rate.Limiter
+	// turns spreads the rereads of devices with deferred changes, so that the devices share the budget.
+	turns *rate.Limiter
+	// hurried limits the warnings about an exceeded budget.
 	hurried rate.Sometimes
 }
 
@@ -32,21 +36,25 @@ func newNews(perSecond float64, atOnce int) *news {
 	return &news{perSecond: perSecond, atOnce: atOnce, of: map[uuid.UUID]*accountNews{}}
 }
 
-// about is what is known of an account; with n.mu held.
+// account returns the budget of an account. The caller holds n.mu.
 func (n *news) about(account uuid.UUID) *accountNews {
 	a := n.of[account]
 	if a == nil {
 		limit := rate.Limit(n.perSecond)
-		a = &accountNews{pace: rate.NewLimiter(limit, n.atOnce), turns: rate.NewLimiter(limit, n.share()), hurried: rate.Sometimes{Interval: time.Hour}}
+		a = &accountNews{
+			pace:    rate.NewLimiter(limit, n.atOnce),
+			turns:   rate.NewLimiter(limit, n.share()),
+			hurried: rate.Sometimes{Interval: time.Hour},
+		}
 		n.of[account] = a
 	}
 	return a
 }
 
-// share is what one device at most is read again for: ten seconds' worth.
+// share is the maximum number of events that a device's reread reserves: those of ten seconds.
 func (n *news) share() int { return max(1, int(10*n.perSecond)) }
 
-// add counts so many events.
+// add counts events, even beyond the budget.
 func (n *news) add(account uuid.UUID, now time.Time, events int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -55,7 +63,7 @@ func (n *news) add(account uuid.UUID, now time.Time, events int) {
 	}
 }
 
-// take counts as many of so many events as there is room for.
+// acquire counts as many of the events as the budget allows, and returns their number.
 func (n *news) take(account uuid.UUID, now time.Time, events int) int {
 	if events == 0 {
 		return 0
@@ -69,29 +77,30 @@ func (n *news) take(account uuid.UUID, now time.Time, events int) int {
 	return events
 }
 
-// later is how long a device has to wait that has so many left to tell of, and calls first once in a while.
-func (n *news) later(account uuid.UUID, now time.Time, rest int, first func()) time.Duration {
+// rereadDelay returns how long a device with deferred changes must wait for its reread. It calls warn at most hourly.
+func (n *news) later(account uuid.UUID, now time.Time, deferred int, warn func()) time.Duration {
 	n.mu.Lock()
 	a := n.about(account)
-	wait := max(time.Second, n.owing(a, now), a.turns.ReserveN(now, min(rest, n.share())).DelayFrom(now))
+	wait := max(time.Second, n.owing(a, now), a.turns.ReserveN(now, min(deferred, n.share())).DelayFrom(now))
 	n.mu.Unlock()
-	a.hurried.Do(first)
+	a.hurried.Do(warn)
 	return wait
 }
 
-// owing is how long there is no room.
+// debt returns how long the budget is exceeded.
 func (n *news) owing(a *accountNews, now time.Time) time.Duration {
 	return max(0, time.Duration(-a.pace.TokensAt(now)/n.perSecond*float64(time.Second)))
 }
 
-// forget is for accounts that have ended.
+// forget drops the budget of an account that has ended.
 func (n *news) forget(account uuid.UUID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.of, account)
 }
 
-// Owing is how long an account is not to be listed, as there has been more to tell of its lists than there may be: mostly 0.
+// InventoryDebt returns how long the server must not list an account because its inventory budget is exceeded; usually
+// 0.
 func (s *Service) Owing(account uuid.UUID) time.Duration {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
@@ -101,12 +110,13 @@ func (s *Service) Owing(account uuid.UUID) time.Duration {
 	return 0
 }
 
+// listed is the context key of WithInventoryBudget.
 type listed struct{}
 
-// Listed has the events that are written with the context count as what a vendor lists.
+// WithInventoryBudget returns a context whose events count against the inventory budget of their account.
 func Listed(ctx context.Context) context.Context { return context.WithValue(ctx, listed{}, true) }
 
-// count counts what is told of an account's lists, once it is.
+// count counts the events of a WithInventoryBudget context against the budget of an account, after the commit.
 func (s *Service) count(ctx context.Context, tx store.Tx, account uuid.UUID, events int) {
 	if ctx.Value(listed{}) != nil && account != uuid.Nil {
 		tx.Then(func() { s.news.add(account, s.opt.Now(), events) })

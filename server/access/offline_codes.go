@@ -10,18 +10,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Offline codes are made by the vendor's cloud, and the device accepts them without being told: from the digits and its
-// clock it finds out whether one is good. So they are there at once, whether the device can be reached or not; but
-// nobody can choose, change or take back one. Their rules are those of the published API for igloohome, whose codes
-// are the only ones that it documents (spec/adapters.md section 4.5).
+// The vendor's cloud generates offline codes, and the device validates them by their digits and its clock, without a
+// message. They are available immediately, even if the device is unreachable, but cannot be chosen, changed, or
+// revoked. Their rules are those of the published API for igloohome, whose codes are the only ones that it documents
+// (spec/adapters.md section 4.5).
 
-// OfflineKind says how long an offline code may last.
+// OfflineKind is the kind of validity of an offline code.
 type OfflineKind string
 
+// The offline kinds.
 const (
-	OfflineHourly  OfflineKind = "hourly"   // 1 to 672 hours
-	OfflineDaily   OfflineKind = "daily"    // 29 to 367 days
-	OfflineOneTime OfflineKind = "one_time" // once, within 24 hours
+	// OfflineHourly is valid for 1 to 672 hours.
+	OfflineHourly OfflineKind = "hourly"
+	// OfflineDaily is valid for 29 to 367 days.
+	OfflineDaily OfflineKind = "daily"
+	// OfflineOneTime opens once, within 24 hours.
+	OfflineOneTime OfflineKind = "one_time"
 )
 
 const (
@@ -29,19 +33,28 @@ const (
 	offlineHours    = 672 * time.Hour
 	offlineDaysFrom = 29 * day
 	offlineDaysTo   = 367 * day
-	activation      = day // within which a code that lasts longer has to be used first
+	// activation is the time after its start within which a longer code must be used for the first time.
+	activation = day
 )
 
+// offline reports whether a code is an offline code.
 func offline(c store.AccessCode) bool { return c.OfflineKind != nil }
 
-// newOfflineCode is the row of an offline code on d. It fails with Invalid.
-func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
+// newOfflineCode returns the row of a new offline code on d. It fails with Invalid.
+func (s *Service) newOfflineCode(
+	d store.Device, taken []store.TakenOnDeviceRow, n NewCode,
+) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
-		return r, Invalidf("is_one_time_use", "Only offline access codes open once; give is_offline_access_code true, or leave this out")
+		return r, Invalidf(
+			"is_one_time_use", "Only offline access codes open once; set is_offline_access_code to true, or omit this",
+		)
 	}
 	if !caps.OfflineCodes {
-		return r, Invalidf("is_offline_access_code", "This device has no offline access codes: its can_program_offline_access_codes is false")
+		return r, Invalidf(
+			"is_offline_access_code", "This device has no offline access codes: "+
+				"its can_program_offline_access_codes is false",
+		)
 	}
 	refused := func(field string, given bool, message string) error {
 		if !given {
@@ -51,13 +64,21 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	}
 	kind, starts, ends, err := offlineTimeFrame(n, s.opt.Now())
 	err = All(err,
-		refused("code", n.PIN != "", "The vendor makes the digits of offline access codes (cannot_specify_pin_code); leave `code` out"),
-		refused("common_code_key", n.CommonCodeKey != "", "The vendor makes the digits of offline access codes, so they cannot be shared; leave `common_code_key` out"),
-		refused("use_backup_access_code_pool", n.BackupPool, "Offline access codes have no backup codes; leave it out"))
+		refused("code", n.PIN != "",
+			"The vendor generates the digits of offline access codes (cannot_specify_pin_code); omit `code`"),
+		refused("common_code_key", n.CommonCodeKey != "",
+			"The vendor generates the digits of offline access codes, so they cannot be shared; "+
+				"omit `common_code_key`"),
+		refused("use_backup_access_code_pool", n.BackupPool, "Offline access codes have no backup codes; omit it"))
 	if err != nil {
 		return r, err
 	}
-	code := store.AccessCode{IsManaged: true, StartsAt: &starts, EndsAt: &ends, OfflineKind: new(string(kind))}
+	code := store.AccessCode{
+		IsManaged:   true,
+		StartsAt:    &starts,
+		EndsAt:      &ends,
+		OfflineKind: new(string(kind)),
+	}
 	if err := checkRoom(caps, taken, code, s.opt.Now()); err != nil {
 		return r, err
 	}
@@ -65,13 +86,23 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if n.Name != nil {
 		name = *n.Name
 	}
-	return store.InsertAccessCodeParams{AccessCodeID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
-		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
-		OfflineKind: code.OfflineKind}, nil
+	return store.InsertAccessCodeParams{
+		AccessCodeID:           NewID(),
+		WorkspaceID:            d.WorkspaceID,
+		DeviceID:               d.DeviceID,
+		IsManaged:              true,
+		Name:                   &name,
+		StartsAt:               &starts,
+		EndsAt:                 &ends,
+		Status:                 string(StatusSetting),
+		PreferNativeScheduling: true,
+		WantedAt:               s.opt.Now().UTC(),
+		OfflineKind:            code.OfflineKind,
+	}, nil
 }
 
-// offlineTimeFrame is the time frame that an offline code gets: that which was asked for, widened to whole hours or
-// days. It fails with Invalid where it would be widened by more than was allowed, or beyond the times that there are.
+// offlineTimeFrame returns the time frame of an offline code: the requested one, widened to whole hours or days. It
+// fails with Invalid if the result has an unsupported duration, exceeds the representable times, or could never open.
 func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends time.Time, err error) {
 	if n.OneTime {
 		if starts, ends, err = oneTimeFrame(n, now); err == nil {
@@ -88,22 +119,28 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 	}
 	starts, ends = s.Truncate(time.Hour), upTo(*e, time.Time{}, time.Hour)
 	if !starts.Add(activation).After(now) {
-		return kind, starts, ends, Invalidf("starts_at", "An offline access code has to be used first within 24 hours of starts_at, which are over: it would never open")
+		return kind, starts, ends, Invalidf("starts_at",
+			"An offline access code must first be used within 24 hours of starts_at, which have passed: "+
+				"it would never open")
 	}
 	if n.Rounding == "1d" || n.Rounding == "1day" {
 		ends = upTo(*e, starts, day)
 		if lasts := ends.Sub(starts); lasts < offlineDaysFrom || lasts > offlineDaysTo {
-			return kind, starts, ends, Invalidf("ends_at", "A daily-bound offline access code lasts 29 to 367 days. Leave max_time_rounding out for one of 1 to 672 hours")
+			return kind, starts, ends, Invalidf("ends_at",
+				"A daily-bound offline access code lasts 29 to 367 days. "+
+					"Omit max_time_rounding for one of 1 to 672 hours")
 		}
 		return OfflineDaily, starts, ends, checkYears("ends_at", ends)
 	}
 	if ends.Sub(starts) > offlineHours {
-		return kind, starts, ends, Invalidf("ends_at", "An hourly-bound offline access code lasts 1 to 672 hours. Give max_time_rounding 1d for one of 29 to 367 days")
+		return kind, starts, ends, Invalidf("ends_at",
+			"An hourly-bound offline access code lasts 1 to 672 hours. "+
+				"Set max_time_rounding to 1d for one of 29 to 367 days")
 	}
 	return OfflineHourly, starts, ends, checkYears("ends_at", ends)
 }
 
-// upTo rounds up to a whole number of steps after from.
+// upTo rounds t up to a whole number of steps after from.
 func upTo(t, from time.Time, step time.Duration) time.Time {
 	if from.IsZero() {
 		from = t.Truncate(step)
@@ -115,7 +152,7 @@ func upTo(t, from time.Time, step time.Duration) time.Time {
 	return from.Add(whole + step)
 }
 
-// oneTimeFrame is that of a code that opens once: 24 hours, which need not be given.
+// oneTimeFrame returns the time frame of a code that opens once: 24 hours. It fails with Invalid.
 func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) {
 	starts = now.UTC()
 	if n.StartsAt != "" {
@@ -126,28 +163,34 @@ func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) 
 	starts = starts.Truncate(time.Hour)
 	ends = starts.Add(day)
 	if !ends.After(now) {
-		return starts, ends, Invalidf("starts_at", "An access code that opens once can be used within 24 hours of starts_at, which are over")
+		return starts, ends, Invalidf("starts_at",
+			"An access code that opens once can be used within 24 hours of starts_at, which have passed")
 	}
 	if n.EndsAt == "" {
 		return starts, ends, nil
 	}
 	asked, err := ParseTime("ends_at", n.EndsAt)
 	if err == nil && asked.Sub(ends).Abs() > time.Hour {
-		err = Invalidf("ends_at", "An access code that opens once can be used within 24 hours of starts_at; leave ends_at out")
+		err = Invalidf("ends_at",
+			"An access code that opens once can be used within 24 hours of starts_at; omit ends_at")
 	}
 	return starts, ends, err
 }
 
-// offlineWarnings are of a code that has to be used soon.
+// offlineWarnings returns the warning of a code that must be used soon.
 func offlineWarnings(c store.AccessCode) []Problem {
 	if OfflineKind(TextOf(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
 		return nil
 	}
-	return []Problem{{Code: "igloo_algopin_must_be_used_within_24_hours", Scope: OfCode, At: c.CreatedAt,
-		Message: "The code has to be used at the lock within 24 hours of starts_at; otherwise it opens nothing later on."}}
+	return []Problem{{
+		Code:    "igloo_algopin_must_be_used_within_24_hours",
+		Scope:   OfCode,
+		At:      c.CreatedAt,
+		Message: "The code must first be used at the lock within 24 hours of starts_at; otherwise it never opens.",
+	}}
 }
 
-// offlineUnchangeable says that an offline code stays as it is.
+// offlineUnchangeable returns the error of a change of an offline code.
 func offlineUnchangeable(ch CodeChange) error {
 	field := "access_code_id"
 	for _, given := range []struct {
@@ -162,27 +205,39 @@ func offlineUnchangeable(ch CodeChange) error {
 			break
 		}
 	}
-	return Invalidf(field, "An offline access code cannot be changed, as the lock knows it without being told. Create another one")
+	return Invalidf(
+		field, "An offline access code cannot be changed, because the lock validates it offline. Create another one",
+	)
 }
 
-// checkOfflineDeletion says why an offline code cannot be deleted: it opens, and nobody can tell the lock not to.
+// checkOfflineDeletion checks that a code is not an issued offline code, which cannot be revoked. It fails with
+// Invalid.
 func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error {
-	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil { // its generation says less: it begins anew when the device was gone
+	// The PIN is the sign of issuance, because the generations restart when the device returns.
+	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil {
 		return nil
 	}
-	return &Error{Kind: Invalid, Type: "cannot_delete_offline_access_code", Field: "access_code_id", Message: "The vendor has made this offline access code, and the lock accepts it until " +
-		c.EndsAt.UTC().Format(time.RFC3339) + " without being told: nobody can take it back from afar. Block it at the lock with the vendor's app; here it is gone when it ends."}
+	return &Error{
+		Kind:  Invalid,
+		Type:  "cannot_delete_offline_access_code",
+		Field: "access_code_id",
+		Message: "The vendor has issued this offline access code, and the lock accepts it until " + 
+			c.EndsAt.UTC().Format(time.RFC3339) +
+			". It cannot be revoked remotely. Block it at the lock with the vendor's app; " +
+			"the server deletes it when it ends.",
+	}
 }
 
-// IssueWork is an offline code that is to be made.
+// IssueWork is an offline code to issue.
 type IssueWork struct {
-	ID               uuid.UUID
+	ID uuid.UUID
+	// Gen is the generation of the desired state.
 	Gen              int64
 	Kind             OfflineKind
 	StartsAt, EndsAt time.Time
 }
 
-// issue says whether an offline code is to be made now, and when there is something to do otherwise.
+// issue returns the work of an offline code that must be issued now, and otherwise when to look again.
 func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
 	switch {
 	case c.AppliedGen >= c.DesiredGen && c.StartsAt.After(t.now):
@@ -192,10 +247,16 @@ func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
 	case c.NextAttemptAt != nil && c.NextAttemptAt.After(t.now):
 		return nil, c.NextAttemptAt
 	}
-	return &IssueWork{ID: c.AccessCodeID, Gen: c.DesiredGen, Kind: OfflineKind(*c.OfflineKind), StartsAt: *c.StartsAt, EndsAt: *c.EndsAt}, nil
+	return &IssueWork{
+		ID:       c.AccessCodeID,
+		Gen:      c.DesiredGen,
+		Kind:     OfflineKind(*c.OfflineKind),
+		StartsAt: *c.StartsAt,
+		EndsAt:   *c.EndsAt,
+	}, nil
 }
 
-// RecordIssued notes what the vendor has answered to the wish for an offline code.
+// RecordIssued records the outcome of the issuance of an offline code.
 func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w IssueWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record an offline code", func(t *deviceTx) error {
 		o.check()
@@ -213,7 +274,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w
 		if taken != nil {
 			return t.failed(ctx, c, w.Gen, *taken)
 		}
-		first := c.PinMac == nil // otherwise its device was gone, and is back
+		first := c.PinMac == nil // otherwise its device has returned
 		t.s.setPIN(c, o.PIN)
 		c.VendorRef, c.AppliedGen, c.AppliedAt = &o.Ref, w.Gen, &t.now
 		c.Attempts, c.NextAttemptAt = 0, nil
@@ -229,21 +290,25 @@ func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w
 		if !first {
 			return nil
 		}
-		return t.emitWithPIN(ctx, "access_code.issued", c) // that it opens is told by the clock
+		// applyDue emits the event of its start.
+		return t.emitWithPIN(ctx, "access_code.issued", c)
 	})
 }
 
-// claimIssued makes sure that no other row has the reference of an offline code that was just made, or says why that cannot be. A vendor
-// that lists such codes, too, may have shown this one as an unmanaged one before its answer. One that makes them of their hours answers
-// two wishes with the same code.
+// claimIssued ensures that no other row has the reference of an offline code that was just issued, or returns the
+// failure. A vendor that lists offline codes may have shown this one as unmanaged before its response. A vendor that
+// derives codes from their hours returns the same code for two requests.
 func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOutcome) (*Failure, error) {
 	for _, other := range t.codes {
 		if other == c || TextOf(other.VendorRef) != o.Ref {
 			continue
 		}
-		shows := other.PinMac == nil || encryption.Equal(other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)))
+		shows := other.PinMac == nil || encryption.Equal(
+			other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)),
+		)
 		if other.IsManaged || !shows {
-			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of another code of this device, as one does that makes a single code for the same hours. " +
+			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of another " +
+				"code of this device, because it generates a single code for the same hours. " +
 				"Use that one, or create an access code of other hours."}, nil
 		}
 		return nil, t.gone(ctx, other)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A lock takes the first use of a code within a day of its start, and never afterwards: one whose day is over opens nothing.
+// A lock accepts the first use of a code only within a day of its start.
 func TestOfflineCodesCanStillOpen(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 10, 12, 30, 0, 0, time.UTC)
@@ -18,20 +18,25 @@ func TestOfflineCodesCanStillOpen(t *testing.T) {
 	}{
 		{"hourly, a day ago", NewCode{StartsAt: at(-day), EndsAt: at(48 * time.Hour)}, "starts_at"},
 		{"hourly, three days ago", NewCode{StartsAt: at(-3 * day), EndsAt: at(48 * time.Hour)}, "starts_at"},
-		{"hourly, and the day is over when the hour begins that it is widened to", NewCode{StartsAt: at(-day + 10*time.Minute), EndsAt: at(48 * time.Hour)}, "starts_at"},
+		{
+			"hourly, and the day is over at the widened start",
+			NewCode{StartsAt: at(-day + 10*time.Minute), EndsAt: at(48 * time.Hour)},
+			"starts_at",
+		},
 		{"hourly, today", NewCode{StartsAt: at(-day + time.Hour), EndsAt: at(48 * time.Hour)}, ""},
 		{"hourly, and over within the day", NewCode{StartsAt: at(-2 * time.Hour), EndsAt: at(time.Hour)}, ""},
 		{"daily, three days ago", NewCode{StartsAt: at(-3 * day), EndsAt: at(40 * day), Rounding: "1d"}, "starts_at"},
 		{"daily, today", NewCode{StartsAt: at(-time.Hour), EndsAt: at(40 * day), Rounding: "1d"}, ""},
 	} {
 		_, _, _, err := offlineTimeFrame(c.code, now)
-		if e, _ := errors.AsType[*Error](err); (err != nil) != (c.field != "") || e != nil && (e.Kind != Invalid || e.Field != c.field) {
+		if e, _ := errors.AsType[*Error](err); (err != nil) != (c.field != "") || e != nil && (e.Kind != Invalid ||
+			e.Field != c.field) {
 			t.Errorf("%s: %v, expected an error on %q", c.name, err, c.field)
 		}
 	}
 }
 
-// What an offline code is widened to has to be a time that can be told, too.
+// The widened end of an offline code must be representable, too.
 func TestOfflineCodesEndWithinTheYear9999(t *testing.T) {
 	t.Parallel()
 	now := time.Date(9999, 10, 1, 12, 0, 0, 0, time.UTC)
@@ -43,10 +48,18 @@ func TestOfflineCodesEndWithinTheYear9999(t *testing.T) {
 		{"the last hour", NewCode{StartsAt: "9999-12-31T10:00:00Z", EndsAt: "9999-12-31T23:00:00Z"}, ""},
 		{"after the last hour", NewCode{StartsAt: "9999-12-31T10:00:00Z", EndsAt: "9999-12-31T23:00:01Z"}, "ends_at"},
 		{"the last day", NewCode{StartsAt: "9999-11-01T10:00:00Z", EndsAt: "9999-12-31T10:00:00Z", Rounding: "1d"}, ""},
-		{"after the last day", NewCode{StartsAt: "9999-11-01T10:00:00Z", EndsAt: "9999-12-31T10:00:01Z", Rounding: "1d"}, "ends_at"},
+		{
+			"after the last day",
+			NewCode{StartsAt: "9999-11-01T10:00:00Z", EndsAt: "9999-12-31T10:00:01Z", Rounding: "1d"},
+			"ends_at",
+		},
 		{"once, and the day is over in time", NewCode{OneTime: true, StartsAt: "9999-12-30T23:59:00Z"}, ""},
 		{"once, on the last day", NewCode{OneTime: true, StartsAt: "9999-12-31T00:00:00Z"}, "starts_at"},
-		{"once, with an end that can be told", NewCode{OneTime: true, StartsAt: "9999-12-31T00:00:00Z", EndsAt: "9999-12-31T23:30:00Z"}, "starts_at"},
+		{
+			"once, with a representable end",
+			NewCode{OneTime: true, StartsAt: "9999-12-31T00:00:00Z", EndsAt: "9999-12-31T23:30:00Z"},
+			"starts_at",
+		},
 	} {
 		_, _, ends, err := offlineTimeFrame(c.code, now)
 		e, _ := errors.AsType[*Error](err)

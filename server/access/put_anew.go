@@ -6,13 +6,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Where a vendor changes no code in place (Capabilities.PutAnew), a code that is to become another leaves its device first,
-// as one that steps aside does, and is then put there as a new one. Until its removal has begun it is read as any other:
-// a list that does not show it for a moment says nothing else than at other devices.
+// Some vendors cannot change a code in place (Capabilities.RecreateToChange). To change such a code, the server removes
+// it temporarily, as in a PIN swap, and recreates it. Until its removal has started, reads treat it as any other code.
 
-// putsAnew says whether a code is to leave its device in order to be put there as it is to be. One that the vendor has been given so
-// already is waited for, however long that takes: it would be put at the end of the same line again. So is one whose PIN is to be had
-// from another. One whose PIN nobody knows could not be put again: its change is refused.
+// needsRecreate reports whether a code must leave its device to be recreated in its desired state. It does not after
+// the new state was sent, however long the vendor takes: another write would only join the same queue. It does not
+// while another code has the PIN. A code with an unknown PIN cannot be recreated: its change is refused.
 func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
 	if !t.caps.PutAnew || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !changes(c) {
 		return false
@@ -21,8 +20,8 @@ func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
 	return !lost && c.WriteGen < c.DesiredGen && t.holder(c) == nil
 }
 
-// keepAsItIs has a change count as made where the device has the code so already, as it keeps no time frames: it would leave the
-// door for nothing. A code that was pulled from the pool stays, too, and is taken off when its time ends.
+// skipRecreate records a change as applied if it does not affect the device, because the device keeps no time frames.
+// This avoids a needless removal. A code that was pulled from the pool stays, too, and is removed when its time ends.
 func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 	if !t.putsAnew(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
 		return nil
@@ -42,18 +41,19 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 	return t.applied(ctx, c, c.DesiredGen)
 }
 
-// retryAnew has a change made that was refused before it was known that the vendor makes none in place.
+// retryByRecreate retries a change that was refused while RecreateToChange was unknown.
 func (t *deviceTx) retryAnew(c *store.AccessCode) {
-	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 && TextOf(c.ErrorCode) == errFailedToUpd {
+	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
+		TextOf(c.ErrorCode) == errFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }
 
-const unheardOf = "The vendor took the code and has not confirmed it, and the codes of this lock cannot be read: nobody knows whether it opens. " +
-	"Ask for it once more to have it taken off and put there again, or delete it."
+const unheardOf = "The vendor accepted the code and has not confirmed it, and the codes of this lock cannot be read: " +
+	"it is unknown whether the code opens. Update the code to remove and recreate it, or delete it."
 
-// unheard says whether a code was taken by its vendor without ever being confirmed, on a device that shows no codes. To put it anew again
-// and again would take off what may well open, and to wait would have no end.
+// neverConfirmed reports whether the vendor accepted a code but never confirmed it, on a device that lists no codes.
+// Repeated recreation would remove a code that may open, and waiting would never end.
 func (t *deviceTx) unheard(c *store.AccessCode) bool {
 	if t.caps.ListCodes || !t.caps.PutAnew || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
 		return false

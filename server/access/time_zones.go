@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // where the machine has none
+	_ "time/tzdata" // for systems without a time zone database
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// TimeZone is where a device is, as somebody reports it for a device whose vendor does not tell.
+// TimeZone is the time zone of a device, as reported by a client because the vendor does not report it.
 type TimeZone struct {
-	DeviceID   string
-	ByProvider map[string]string // an IANA time zone by device_provider_name; empty: not given
+	DeviceID string
+	// ByProvider are IANA time zones by device_provider_name; an empty one is not given.
+	ByProvider map[string]string
 }
 
-// ReportTimeZones notes the time zones of devices, all or none.
-// It fails with NotFound, and with Invalid where a time zone is none, or is given for devices of another vendor.
+// ReportTimeZones records the time zones of devices, all or none.
+// It fails with NotFound, and with Invalid if a time zone is unknown or is for devices of another vendor.
 func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []TimeZone) error {
 	byDevice := map[uuid.UUID]TimeZone{}
 	var ids []uuid.UUID
@@ -35,7 +36,11 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 		}
 		for provider, zone := range z.ByProvider {
 			if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-				return Invalidf(fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider), "Not an IANA time zone; write it like Europe/Zurich")
+				return Invalidf(
+					fmt.Sprintf(
+						"devices.%d.%s_metadata.time_zone", i, provider,
+					), "Not an IANA time zone; write it like Europe/Zurich",
+				)
 			}
 		}
 		byDevice[id] = z
@@ -53,9 +58,14 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 				case zone == "":
 				case provider != d.Provider:
 					i := slices.IndexFunc(zones, func(z TimeZone) bool { return IsID(z.DeviceID, id) })
-					return Invalidf(fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider)
+					return Invalidf(
+						fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider,
+					)
 				default:
-					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &zone}); err != nil {
+					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{
+						DeviceID:         id,
+						ReportedTimeZone: &zone,
+					}); err != nil {
 						return err
 					}
 				}

@@ -13,80 +13,103 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// TimelineFilter says which part of what has happened to a code is asked for.
+// TimelineFilter selects a page of the timeline of a code.
 type TimelineFilter struct {
 	CodeID        string
 	Before, After *time.Time
-	Types         []string // one of; nil: any
-	Limit         int
+	// Types are the allowed event types; nil allows any.
+	Types []string
+	// Limit is the maximum number of events.
+	Limit int
 }
 
-// Timeline is a part of what has happened to a code, oldest first. Next is what to ask for what came After it, and
-// Previous Before it; nil where there is nothing.
+// Timeline is a page of the events of a code, oldest first. Next is the After of the following page, and Previous the
+// Before of the previous one; nil means that there is none.
 type Timeline struct {
 	Events         []TimelineEvent
 	Next, Previous *time.Time
 }
 
-// TimelineEvent is one thing that has happened to a code. Its time is when it was written down, which no two things
-// about one code share, so that a part can begin after any.
+// TimelineEvent is one event of a code. At is its recording time, which is unique within a code, so that a page can
+// start after any event.
 type TimelineEvent struct {
-	ID          uuid.UUID // of the event
-	Type        string
-	At          time.Time
-	DeviceID    string
-	AccountID   string
-	Actor       string // api_key, external or system
+	ID        uuid.UUID
+	Type      string
+	At        time.Time
+	DeviceID  string
+	AccountID string
+	// Actor is api_key, external, or system.
+	Actor       string
 	Description string
-	Details     map[string]any // what the event carries beside what it is about
+	// Details are the fields of the event besides the identifiers and metadata of its subjects.
+	Details map[string]any
 }
 
-// timelineTypes are what a timeline tells, each with who was it and what that means.
+// timelineTypes are the event types of a timeline, each with its actor and description.
 var timelineTypes = map[string]struct{ actor, description string }{
-	"access_code.created":                                {byAPI, "The code was created."},
-	"access_code.changed":                                {byAPI, "The code was changed."},
-	"access_code.mutations_requested":                    {byAPI, "A change of the code on its device was asked for."},
-	"access_code.name_changed":                           {bySystem, "The device has the new name."},
-	"access_code.code_changed":                           {bySystem, "The device has the new PIN."},
-	"access_code.time_frame_changed":                     {bySystem, "The device has the new time frame."},
-	"access_code.scheduled_on_device":                    {bySystem, "The device has the code, which opens from its start on."},
-	"access_code.set_on_device":                          {bySystem, "The code opens."},
-	"access_code.issued":                                 {bySystem, "The vendor has made the offline code."},
-	"access_code.removed_from_device":                    {bySystem, "The code was taken off its device."},
-	"access_code.deleted":                                {bySystem, "The code is gone."},
-	"access_code.delay_in_setting_on_device":             {bySystem, "The code was not set on its device for a while."},
-	"access_code.delay_in_removing_from_device":          {bySystem, "The code was not removed from its device for a while."},
-	"access_code.delay_in_issuing":                       {bySystem, "The vendor has not made the offline code for a while."},
-	"access_code.failed_to_set_on_device":                {bySystem, "The code could not be set on its device."},
-	"access_code.failed_to_update":                       {bySystem, "The code could not be changed on its device."},
-	"access_code.failed_to_remove_from_device":           {bySystem, "The code could not be removed from its device."},
-	"access_code.failed_to_expire":                       {bySystem, "The code could not be removed from its device when it ended."},
-	"access_code.failed_to_issue":                        {bySystem, "The vendor could not make the offline code."},
-	"access_code.modified_external_to_seam":              {byOthers, "The code was changed at the device."},
-	"access_code.deleted_external_to_seam":               {byOthers, "The code was deleted at the device."},
-	"access_code.backup_access_code_pulled":              {byAPI, "A backup code was pulled in its place."},
-	"access_code.unmanaged.created":                      {byOthers, "The code was found on the device, and is unmanaged."},
+	"access_code.created":             {byAPI, "The code was created."},
+	"access_code.changed":             {byAPI, "The code was changed."},
+	"access_code.mutations_requested": {byAPI, "A change of the code on its device was requested."},
+	"access_code.name_changed":        {bySystem, "The device has the new name."},
+	"access_code.code_changed":        {bySystem, "The device has the new PIN."},
+	"access_code.time_frame_changed":  {bySystem, "The device has the new time frame."},
+	"access_code.scheduled_on_device": {
+		bySystem,
+		"The device has the code, which opens from its start.",
+	},
+	"access_code.set_on_device":              {bySystem, "The code opens."},
+	"access_code.issued":                     {bySystem, "The vendor has issued the offline code."},
+	"access_code.removed_from_device":        {bySystem, "The code was removed from its device."},
+	"access_code.deleted":                    {bySystem, "The code was deleted."},
+	"access_code.delay_in_setting_on_device": {bySystem, "The code was not set on its device for a while."},
+	"access_code.delay_in_removing_from_device": {
+		bySystem,
+		"The code was not removed from its device for a while.",
+	},
+	"access_code.delay_in_issuing": {
+		bySystem,
+		"The vendor has not issued the offline code for a while.",
+	},
+	"access_code.failed_to_set_on_device":      {bySystem, "The code could not be set on its device."},
+	"access_code.failed_to_update":             {bySystem, "The code could not be changed on its device."},
+	"access_code.failed_to_remove_from_device": {bySystem, "The code could not be removed from its device."},
+	"access_code.failed_to_expire": {
+		bySystem,
+		"The code could not be removed from its device when it ended.",
+	},
+	"access_code.failed_to_issue":           {bySystem, "The vendor could not issue the offline code."},
+	"access_code.modified_external_to_seam": {byOthers, "The code was changed at the device."},
+	"access_code.deleted_external_to_seam":  {byOthers, "The code was deleted at the device."},
+	"access_code.backup_access_code_pulled": {byAPI, "A backup code was pulled to replace the code."},
+	"access_code.unmanaged.created": {
+		byOthers,
+		"The code was found on the device, and is unmanaged.",
+	},
 	"access_code.unmanaged.removed":                      {byOthers, "The unmanaged code left the device."},
-	"access_code.unmanaged.converted_to_managed":         {byAPI, "The code became a managed one."},
-	"access_code.unmanaged.failed_to_convert_to_managed": {bySystem, "The code could not become a managed one."},
+	"access_code.unmanaged.converted_to_managed":         {byAPI, "The code was converted to managed."},
+	"access_code.unmanaged.failed_to_convert_to_managed": {bySystem, "The code could not be converted to managed."},
 }
 
-// The actors of the API. Which credential it was is not kept.
+// The actors of the API. The timeline does not identify the credential.
 const (
 	byAPI    = "api_key"
 	byOthers = "external"
 	bySystem = "system"
 )
 
-// CodeTimeline reads what has happened to a code, also to one that is gone, as far back as events are kept. The part
-// begins after After, or ends before Before if that alone is given.
-// It fails with Invalid, and with NotFound for a code that nothing is known of.
+// CodeTimeline returns a page of the events of a code, even of a deleted one, within the retention of events. The page
+// starts after After, or ends before Before if only that is given.
+// It fails with Invalid, and with NotFound for a code without events.
 func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilter) (t Timeline, err error) {
 	id, err := uuid.Parse(f.CodeID)
 	if err != nil {
 		return t, codeNotFound(f.CodeID)
 	}
-	known, err := s.db.HasTimeline(ctx, store.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach})
+	known, err := s.db.HasTimeline(ctx, store.HasTimelineParams{
+		WorkspaceID:  p.WorkspaceID,
+		AccessCodeID: id,
+		Reach:        p.Reach,
+	})
 	if err != nil {
 		return t, fmt.Errorf("read the timeline of access code %s: %w", id, err)
 	}
@@ -126,14 +149,22 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 		}
 		id := func(field string) string { text, _ := fields[field].(string); return text }
 		kind := timelineTypes[e.Type]
-		t.Events = append(t.Events, TimelineEvent{ID: e.ID, Type: e.Type, At: e.CreatedAt, DeviceID: id("device_id"), AccountID: id("connected_account_id"),
-			Actor: kind.actor, Description: kind.description, Details: details(fields)})
+		t.Events = append(t.Events, TimelineEvent{
+			ID:          e.ID,
+			Type:        e.Type,
+			At:          e.CreatedAt,
+			DeviceID:    id("device_id"),
+			AccountID:   id("connected_account_id"),
+			Actor:       kind.actor,
+			Description: kind.description,
+			Details:     details(fields),
+		})
 	}
 	if len(rows) == 0 {
 		return t, nil
 	}
 	first, last := rows[0].CreatedAt.UTC(), rows[len(rows)-1].CreatedAt.UTC()
-	// What is beyond the end that it was asked for from, the part does not show.
+	// The query shows only whether there are more events in its direction.
 	earlier, later := more, more
 	switch {
 	case backwards:
@@ -155,17 +186,37 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	return t, nil
 }
 
-// hasTimeline says whether there is anything between two times, which do not count.
-func (s *Service) hasTimeline(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, backwards bool) (bool, error) {
+// hasTimeline reports whether there are events strictly between two times.
+func (s *Service) hasTimeline(
+	ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, backwards bool,
+) (bool, error) {
 	rows, err := s.timelineRows(ctx, p, id, types, after, before, Page{Limit: 1}, backwards)
 	return len(rows) > 0, err
 }
 
-func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []store.Event, err error) {
+func (s *Service) timelineRows(
+	ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool,
+) (rows []store.Event, err error) {
 	if backwards {
-		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.Rows()})
+		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{
+			WorkspaceID:  p.WorkspaceID,
+			AccessCodeID: id,
+			Reach:        p.Reach,
+			EventTypes:   types,
+			AfterAt:      after,
+			BeforeAt:     before,
+			MaxRows:      page.Rows(),
+		})
 	} else {
-		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.Rows()})
+		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{
+			WorkspaceID:  p.WorkspaceID,
+			AccessCodeID: id,
+			Reach:        p.Reach,
+			EventTypes:   types,
+			AfterAt:      after,
+			BeforeAt:     before,
+			MaxRows:      page.Rows(),
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the timeline of access code %s: %w", id, err)
@@ -173,11 +224,12 @@ func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, t
 	return rows, nil
 }
 
-// details are what the event carries beside what it is about.
+// details returns the fields of an event besides the identifiers and metadata of its subjects.
 func details(fields map[string]any) map[string]any {
 	out := map[string]any{}
 	for field, value := range fields {
-		if !strings.HasSuffix(field, "_custom_metadata") && field != "access_code_id" && field != "device_id" && field != "connected_account_id" {
+		if !strings.HasSuffix(field, "_custom_metadata") && field != "access_code_id" && field != "device_id" &&
+			field != "connected_account_id" {
 			out[field] = value
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// What is told of a device is the same however its row was read.
-func TestNothingIsLostOfADeviceThatIsToldOf(t *testing.T) {
+// The narrow device rows have the same columns as the complete row.
+func TestNarrowDeviceRowsAreComplete(t *testing.T) {
 	t.Parallel()
 	var d store.Device
 	row := reflect.ValueOf(&d).Elem()
@@ -27,7 +27,7 @@ func TestNothingIsLostOfADeviceThatIsToldOf(t *testing.T) {
 	}
 }
 
-// fill gives a value of its own type to a column.
+// fill sets a column to a non-zero value of its type.
 func fill(t *testing.T, field reflect.Value) {
 	t.Helper()
 	switch field.Interface().(type) {
