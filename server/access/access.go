@@ -1,9 +1,9 @@
-// Package access is the domain: workspaces, credentials, devices, access codes, action attempts, events and
-// webhooks, the rules they obey, and the operations on them. Each operation is one transaction and says
-// which errors it returns; besides those, any may fail because the database does.
+// Package access is the domain: workspaces, credentials, devices, access codes, action attempts, events, and
+// webhooks, their rules, and the operations on them. Each operation is one transaction and documents the errors
+// it returns. Any operation can also fail because the database fails.
 //
-// What should be on a device is decided here; how to get it there is the business of package reconcile,
-// which reports back what it has found and done. The package knows neither HTTP nor any vendor.
+// The package decides what a device should have. Package reconcile programs the device and reports what it
+// found and did. This package must not know HTTP or any vendor.
 package access
 
 import (
@@ -24,47 +24,76 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// The kinds of keys that changes wake.
+// Lanes of the keys that changes wake.
 const (
 	DeviceLane  = "device"
 	AccountLane = "account"
 )
 
-// MostWorkspaces is what Options.MostWorkspaces is unless it is told otherwise.
+// MostWorkspaces is the default of Options.MostWorkspaces.
 const MostWorkspaces = 1000
 
-// Options of a Service. The zero value is for production.
+// Options configure a Service. The zero value is for production.
 type Options struct {
-	AttemptPatience   time.Duration    // when a pending action attempt is given up; 0: 10 min
-	ConfirmTimeout    time.Duration    // when an accepted write counts as come to nothing, which is to be well after ListLag; 0: 60 s
-	ListLag           time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
-	EmptyDoubt        time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
-	ReadWithin        time.Duration    // how long the codes of a device at rest go unread whose vendor may lose what it has to tell; 0: 6 h
-	AttemptEvery      time.Duration    // how often a request that waits for an attempt looks whether another instance has ended it; 0: 1 s
-	BoltPatience      time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
-	OperationLag      time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
-	OfflineDebounce   time.Duration    // how long a device has to be offline until that is told; 0: 30 s
-	RotationPause     time.Duration    // how long a rotation of the encryption waits for what others have in hand; 0: 10 s
-	KeyPatience       time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
-	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
-	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
-	MostWebhooks      int              // webhooks of a workspace; 0: 10,000
-	MostWorkspaces    int              // workspaces of a credential that makes them; 0: MostWorkspaces
-	MostFound         int              // devices of an account, with those that have left; 0: 50,000
-	MostSystems       int              // access systems of an account, with those that have left; 0: 1000
-	NewsPerSecond     float64          // events about an account, beyond which what its vendor lists is taken in later; 0: 100
-	NewsAtOnce        int              // of these, before that; 0: 200,000
-	Now               func() time.Time // the clock; nil: the system's
-	Log               *slog.Logger
+	// AttemptPatience is how long an action attempt may stay pending. 0 means 10 minutes.
+	AttemptPatience time.Duration
+	// ConfirmTimeout is when an accepted but unconfirmed write counts as lost. It must be well above ListLag. 0
+	// means 60 seconds.
+	ConfirmTimeout time.Duration
+	// ListLag is how long a device's list may lag behind a confirmed write. 0 means 10 seconds.
+	ListLag time.Duration
+	// EmptyDoubt is how long an unexpectedly empty code list is ignored before its codes count as removed. 0
+	// means 15 seconds.
+	EmptyDoubt time.Duration
+	// ReadWithin is the interval at which the codes of an idle device are read again, for vendors that can lose
+	// events. 0 means 6 hours.
+	ReadWithin time.Duration
+	// AttemptEvery is how often a waiting request checks whether another instance has ended its attempt. 0
+	// means 1 second.
+	AttemptEvery time.Duration
+	// BoltPatience is how long an attempt to lock or unlock may stay pending. 0 means 30 seconds.
+	BoltPatience time.Duration
+	// OperationLag is how long a vendor may take to report a bolt that was moved at the door. 0 means 10
+	// seconds.
+	OperationLag time.Duration
+	// OfflineDebounce is how long a device must be offline before that is announced. 0 means 30 seconds.
+	OfflineDebounce time.Duration
+	// RotationPause is how long an encryption rotation waits for other instances to finish with the old key. 0
+	// means 10 seconds.
+	RotationPause time.Duration
+	// KeyPatience is how long a request waits for another one with its Idempotency-Key. 0 means 15 seconds.
+	KeyPatience time.Duration
+	// DelayAfter is when a code that is not set or removed yet is reported as delayed. 0 means 10 minutes.
+	DelayAfter time.Duration
+	// UnclaimedSessions is the maximum number of client sessions per workspace that were created with a
+	// publishable key and reach nothing. 0 means 10,000.
+	UnclaimedSessions int
+	// MostWebhooks is the maximum number of webhooks of a workspace. 0 means 10,000.
+	MostWebhooks int
+	// MostWorkspaces is the maximum number of workspaces of a credential that creates them. 0 means
+	// MostWorkspaces.
+	MostWorkspaces int
+	// MostFound is the maximum number of devices of an account, removed ones included. 0 means 50,000.
+	MostFound int
+	// MostSystems is the maximum number of access systems of an account, removed ones included. 0 means 1000.
+	MostSystems int
+	// NewsPerSecond is the sustained rate of events about an account. Beyond it the vendor's list is recorded
+	// later. 0 means 100.
+	NewsPerSecond float64
+	// NewsAtOnce is the burst above NewsPerSecond. 0 means 200,000.
+	NewsAtOnce int
+	// Now is the clock. nil means the system's.
+	Now func() time.Time
+	Log *slog.Logger
 
-	// RefusedAddress says whether nothing is sent to webhooks at an address; nil: it is sent to all.
+	// RefusedAddress reports whether the server sends nothing to webhooks at an address. nil refuses none.
 	RefusedAddress func(netip.Addr) bool
 
-	// Providers are the vendors that people of a workspace can log in to; nil: there are none.
+	// Providers returns the vendors that people of a workspace can log in to. nil means none.
 	Providers func(Workspace) []Provider
 }
 
-// Service carries the operations.
+// Service implements the operations.
 type Service struct {
 	db    *store.DB
 	keys  *encryption.Keys
@@ -82,7 +111,7 @@ type Service struct {
 	endOfAccount []EndOfAccount
 }
 
-// New makes a Service on db, which must be migrated.
+// New creates a Service on db, whose schema must be current.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Service {
 	if opt.AttemptPatience == 0 {
 		opt.AttemptPatience = 10 * time.Minute
@@ -153,11 +182,11 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	return s
 }
 
-// Now is the time by the clock that the rules go by.
+// Now returns the time by the clock that the rules use.
 func (s *Service) Now() time.Time { return s.opt.Now() }
 
-// Room is how many more devices an account may have that has so many. A vendor that names them otherwise each time would fill the
-// database: those that have left are kept.
+// Room returns how many of more new devices an account that already has some may still add. It bounds the
+// database: removed devices are kept, and a vendor may list new ones each time.
 func (s *Service) Room(account uuid.UUID, has, more int) int {
 	return s.room(account, s.opt.MostFound, has, more)
 }
@@ -172,16 +201,16 @@ func (s *Service) room(account uuid.UUID, most, has, more int) int {
 	if more <= room {
 		return more
 	}
-	s.opt.Log.Warn("the vendor of the account lists more than are kept of one account; the rest is left out", "account", account, "kept", has, "left_out", more-room)
+	s.opt.Log.Warn("the vendor lists more for the account than the server stores; the rest is ignored", "account", account, "kept", has, "left_out", more-room)
 	return room
 }
 
-// ServerKey is a key of 32 bytes that all instances share, made when it is first asked for.
+// ServerKey returns the 32-byte key of that name, which all instances share. The first call creates the key.
 func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(ctx, s.db.Beside, s.keys, name, encryption.NewMaster) // it is kept whatever becomes of the request
+	key, err := serverKey(ctx, s.db.Beside, s.keys, name, encryption.NewMaster) // the key stays when the request fails
 	if err != nil {
 		return nil, err
 	}
@@ -193,9 +222,9 @@ func serverKey(ctx context.Context, db *store.Queries, keys *encryption.Keys, na
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
 		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
-			return nil, fmt.Errorf("keep the key %s: %w", name, err)
+			return nil, fmt.Errorf("store the key %s: %w", name, err)
 		}
-		sealed, err = db.GetServerKey(ctx, name) // another instance may have been quicker
+		sealed, err = db.GetServerKey(ctx, name) // another instance may have been faster
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key %s: %w", name, err)
@@ -214,7 +243,7 @@ func openServerKey(keys *encryption.Keys, name string, sealed []byte) ([]byte, e
 }
 
 // Position is a place in a list ordered by creation: after the row of that time and identifier. The zero
-// Position is the beginning.
+// Position is the start.
 type Position struct {
 	At time.Time
 	ID uuid.UUID
@@ -226,10 +255,11 @@ type Page struct {
 	Limit int
 }
 
-// rows is how many to ask the database for: one more than the page holds says whether another follows.
+// Rows returns the LIMIT for the query. It is one more than the page holds, to find out whether another page
+// follows.
 func (p Page) Rows() int32 { return int32(min(max(p.Limit, 1), 1<<30) + 1) }
 
-// cut is the page's part of rows, and whether more follow.
+// Cut returns the rows that belong to the page, and whether more follow.
 func Cut[T any](p Page, rows []T) ([]T, bool) {
 	if len(rows) > p.Limit {
 		return rows[:p.Limit], true
@@ -237,10 +267,11 @@ func Cut[T any](p Page, rows []T) ([]T, bool) {
 	return rows, false
 }
 
+// NewID returns a new UUID of version 7.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// ParseIDs reads identifiers; what is no UUID names nothing and is left out. A nil list stays nil (no
-// condition), an empty one stays empty (nothing matches).
+// ParseIDs parses identifiers and skips texts that are not UUIDs. A nil list stays nil (no condition). An empty
+// list stays empty (matches nothing).
 func ParseIDs(texts *[]string) []uuid.UUID {
 	if texts == nil {
 		return nil
@@ -254,12 +285,13 @@ func ParseIDs(texts *[]string) []uuid.UUID {
 	return ids
 }
 
-// names says whether a text, in whichever case, is the identifier.
+// IsID reports whether a text, in upper or lower case, is the identifier.
 func IsID(text string, id uuid.UUID) bool {
 	parsed, err := uuid.Parse(text)
 	return err == nil && parsed == id
 }
 
+// ListOf returns the list that p points to. nil stays nil, and a nil list behind p becomes an empty one.
 func ListOf[T any](p *[]T) []T {
 	if p == nil {
 		return nil
@@ -270,6 +302,7 @@ func ListOf[T any](p *[]T) []T {
 	return *p
 }
 
+// NonEmpty returns a pointer to s, or nil for an empty s.
 func NonEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -277,25 +310,26 @@ func NonEmpty(s string) *string {
 	return &s
 }
 
-// mostText is how many bytes of a vendor's text are kept.
+// mostText is how many bytes of a vendor's text are stored.
 const mostText = 1000
 
-// storable is a vendor's text without what Postgres takes in no text, and without what is beyond any name.
+// Storable returns a vendor's text without invalid UTF-8 and null characters, cut to the bytes that are stored.
 func Storable(s string) string {
 	s = s[:min(len(s), mostText)]
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// keepable says whether a vendor's reference can be kept, and found again.
+// ValidRef reports whether a vendor's reference can be stored unchanged.
 func ValidRef(ref string) bool { return ref != "" && ref == Storable(ref) }
 
+// MustJSON encodes v and panics if that fails. It is for this program's own types only.
 func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of our own types only
+		panic(err)
 	}
 	return b
 }
 
-// AsError finds the *Error that a transaction was ended with.
+// AsError returns the *Error in err's chain.
 func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }

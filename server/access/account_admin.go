@@ -10,14 +10,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// addressIndex keeps two accounts from having one address.
+// addressIndex is the unique index of the addresses of accounts.
 const addressIndex = "connected_accounts_address"
 
-// AccountSummary is an account as those who run the server see it.
+// AccountSummary is an account as the operator sees it.
 type AccountSummary struct {
 	Account
 	Devices int
-	Problem string // why it does not work at the moment; empty: it does, or has not been tried
+	Problem string // the current error; empty: it works or was not tried yet
 }
 
 // ListAllAccounts lists the accounts of all workspaces with their credentials. For administration only.
@@ -36,23 +36,23 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error)
 	return out, nil
 }
 
-// AccountChange is how an account is reached from now on.
+// AccountChange is the new way to reach an account.
 type AccountChange struct {
 	DisplayName string
-	Address     string          // as for ConnectAccount
-	Gateway     string          // as for ConnectAccount
-	Config      json.RawMessage // as for ConnectAccount
+	Address     string          // as in NewAccount
+	Gateway     string          // as in NewAccount
+	Config      json.RawMessage // as in NewAccount
 }
 
-// ChangeAccount changes the name, the address or the credentials of an account. Its devices stay what they are.
-// It fails with NotFound, with Invalid, and with Conflict when another account has the address.
+// ChangeAccount changes the name, the address, or the credentials of an account. Its devices stay. It fails
+// with NotFound, with Invalid, and with Conflict where another account has the address.
 func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChange) error {
 	var a store.ConnectedAccount
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
 		if a, err = lockAccount(ctx, tx, id); err != nil {
 			return err
 		}
-		if c.DisplayName != a.DisplayName { // what is there stays good, such as the name of a long address
+		if c.DisplayName != a.DisplayName { // an existing name stays valid, such as one of a long address
 			if err := CheckLabel("display_name", c.DisplayName); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 	return nil
 }
 
-// RenameAccount gives an account another name, and leaves how it is reached as it is. It fails with NotFound, and with Invalid.
+// RenameAccount changes the name of an account. It fails with NotFound, and with Invalid.
 func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) error {
 	if err := CheckLabel("display_name", name); err != nil {
 		return err
@@ -98,9 +98,9 @@ func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) 
 	return nil
 }
 
-// DisconnectAccount ends an account: its credentials are deleted, its devices are removed, what waits for them ends.
-// On the devices themselves nothing is touched: the codes on them go on opening doors. So do those of backup pools, which
-// are taken off when the device is connected again. It fails with NotFound.
+// DisconnectAccount ends an account: it deletes the credentials, removes the devices, and fails what waits for
+// them. The devices themselves keep their codes, which continue to open doors. The codes of backup pools are
+// removed from a device when it is connected again. It fails with NotFound.
 func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		a, err := lockAccount(ctx, tx, id)
@@ -140,7 +140,7 @@ func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.Connecte
 	return a, err
 }
 
-// AddressConnected fails with Conflict when another account than id has the address; id may be zero.
+// AddressConnected fails with Conflict where another account than id has the address. id may be zero.
 func (s *Service) AddressConnected(ctx context.Context, adapter, address string, id uuid.UUID) error {
 	a, err := s.db.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
 	switch {
@@ -150,10 +150,10 @@ func (s *Service) AddressConnected(ctx context.Context, adapter, address string,
 		return fmt.Errorf("look for the address: %w", err)
 	}
 	return &Error{Kind: Conflict, Type: "connected_account_exists", Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
-		Message: fmt.Sprintf("%s is connected already, as account %s: two accounts would fight over its devices.", address, a.ConnectedAccountID)}
+		Message: fmt.Sprintf("%s is already connected, as account %s. Two accounts would fight over its devices.", address, a.ConnectedAccountID)}
 }
 
-// addressMAC is nil for no address: such accounts are not compared.
+// addressMAC returns the MAC of an address, or nil for no address. Accounts without one are not compared.
 func (s *Service) addressMAC(adapter, address string) []byte {
 	if address == "" {
 		return nil
@@ -161,7 +161,7 @@ func (s *Service) addressMAC(adapter, address string) []byte {
 	return s.keys.MAC("connected_accounts.address/"+adapter, []byte(address))
 }
 
-// AccountRests notes that nothing is left to do for an account that was disconnected.
+// AccountRests records that a disconnected account has no work left.
 func (s *Service) AccountRests(ctx context.Context, id uuid.UUID) error {
 	s.news.forget(id)
 	return s.db.AccountRests(ctx, id)

@@ -10,7 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// gatewayMAC is nil where nothing is known of the gateway: such accounts are not compared.
+// gatewayMAC returns the MAC of a gateway's identity, or nil for an unknown gateway. Accounts without one are
+// not compared.
 func (s *Service) gatewayMAC(adapter, gateway string) []byte {
 	if gateway == "" {
 		return nil
@@ -18,8 +19,8 @@ func (s *Service) gatewayMAC(adapter, gateway string) []byte {
 	return s.keys.MAC("connected_accounts.gateway/"+adapter, []byte(gateway))
 }
 
-// holdGateway has all others wait who connect the gateway, until the end of the transaction: of two who come at once by two
-// addresses the second one finds the first.
+// holdGateway locks the gateway until the end of the transaction. Of two concurrent logins by two addresses the
+// second one then finds the first.
 func (s *Service) holdGateway(ctx context.Context, tx store.Tx, adapter, gateway string) error {
 	if gateway == "" {
 		return nil
@@ -27,7 +28,8 @@ func (s *Service) holdGateway(ctx context.Context, tx store.Tx, adapter, gateway
 	return tx.HoldGateway(ctx, s.gatewayMAC(adapter, gateway))
 }
 
-// accountOfGateway is another account than that one which reaches the gateway. There may be several, of whoever runs the server.
+// accountOfGateway returns another account than but that reaches the gateway. The operator may have connected
+// several.
 func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, gateway string, but uuid.UUID) (a store.ConnectedAccount, found bool, err error) {
 	if gateway == "" {
 		return a, false, nil
@@ -39,9 +41,9 @@ func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, ga
 	return a, err == nil, err
 }
 
-// MeetGateway notes which gateway an account reaches: one of before that was noted, or another that answers at its
-// address now. It fails with Conflict for a stranger, which is an account that somebody has entered on a page, where another
-// account has the gateway: what was said of it at the login proves nothing, and where the address leads may have changed.
+// RecordGateway records which gateway an account reaches. It fails with Conflict for a stranger, which is an
+// account that was entered on a page, where another account has the gateway. What the gateway reported at the
+// login proves nothing, and its address may lead elsewhere by now.
 func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway string, stranger bool) error {
 	if gateway == "" {
 		return nil
@@ -54,7 +56,7 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 		err = s.db.InTx(ctx, func(tx store.Tx) error { return s.meetGateway(ctx, tx, known, gateway, stranger) })
 	}
 	if err != nil {
-		return fmt.Errorf("note which gateway account %s reaches: %w", account, err)
+		return fmt.Errorf("record the gateway of account %s: %w", account, err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// accountWorks records that an account answers.
+// accountWorks records that an account answers, and clears its error.
 func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
 	if a.ErrorCode == nil {
 		return nil
@@ -23,8 +23,8 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 	return s.Emit(ctx, tx, "connected_account.connected", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
 }
 
-// accountSynced tells that the devices of an account are there: those of one that was just connected, or that
-// answers again.
+// accountSynced announces that the devices of an account have appeared, after it was connected or answers
+// again.
 func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
 	if err := s.authorizeWaiting(ctx, tx, a); err != nil {
 		return err
@@ -46,15 +46,15 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.Connec
 	return s.Emit(ctx, tx, event, About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
 }
 
-// accountDisconnected is the error of an account whose credentials are refused.
+// accountDisconnected is the error code of an account whose credentials are rejected.
 const accountDisconnected = "account_disconnected"
 
-// RecordAccountRefused notes that an account's credentials are no longer accepted.
+// RecordAccountRefused records that the vendor rejects an account's credentials.
 func (s *Service) RecordAccountRefused(ctx context.Context, h Fence, account uuid.UUID, message string) error {
 	return s.recordAccountError(ctx, h, account, accountDisconnected, message)
 }
 
-// RecordAccountUnreachable notes that an account's gateway cannot be reached.
+// RecordAccountUnreachable records that an account's gateway cannot be reached.
 func (s *Service) RecordAccountUnreachable(ctx context.Context, h Fence, account uuid.UUID, message string) error {
 	return s.recordAccountError(ctx, h, account, "bridge_disconnected", message)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Resync says that anything about an account and its devices may have changed.
+// Resync wakes an account and all its devices, because anything about them may have changed.
 func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as everybody does
+		if _, err := tx.LockAccount(ctx, account); err != nil { // lock order: before its devices
 			return err
 		}
 		return s.wakeWhole(ctx, tx, account)
@@ -24,12 +24,12 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at account %s anew: %w", account, err)
+		return fmt.Errorf("resync account %s: %w", account, err)
 	}
 	return nil
 }
 
-// wakeWhole has an account and all its devices looked at. It is for those who hold the account's lock.
+// wakeAccountAndDevices wakes an account and all its devices. The caller must hold the account's lock.
 func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID) error {
 	devices, err := tx.LockDevicesOfAccount(ctx, account)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID)
 	return s.waker.Wake(ctx, tx, AccountLane, account)
 }
 
-// Hint says that something about an account or one of its devices may have changed; an empty ref means
-// the account as a whole. An unknown device makes the account be looked at.
+// Hint wakes the device of that reference, because it may have changed. An empty or unknown ref wakes the
+// account.
 func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error {
 	if ref != "" {
 		if others, err := s.HintDevices(ctx, account, []string{ref}); err != nil || !others {
@@ -68,13 +68,13 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 		return s.waker.Wake(ctx, tx, AccountLane, account)
 	})
 	if err != nil {
-		return fmt.Errorf("take a hint about account %s: %w", account, err)
+		return fmt.Errorf("record a hint about account %s: %w", account, err)
 	}
 	return nil
 }
 
-// HintDevices says that something about devices of an account may have changed. It tells whether there are others among
-// them than those that are looked after: of these the account's list tells.
+// HintDevices wakes devices of an account that may have changed. others reports whether some of the references
+// are not of known devices. The list of the account shows those.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
 	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != Storable(ref) })
 	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: possible})
@@ -89,17 +89,18 @@ func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []str
 		})
 	}
 	if err != nil {
-		return false, fmt.Errorf("take hints about devices of account %s: %w", account, err)
+		return false, fmt.Errorf("record hints about devices of account %s: %w", account, err)
 	}
 	return len(known) < len(refs), nil
 }
 
-// ScheduleAccount says after how long an account is to be looked at again; what has woken it since seq makes it due at once.
+// ScheduleAccount schedules the next work on an account after a delay. An account that was woken after seq is
+// due immediately.
 func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, after time.Duration) error {
 	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
 }
 
-// AccountDue says whether it is time to look at the account.
+// AccountDue reports whether the account is due.
 func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, error) {
 	due, err := s.db.AccountDue(ctx, account)
 	if store.IsNoRows(err) {
@@ -108,12 +109,12 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 	return due, err
 }
 
-// DueAccounts lists accounts that it is time to look at and nobody looks at.
+// DueAccounts lists accounts that are due and not leased.
 func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// AccountOwners are the workspaces of accounts, and who has made these.
+// AccountOwners returns the workspaces of accounts and the creators of these workspaces.
 func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.AccountOwners(ctx, accounts)
 	owners := map[uuid.UUID]worker.Owners{}

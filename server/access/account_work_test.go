@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// While an account is looked at anew or ends, all its devices are locked: that takes no round trip for each of them.
+// A resync and a disconnection lock all devices of an account without a round trip for each device.
 func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	const devices, removed = 500, 20
@@ -43,18 +43,18 @@ func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 		}
 	}
 	woken := `select count(distinct args ->> 'id') from river_job where args ->> 'lane' = '` + DeviceLane + `'`
-	few("looking at it anew", s.Resync)
+	few("a resync", s.Resync)
 	if due, jobs := count(`select count(*) from devices where read_needed and due_at <= now()`), count(woken); due != devices-removed || jobs != due {
-		t.Errorf("%d are due to be read and %d woken of %d", due, jobs, devices-removed)
+		t.Errorf("%d due for a read and %d woken of %d", due, jobs, devices-removed)
 	}
-	few("its end", s.DisconnectAccount)
+	few("a disconnection", s.DisconnectAccount)
 	if left := count(`select count(*) from devices where vendor_ref = 'left/' || device_id::text and removed_at is not null and not online and due_at <= now()`); left != devices {
-		t.Errorf("%d of %d have left", left, devices)
+		t.Errorf("%d of %d devices are removed", left, devices)
 	}
-	if told := count(`select count(*) from events e join devices d using (device_id) where event_type = 'device.removed' and e.payload -> 'device_custom_metadata' = d.custom_metadata`); told != devices-removed {
-		t.Errorf("%d removals are told of, of %d", told, devices-removed)
+	if announced := count(`select count(*) from events e join devices d using (device_id) where event_type = 'device.removed' and e.payload -> 'device_custom_metadata' = d.custom_metadata`); announced != devices-removed {
+		t.Errorf("%d of %d removals are announced", announced, devices-removed)
 	}
 	if jobs := count(woken); jobs != devices {
-		t.Errorf("%d of %d were woken", jobs, devices)
+		t.Errorf("%d of %d devices were woken", jobs, devices)
 	}
 }

@@ -16,7 +16,7 @@ const SandboxAdapter = "sandbox"
 // SandboxAccessAdapter is the adapter of accounts whose access systems are simulated.
 const SandboxAccessAdapter = "sandbox_access"
 
-// AccessControl is what is taken from accounts that have access systems, and from no other.
+// AccessControl is the only kind of device that is taken from accounts with access systems.
 const AccessControl = "access_control"
 
 // Account is a connected account: the way to a vendor's devices.
@@ -25,30 +25,36 @@ type Account struct {
 	WorkspaceID uuid.UUID
 	Adapter     string // the protocol, such as "devicecloud", or SandboxAdapter
 	DisplayName string
-	Config      json.RawMessage // address and credentials, as the adapter understands them: a secret
-	Deleted     bool            // it was disconnected; Config is empty
-	Failing     bool            // it had an error the last time
-	Seq         int64
+	// Config holds the address and the credentials in the adapter's format. It is a secret.
+	Config  json.RawMessage
+	Deleted bool  // disconnected; Config is empty
+	Failing bool  // the last contact failed
+	Seq     int64 // increases with each wake-up
 }
 
 func accountPlace(id uuid.UUID) string { return "connected_accounts.config/" + id.String() }
 
-// NewAccount says how an account is reached and what its workspace is to keep about it.
+// NewAccount is a request to connect an account, with what its workspace stores about it.
 type NewAccount struct {
 	WorkspaceID uuid.UUID
 	Adapter     string
 	DisplayName string
-	Address     string          // the vendor's end without any credential, such as a gateway's URL: one is connected once; empty: that does not matter
-	Gateway     string          // which gateway it is, by what that says itself, whatever its address; empty: none, or it does not say
-	Config      json.RawMessage // as for Account
-	User        UserIdentifier
-	SeeOnly     bool     // its devices are not managed when they appear
-	Takes       []string // the kinds of devices that are taken from it; nil: locks
-	Unproven    bool     // nothing that was entered says that it is that person's: an account that is there already is left alone
+	// Address is the vendor's endpoint without credentials, such as a gateway's URL. Each address can be
+	// connected once. Empty means that addresses are not compared.
+	Address string
+	// Gateway identifies the gateway by what it reports about itself, regardless of its address. Empty means
+	// none or unknown.
+	Gateway string
+	Config  json.RawMessage // as for Account
+	User    UserIdentifier
+	SeeOnly bool     // new devices start out unmanaged
+	Takes   []string // the kinds of devices that are taken from it; nil: locks
+	// Unverified means that the login did not prove ownership. A connected account is then left unchanged.
+	Unproven bool
 }
 
-// ConnectAccount adds an account; its devices appear by themselves. It fails with Invalid, and with Conflict when the address is
-// connected.
+// ConnectAccount adds an account. Its devices appear automatically. It fails with Invalid, and with Conflict
+// where the address is already connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
 	if err := CheckText("display_name", n.DisplayName); err != nil {
 		return uuid.Nil, err
@@ -79,7 +85,7 @@ func (s *Service) connect(ctx context.Context, tx store.Tx, id uuid.UUID, n NewA
 	return s.tellConnected(ctx, tx, n.WorkspaceID, id, nil)
 }
 
-// user says with what was logged in, or, where nobody has, which gateway it is.
+// user returns the login name, or the gateway's address where there was no login.
 func (n NewAccount) user() UserIdentifier {
 	if n.User == (UserIdentifier{}) {
 		return UserIdentifier{APIURL: n.Address}
@@ -100,8 +106,8 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	return s.waker.Wake(ctx, tx, AccountLane, id)
 }
 
-// tellConnected tells of a new account, and of the webview on which it was logged in to; nil: it was on none, which the
-// nil identifier says.
+// emitConnected announces a new account and the webview of its login. A nil webview means that there was none;
+// the event then carries the nil identifier.
 func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id uuid.UUID, webview *uuid.UUID) error {
 	created := About{Workspace: workspace, Account: id}
 	connected := created
@@ -117,7 +123,8 @@ func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id 
 	return s.Emit(ctx, tx, "connected_account.connected", connected)
 }
 
-// GetAccount reads an account with its credentials; one that was erased is a deleted one. For the adapters only.
+// GetAccount reads an account with its credentials. An erased account is returned as deleted. For adapters
+// only.
 func (s *Service) GetAccount(ctx context.Context, id uuid.UUID) (Account, error) {
 	r, err := s.db.GetAccount(ctx, id)
 	if store.IsNoRows(err) {
@@ -129,7 +136,7 @@ func (s *Service) GetAccount(ctx context.Context, id uuid.UUID) (Account, error)
 	return s.toAccount(r)
 }
 
-// ListAccounts lists the accounts of one adapter, in all workspaces. For administration and start-up only.
+// ListAccounts lists the accounts of one adapter in all workspaces. For administration and start-up only.
 func (s *Service) ListAccounts(ctx context.Context, adapter string) ([]Account, error) {
 	rows, err := s.db.ListAccountsOfAdapter(ctx, adapter)
 	if err != nil {

@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	allowanceFor   = 5 * time.Second // how long it is believed how many more there may be
-	allowancePart  = 10              // which part of these may be made before they are counted again, as other instances make some, too
+	allowanceFor   = 5 * time.Second // how long a count is trusted
+	allowancePart  = 10              // the share of the room that this instance may use (one part in ten), because other instances create some too
 	allowancesKept = 1000            // workspaces
 )
 
-// allowances are how many more of something may be made in each workspace, as far as this instance knows.
+// Headroom caches how many more resources of a kind each workspace may create. It is safe for concurrent use.
 type Headroom struct {
 	mu   sync.Mutex
 	room map[uuid.UUID]headroom
 }
 
+// headroom is the room of one workspace.
 type headroom struct {
 	left  int
 	until time.Time
 }
 
-// take takes one of those that there may be; where known is false they have to be counted.
+// Take uses up one. If known is false, the caller must count and call SetCount.
 func (a *Headroom) Take(workspace uuid.UUID, now time.Time) (taken, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -36,14 +37,14 @@ func (a *Headroom) Take(workspace uuid.UUID, now time.Time) (taken, known bool) 
 	case r.left > 1:
 		a.room[workspace] = headroom{r.left - 1, r.until}
 		return true, true
-	case r.left == 1: // the next one counts
+	case r.left == 1: // the next caller counts
 		delete(a.room, workspace)
 		return true, true
 	}
 	return false, true
 }
 
-// counted notes how many more there may be, of which the one who has counted takes one.
+// SetCount records how many more there may be. The caller uses up one of these.
 func (a *Headroom) SetCount(workspace uuid.UUID, left int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

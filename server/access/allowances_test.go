@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A flood, as of sessions, is not counted for each of them, and once there are enough only every few seconds.
-func TestWhatIsLimitedIsCountedSeldom(t *testing.T) {
+// A flood is not counted for each resource, and at the limit only every few seconds.
+func TestHeadroom_CountsRarely(t *testing.T) {
 	t.Parallel()
 	const most = 10_000
 	var u Headroom
@@ -29,22 +29,22 @@ func TestWhatIsLimitedIsCountedSeldom(t *testing.T) {
 		ask()
 	}
 	if made != most || counts > 100 {
-		t.Errorf("%d are made, and counted %d times", made, counts)
+		t.Errorf("created %d with %d counts", made, counts)
 	}
 	now = now.Add(allowanceFor + 1)
-	made -= 100 // have ended
+	made -= 100 // 100 have ended
 	counts = 0
 	for range most {
 		ask()
 	}
 	if made != most || counts > 50 {
-		t.Errorf("later %d are made, and counted %d times", made, counts)
+		t.Errorf("later created %d with %d counts", made, counts)
 	}
 	for range 2 * allowancesKept {
 		now = now.Add(time.Second)
 		u.SetCount(uuid.New(), 0, now)
 	}
 	if len(u.room) > allowancesKept {
-		t.Errorf("%d workspaces are remembered", len(u.room))
+		t.Errorf("%d workspaces are cached", len(u.room))
 	}
 }

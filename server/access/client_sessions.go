@@ -11,28 +11,28 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// SessionPrefix is what the token of every client session begins with.
+// SessionPrefix is the prefix of the token of every client session.
 const SessionPrefix = "seam_cst"
 
 const clientSessionLifetime = 365 * 24 * time.Hour
 
-// ClientSession is the credential of an end user. What it reaches is decided anew at each request, so that a change of
-// it, its revocation and its deletion count at once.
+// ClientSession is the credential of an end user. Each request recomputes its scope, so a change of scope, a
+// revocation, and a deletion apply immediately.
 type ClientSession struct {
 	ID                uuid.UUID
 	WorkspaceID       uuid.UUID
-	Token             string // kept sealed, because whoever asks for a session that is there needs it
+	Token             string // stored sealed, because a later get_or_create returns it
 	UserIdentifierKey *string
 	UserIdentityID    *uuid.UUID
 	CustomerKey       *string
-	AccountIDs        []uuid.UUID // that it reaches, in whichever way
+	AccountIDs        []uuid.UUID // the accounts that it can see
 	WebviewIDs        []uuid.UUID
-	Devices           int // that it reaches and that are managed
+	Devices           int // the number of managed devices that it can see
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 }
 
-// NewClientSession asks for a client session. Zero values are not given.
+// NewClientSession is a request for a client session. Zero values are not set.
 type NewClientSession struct {
 	UserIdentifierKey string
 	CustomerKey       string
@@ -40,22 +40,25 @@ type NewClientSession struct {
 	ExpiresAt *time.Time
 }
 
-// IfTaken says what becomes of the request for a session of an end user who has one.
+// IfTaken says how to handle a request for a session of an end user that already has one.
 type IfTaken int
 
+// Ways to handle an existing session.
 const (
 	RefuseIfTaken IfTaken = iota
-	AnswerIfTaken         // with the one that is there, as it is
-	GrantIfTaken          // the one that is there reaches what is asked for besides
+	AnswerIfTaken         // return the existing session unchanged
+	GrantIfTaken          // add the requested scope to the existing session
 )
 
 func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.String() }
 
-// CreateClientSession makes a session for an end user, who has one at a time.
-// With a publishable key it is one that reaches nothing yet, and names its end user; it fails with TooMany where there are as many
-// of these as there may be.
-// It fails with Forbidden (publishable_keys_must_create_empty_client_sessions); with NotFound for what it is to reach; with Invalid where its end is past, and
-// (client_session_token_already_exists) where the end user has one and taken does not say what to do then.
+// CreateClientSession creates a session for an end user, which has at most one. With a publishable key the
+// session must name its end user and reaches nothing yet. It fails with TooMany where the workspace has the
+// maximum of these.
+//
+// It fails with Forbidden (publishable_keys_must_create_empty_client_sessions), with NotFound for what it
+// should reach, with Invalid for an expiry time in the past, and with Invalid
+// (client_session_token_already_exists) where the end user has a session and taken is RefuseIfTaken.
 func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
 	if p.Kind == PublishableKey {
 		if err := checkEmpty(n); err != nil {
@@ -66,7 +69,7 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	expires := now.Add(clientSessionLifetime)
 	if n.ExpiresAt != nil {
 		if expires = *n.ExpiresAt; !expires.After(now) {
-			return c, Invalidf("expires_at", "The end of a client session lies in the future")
+			return c, Invalidf("expires_at", "The expiry time is in the past. Choose a time in the future")
 		}
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -81,7 +84,7 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 				return err
 			case taken == RefuseIfTaken:
 				return &Error{Kind: Invalid, Type: "client_session_token_already_exists", Field: "user_identifier_key", Data: map[string]any{"client_session_id": r.ClientSessionID},
-					Message: "This end user has a client session already. Ask for it with /client_sessions/get_or_create, or delete it first."}
+					Message: "This end user already has a client session. Get it with /client_sessions/get_or_create, or delete it first."}
 			case taken == GrantIfTaken:
 				c, err = s.granted(ctx, tx, r, n.Reach)
 				return err
@@ -118,14 +121,15 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	return c, Wrap(err, "create a client session")
 }
 
-// sessionOfIdentity is the session that a person has who is known by a user identity alone, where that will do.
+// sessionOfIdentity returns the session of a user identity, or nil if the request must create one. It applies
+// to requests without a user identifier key.
 func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principal, n NewClientSession, taken IfTaken) (*ClientSession, error) {
 	if taken == RefuseIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
 		return nil, nil
 	}
 	id, err := uuid.Parse(n.UserIdentityIDs[0])
 	if err != nil {
-		return nil, nil //nolint:nilerr // grant says it
+		return nil, nil //nolint:nilerr // grant reports it
 	}
 	if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
 		return nil, err
@@ -146,20 +150,20 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	return &c, err
 }
 
-// checkEmpty says why everybody must not have such a session.
+// checkEmpty fails where a publishable key, which is public, must not create such a session.
 func checkEmpty(n NewClientSession) error {
 	switch {
 	case n.UserIdentifierKey == "":
 		return Invalidf("user_identifier_key", "Required")
 	case !n.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
 		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
-			Message: "With a publishable key a client session is given nothing but its user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
+			Message: "With a publishable key a client session takes only a user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
 	}
 	return nil
 }
 
-// GetClientSession reads a session by its identifier or its end user; a session that asks may leave out both, and sees
-// itself alone. It fails with Invalid unless it is told which, and with NotFound.
+// GetClientSession reads a session by its identifier or its end user. A calling session may leave out both, and
+// sees only itself. It fails with Invalid if the request names neither or both, and with NotFound.
 func (s *Service) GetClientSession(ctx context.Context, p Principal, id, key string) (c ClientSession, err error) {
 	if p.Kind == EndUser && id+key == "" {
 		id = p.CredentialID.String()
@@ -175,7 +179,7 @@ func (s *Service) GetClientSession(ctx context.Context, p Principal, id, key str
 	return c, Wrap(err, "read a client session")
 }
 
-// findSession reads a session by its identifier or, if that is empty, the one of an end user that is good.
+// findSession reads a session by its identifier or, if that is empty, the active session of an end user.
 func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) (r store.ClientSession, err error) {
 	if (id == "") == (key == "") {
 		return r, Invalidf("", "Must specify either client_session_id or user_identifier_key")
@@ -197,18 +201,19 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 	return r, err
 }
 
+// SessionNotFound returns the error for a session that does not exist or is not visible.
 func SessionNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "client_session_not_found", Message: "Could not find a client session with this " + what + ".", Data: map[string]any{what: value}}
 }
 
-// SessionFilter is a set of conditions that must all hold; zero ones are none.
+// SessionFilter is a set of conditions that must all hold. Zero values are no condition.
 type SessionFilter struct {
 	ID, UserIdentifierKey     string
 	WebviewID, UserIdentityID string
 	WithoutKey                bool
 }
 
-// ListClientSessions lists the sessions that are good, oldest first, and says whether more follow the page.
+// ListClientSessions lists active sessions, oldest first, and reports whether more follow the page.
 func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
 	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
 		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()}
@@ -221,7 +226,7 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 		}
 		id, err := uuid.Parse(one.text)
 		if err != nil {
-			return nil, false, nil //nolint:nilerr // what is no identifier names nothing
+			return nil, false, nil //nolint:nilerr // not an identifier, so it matches nothing
 		}
 		*one.to = &id
 	}
@@ -241,7 +246,7 @@ func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSe
 	return all[0], nil
 }
 
-// readSessions adds to sessions what they reach at the moment, and opens their tokens.
+// readSessions adds the current scope to sessions, and opens their tokens.
 func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
@@ -269,7 +274,7 @@ func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace
 	return out, nil
 }
 
-// named says what was being done when something inside has failed; what the caller is told stays as it is.
+// Wrap adds what was being done to an internal error. It returns an *Error for the caller unchanged.
 func Wrap(err error, doing string) error {
 	if _, ok := AsError(err); err != nil && !ok {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -17,29 +17,30 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// webviewLifetime is how long somebody can log in on a webview.
+// webviewLifetime is how long a webview accepts a login.
 const webviewLifetime = 7 * 24 * time.Hour
 
-// WebviewStatus says whether somebody has logged in on a webview.
+// WebviewStatus is the state of the login on a webview.
 type WebviewStatus string
 
+// Webview states.
 const (
 	WebviewPending    WebviewStatus = "pending"
-	WebviewFailed     WebviewStatus = "failed" // the last login was refused; another may do
+	WebviewFailed     WebviewStatus = "failed" // the last login was rejected; another attempt may succeed
 	WebviewAuthorized WebviewStatus = "authorized"
 )
 
-// Webview is a page on which somebody logs in to a vendor account, once.
+// Webview is a page on which a person logs in to a vendor account, once.
 type Webview struct {
 	ID               uuid.UUID
 	WorkspaceID      uuid.UUID
-	Token            string    // of its URL: whoever has it can log in
-	Providers        *[]string // that can be chosen; nil: any
+	Token            string    // part of its URL; possession allows the login
+	Providers        *[]string // the vendors to choose from; nil: any
 	Capabilities     []string  // the kinds of devices that are taken from the account
 	ManageNewDevices bool
-	WaitForDevices   bool   // it is authorized only once the account's devices are there
-	RedirectURL      string // where the person is sent afterwards, if anywhere
-	FailureURL       string // and when it comes to nothing
+	WaitForDevices   bool   // authorized only when the account's devices have appeared
+	RedirectURL      string // where the browser goes after the login, if set
+	FailureURL       string // where the browser goes after a failed login, if set
 	CustomerKey      string
 	Metadata         map[string]any
 	Status           WebviewStatus
@@ -48,7 +49,7 @@ type Webview struct {
 	CreatedAt        time.Time
 	ExpiresAt        time.Time
 	AuthorizedAt     *time.Time
-	Exhausted        bool // nobody has logged in, and it was tried too often: no login is tried any more
+	Exhausted        bool // no login succeeded within the maximum number of attempts
 }
 
 // Provider is a vendor that people can log in to.
@@ -58,11 +59,11 @@ type Provider struct {
 	Capabilities []string
 }
 
-// defaultCapabilities are the kinds of devices that are taken from an account unless its webview says which, or names
-// vendors.
+// defaultCapabilities are the kinds of devices that are taken from an account if its webview names neither
+// kinds nor vendors.
 var defaultCapabilities = []string{"lock"}
 
-// webviewToken is what stands in a webview's URL: its identifier, and that this server has made it.
+// webviewToken returns the token in a webview's URL: its identifier with a MAC of this server.
 func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error) {
 	key, err := s.ServerKey(ctx, "connect_webviews")
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webvie
 	return w, err
 }
 
-// NewWebview asks for a webview. Zero fields are no condition.
+// NewWebview is a request for a webview. Zero fields are no condition.
 type NewWebview struct {
 	Providers        *[]string
 	Excluded         []string
@@ -104,19 +105,19 @@ type NewWebview struct {
 	Metadata         map[string]any
 }
 
-// CreateWebview makes a webview. It fails with Invalid, also where no vendor would be left to choose.
+// CreateWebview creates a webview. It fails with Invalid, also where no vendor would be left to choose.
 func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) (Webview, error) {
 	var selection error
 	if n.SelectionMode != "" && n.SelectionMode != "none" {
-		selection = Invalidf("device_selection_mode", "Devices cannot be selected on the page: all of the account appear. Leave it out, or say none")
+		selection = Invalidf("device_selection_mode", "Devices cannot be selected on the page: all devices of the account appear. Leave it out, or use none")
 	}
 	data, err := ApplyMetadata([]byte("{}"), n.Metadata)
 	if err := All(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
 		return Webview{}, err
 	}
-	if p.Kind == EndUser { // whose accounts are those of his customer, if there is one, and of no other
+	if p.Kind == EndUser { // its accounts belong to its customer only
 		if n.CustomerKey != "" && n.CustomerKey != p.Customer {
-			return Webview{}, Invalidf("customer_key", "A client session makes webviews for its own customer only; leave it out")
+			return Webview{}, Invalidf("customer_key", "A client session creates webviews for its own customer only. Leave it out")
 		}
 		n.CustomerKey = p.Customer
 	}
@@ -152,9 +153,9 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	return s.toWebview(ctx, r)
 }
 
-// choose is which vendors n means, nil is any, and the kinds of devices that are taken from their accounts, nil is
-// defaultCapabilities. Where n does not say which kinds, the vendors that it names decide, by themselves or by their
-// category: what they have is meant. It fails with Invalid where no vendor is left.
+// resolveProviders returns the vendors that n selects (nil: any) and the kinds of devices that are taken from
+// their accounts (nil: defaultCapabilities). Where n does not name kinds, the selected vendors determine them.
+// It fails with Invalid where no vendor is left.
 func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilities []string, err error) {
 	chosen, capabilities = []string{}, ListOf(n.Capabilities)
 	named := n.Providers != nil || n.Category != ""
@@ -176,7 +177,7 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	}
 	switch {
 	case len(there) == 0:
-		return nil, nil, Invalidf("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
+		return nil, nil, Invalidf("", "No vendor offers a login in this workspace. Start the server with --connect-gateways to let people connect gateways")
 	case len(chosen) == 0:
 		field := "accepted_providers"
 		if n.Providers == nil && capabilities != nil {
@@ -200,25 +201,27 @@ func (s *Service) providers(w Workspace) []Provider {
 	return s.opt.Providers(w)
 }
 
+// intersects reports whether a and b have an element in common.
 func common(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
-// hostName leaves out what stands for something else in headers: such a host is in no DNS.
+// hostName rejects characters with a meaning in headers. No host in DNS has these.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]+$`)
 
-// webURL checks a URL that browsers are sent to; an empty one is none.
+// webURL checks a URL that browsers are sent to. An empty one passes.
 func webURL(field, text string) error {
 	if text == "" {
 		return nil
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) || u.User != nil {
-		return Invalidf(field, "It has to begin with https:// or http:// and a host, without a user")
+		return Invalidf(field, "It must begin with https:// or http:// and a host, without a user")
 	}
 	return nil
 }
 
+// WebviewNotFound returns the error for a webview that does not exist or is not visible.
 func WebviewNotFound(id string) *Error {
 	return &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "Could not find a connect webview with this connect_webview_id.", Data: map[string]any{"connect_webview_id": id}}
 }
@@ -248,15 +251,15 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	return s.toWebview(ctx, r)
 }
 
-// WebviewFilter is a set of conditions that must all hold; zero ones are none.
+// WebviewFilter is a set of conditions that must all hold. Zero values are no condition.
 type WebviewFilter struct {
 	CustomerKey string
 	Metadata    map[string]any
-	Search      string // in its identifier, vendors, customer and metadata
-	UserKey     string // of an end user, whose session sees them
+	Search      string // in its identifier, vendors, customer, and metadata
+	UserKey     string // of an end user, to list what that session can see
 }
 
-// ListWebviews lists webviews, oldest first, and says whether more follow the page.
+// ListWebviews lists webviews, oldest first, and reports whether more follow the page.
 func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter, page Page) ([]Webview, bool, error) {
 	session, err := s.sessionSeeing(ctx, p, f.UserKey)
 	if e, ok := AsError(err); ok && e.Kind == NotFound {
@@ -284,8 +287,8 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	return out, more, nil
 }
 
-// sessionSeeing is the client session with whose eyes webviews are looked at: that which asks, or that of an end user;
-// nil: with those of the workspace. It fails with NotFound where the end user has none.
+// sessionSeeing returns the client session whose view applies: the caller's, or that of an end user. nil means
+// the whole workspace. It fails with NotFound where the end user has none.
 func (s *Service) sessionSeeing(ctx context.Context, p Principal, key string) (*uuid.UUID, error) {
 	if key != "" {
 		c, err := s.GetClientSession(ctx, p, "", key)
@@ -297,7 +300,8 @@ func (s *Service) sessionSeeing(ctx context.Context, p Principal, key string) (*
 	return nil, nil
 }
 
-// DeleteWebview ends a webview at once. An account that was logged in to stays. It fails with NotFound.
+// DeleteWebview deletes a webview immediately. An account that was connected with it stays. It fails with
+// NotFound.
 func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -311,7 +315,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		if err != nil {
 			return err
 		}
-		// Who reaches its account stays until that is written.
+		// Lock the identities and sessions that see its account: the deletion keeps their access.
 		if _, err := tx.LockPeopleOfWebview(ctx, parsed); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// ConnectedAccount is an account as its workspace sees it: without its credentials.
+// ConnectedAccount is an account as its workspace sees it, without its credentials.
 type ConnectedAccount struct {
 	ID               uuid.UUID
 	Adapter          string
@@ -25,7 +25,7 @@ type ConnectedAccount struct {
 	CreatedAt        time.Time
 }
 
-// UserIdentifier says with what was logged in, or which gateway it is. Nothing in it is secret.
+// UserIdentifier is the login name, or the gateway's address. Nothing in it is secret.
 type UserIdentifier struct {
 	APIURL   string `json:"api_url,omitempty"`
 	Email    string `json:"email,omitempty"`
@@ -47,7 +47,7 @@ func accountErrors(r store.ConnectedAccount) []Problem {
 	return []Problem{{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfAccount, At: TimeOf(r.ErrorAt)}}
 }
 
-// accountErrorOf is the error of an account as its devices keep it: null where it works.
+// accountErrorOf returns the error of an account in the form that its devices store, or nil if it works.
 func accountErrorOf(errs []Problem) []byte {
 	if len(errs) == 0 {
 		return nil
@@ -55,13 +55,14 @@ func accountErrorOf(errs []Problem) []byte {
 	return MustJSON(accountTrouble{Code: errs[0].Code, Message: errs[0].Message, At: errs[0].At})
 }
 
+// accountTrouble is the stored form of an account's error.
 type accountTrouble struct {
 	Code    string    `json:"code"`
 	Message string    `json:"message"`
 	At      time.Time `json:"at"`
 }
 
-// readAccountError undoes accountErrorOf.
+// readAccountError is the inverse of accountErrorOf.
 func readAccountError(kept []byte) []Problem {
 	if kept == nil {
 		return nil
@@ -73,12 +74,13 @@ func readAccountError(kept []byte) []Problem {
 	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}
 }
 
+// AccountNotFound returns the error for an account that does not exist or is not visible.
 func AccountNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "Could not find a connected account with this " + what + ".", Data: map[string]any{what: value}}
 }
 
-// GetConnectedAccount reads an account by its identifier or, if that is empty, by its email address (the oldest).
-// It fails with Invalid unless exactly one is given, and with NotFound.
+// GetConnectedAccount reads an account by its identifier or, if that is empty, the oldest account with an email
+// address. It fails with Invalid unless exactly one is given, and with NotFound.
 func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, email string) (ConnectedAccount, error) {
 	if (id == "") == (email == "") {
 		return ConnectedAccount{}, Invalidf("", "Must specify either connected_account_id or email")
@@ -108,15 +110,15 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 	return toConnectedAccount(r), nil
 }
 
-// AccountFilter is a set of conditions that must all hold; zero ones are none.
+// AccountFilter is a set of conditions that must all hold. Zero values are no condition.
 type AccountFilter struct {
 	CustomerKey string
 	Metadata    map[string]any
-	Search      string // in its name, and in what it was logged in with
-	Nothing     bool   // a condition that no account meets
+	Search      string // in its name and its user identifier
+	Nothing     bool   // matches no account
 }
 
-// ListConnectedAccounts lists accounts, oldest first, and says whether more follow the page.
+// ListConnectedAccounts lists accounts, oldest first, and reports whether more follow the page.
 func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f AccountFilter, page Page) ([]ConnectedAccount, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
@@ -139,18 +141,18 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	return out, more, nil
 }
 
-// AccountUpdate says what is to change of what a workspace keeps about an account; nil and zero fields stay.
+// AccountUpdate is a change of what a workspace stores about an account. nil and zero fields stay.
 type AccountUpdate struct {
 	DisplayName      string
 	CustomerKey      string
 	ManageNewDevices *bool
 	Capabilities     *[]string
-	Metadata         map[string]any // null takes a key away
+	Metadata         map[string]any // null deletes a key
 }
 
-// UpdateConnectedAccount changes what the workspace keeps about an account. One that is given to another customer leaves the
-// sessions of the former one, however these have come to it. It fails with NotFound, and with Invalid where the name or
-// metadata breaks a rule.
+// UpdateConnectedAccount changes what the workspace stores about an account. An account that moves to another
+// customer leaves the scope of the former customer's sessions. It fails with NotFound, and with Invalid where
+// the name or the metadata breaks a rule.
 func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
 	account, err := uuid.Parse(id)
 	if err != nil {
@@ -182,7 +184,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 	return a, err
 }
 
-// apply makes the changes to what is kept of an account. It fails with Invalid.
+// apply applies the changes to the row. It fails with Invalid.
 func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
 	if u.DisplayName != "" {
 		if err := CheckLabel("display_name", u.DisplayName); err != nil {
@@ -203,20 +205,20 @@ func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
 	return err
 }
 
-// DeleteConnectedAccount is DisconnectAccount for one of the workspace. It fails with NotFound.
+// DeleteConnectedAccount is DisconnectAccount for an account of the workspace. It fails with NotFound.
 func (s *Service) DeleteConnectedAccount(ctx context.Context, p Principal, id string) error {
 	a, err := s.GetConnectedAccount(ctx, p, id, "")
 	if err != nil {
 		return err
 	}
 	err = s.DisconnectAccount(ctx, a.ID)
-	if e, ok := AsError(err); ok && e.Kind == NotFound { // by somebody else, just now
+	if e, ok := AsError(err); ok && e.Kind == NotFound { // a concurrent request deleted it
 		return AccountNotFound("connected_account_id", id)
 	}
 	return err
 }
 
-// SyncConnectedAccount has an account and all its devices looked at anew. It fails with NotFound.
+// SyncConnectedAccount makes the server read an account and all its devices again. It fails with NotFound.
 func (s *Service) SyncConnectedAccount(ctx context.Context, p Principal, id string) error {
 	a, err := s.GetConnectedAccount(ctx, p, id, "")
 	if err != nil {

@@ -15,59 +15,61 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// CredentialKind says what a credential is. The prefixes of the tokens are those that existing clients of
-// this API insist on (spec/contract.md section 3).
+// CredentialKind is the kind of a credential. Existing clients of this API require the token prefixes
+// (spec/contract.md section 3).
 type CredentialKind string
 
 const (
 	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
-	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces it was granted
+	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces that it may enter
 	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
-	PublishableKey CredentialKind = "publishable_key" // seam_pk1<8>_<24>, bound to one workspace and known to everybody
+	PublishableKey CredentialKind = "publishable_key" // seam_pk1<8>_<24>, public, bound to one workspace
 	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
 )
 
-// Principal is who a request comes from: a credential, and the workspace it acts in.
+// Principal is the caller of a request: a credential, and the workspace that it acts in.
 type Principal struct {
 	WorkspaceID  uuid.UUID // zero where the request names none
 	CredentialID uuid.UUID
 	Kind         CredentialKind
-	Name         string      // of the credential; client sessions have none
-	Suspended    bool        // the workspace is
-	Reach        []uuid.UUID // the accounts that it sees, with what belongs to them; nil: all of the workspace
-	Customer     string      // of a client session that reaches the accounts of a customer
+	Name         string // of the credential; client sessions have none
+	Suspended    bool   // whether the workspace is suspended
+	// Scope are the accounts that the caller can see, with everything that belongs to them. nil means the whole
+	// workspace.
+	Reach    []uuid.UUID
+	Customer string // the customer key of a client session that sees a customer's accounts
 }
 
-// reaches says whether what belongs to the account may be seen. What may not is as if it were absent.
+// CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {
 	return p.Reach == nil || slices.Contains(p.Reach, account)
 }
 
-// Credential is one as its owner may see it.
+// Credential is a credential as its owner sees it, without the token.
 type Credential struct {
 	ID           uuid.UUID
 	Kind         CredentialKind
 	Name         string
-	Hint         string // the token's beginning and end
+	Hint         string // the start and the end of the token
 	WorkspaceIDs []uuid.UUID
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
 }
 
-// NewCredential asks for a credential.
+// NewCredential is a request for a credential.
 type NewCredential struct {
 	Kind         CredentialKind
 	Name         string
 	WorkspaceIDs []uuid.UUID   // exactly one for an API key or a publishable key
-	Lifetime     time.Duration // 0: until revoked; a console session has at most a day
-	Sandbox      bool          // the key says that it is for testing
+	Lifetime     time.Duration // 0: until revoked; a console session lives at most a day
+	Sandbox      bool          // marks the key as a test key
 }
 
 const sessionLifetime = 24 * time.Hour
 
-// IssueCredential makes a credential. Its token is returned this once and kept as a hash only.
-// It fails with Invalid, and with NotFound for an unknown workspace.
+// IssueCredential creates a credential. It returns the token this once; the database stores only a hash. It
+// fails with Invalid, and with NotFound for an unknown workspace.
 func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token string, c Credential, err error) {
 	if err := CheckText("name", n.Name); err != nil {
 		return "", c, err
@@ -75,7 +77,7 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	n.WorkspaceIDs = distinct(n.WorkspaceIDs)
 	switch {
 	case n.Lifetime < 0:
-		return "", c, Invalidf("lifetime", "A credential does not end before it is made. Give it a time to come.")
+		return "", c, Invalidf("lifetime", "The expiry time is in the past. Choose a time in the future.")
 	case (n.Kind == APIKey || n.Kind == PublishableKey) && len(n.WorkspaceIDs) != 1:
 		return "", c, Invalidf("workspace_ids", "A key belongs to exactly one workspace.")
 	case len(n.WorkspaceIDs) == 0:
@@ -123,7 +125,7 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	return token, c, nil
 }
 
-// distinct are the identifiers, each of them one time and in the same order.
+// distinct returns the identifiers without duplicates, in the same order.
 func distinct(ids []uuid.UUID) (out []uuid.UUID) {
 	for _, id := range ids {
 		if !slices.Contains(out, id) {
@@ -156,7 +158,7 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 	return "", Invalidf("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
 }
 
-// PublishablePrefix is what every publishable key begins with.
+// PublishablePrefix is the prefix of every publishable key.
 const PublishablePrefix = "seam_pk"
 
 const sessionIssuer = "deviceaccess-server"
@@ -165,7 +167,7 @@ func (s *Service) sessionKey(ctx context.Context) ([]byte, error) {
 	return s.ServerKey(ctx, "console_sessions")
 }
 
-// notReserved makes the short part of a key such that the whole is not mistaken for another kind of token.
+// notReserved returns the short part of an API key. It never collides with the prefix of another kind of token.
 func notReserved() string {
 	for {
 		short := base58(8)
@@ -183,7 +185,7 @@ func base58(n int) string {
 	for len(out) < n {
 		rand.Read(b[:])
 		for _, c := range b {
-			if c < 232 && len(out) < n { // 4 × 58: the rest would make some digits likelier
+			if c < 232 && len(out) < n { // 4 × 58; larger bytes would bias the digits
 				out = append(out, alphabet58[c%58])
 			}
 		}
@@ -191,8 +193,8 @@ func base58(n int) string {
 	return string(out)
 }
 
-// Authenticate finds out who a token belongs to; workspaceID is the workspace that the request names, or
-// empty. It fails with Unauthorized.
+// Authenticate returns the principal of a token. workspaceID is the workspace that the request names, or empty.
+// It fails with Unauthorized.
 func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (Principal, error) {
 	kind, err := s.kindOf(ctx, token)
 	if err != nil {
@@ -222,7 +224,7 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		return Principal{}, unauthorized(kind)
 	case kind == PublishableKey && !r.PublishableKeys:
 		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
-			Message: "The workspace takes no publishable keys. Switch them on with /workspaces/update and is_publishable_key_auth_enabled true."}
+			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and is_publishable_key_auth_enabled true."}
 	}
 	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Suspended: r.Suspended}
 	if r.WorkspaceID != nil {
@@ -231,7 +233,8 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	return p, nil
 }
 
-// kindOf tells by its shape what a token claims to be, and refuses forged sessions without a query.
+// kindOf returns the kind that a token claims by its prefix. It rejects forged console sessions without a
+// query.
 func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, error) {
 	switch {
 	case strings.HasPrefix(token, "seam_at"):
@@ -283,12 +286,13 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 	return out, nil
 }
 
-// RevokeCredential ends a credential at once. It fails with NotFound, also for one that is revoked already.
+// RevokeCredential revokes a credential immediately. It fails with NotFound, also for a credential that is
+// already revoked.
 func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.RevokeCredential(ctx, id)
 		if err == nil && n == 0 {
-			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential, or it is revoked already."}
+			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential, or it is already revoked."}
 		}
 		if err != nil {
 			return err

@@ -14,33 +14,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// The kinds of keys that events wake: a workspace whose events are to be handed to its webhooks, and a webhook
-// that has deliveries due.
+// Lanes of the keys that events wake: the outbox of a workspace, and a webhook with due deliveries.
 const (
 	OutboxLane   = "outbox"
 	EndpointLane = "endpoint"
 )
 
-// WebhookDisabled is the type of the event that tells of a webhook to which nothing is sent any more. It is
-// ours: the contract has no such type.
+// WebhookDisabled is the type of the event that announces a disabled webhook. The contract has no such type.
 const WebhookDisabled = "webhook.disabled"
 
-// DeliveryState says how far an event has come on its way to a webhook.
+// DeliveryState is the state of the delivery of an event to a webhook.
 type DeliveryState string
 
+// Delivery states.
 const (
 	DeliveryPending   DeliveryState = "pending"
 	DeliveryDelivered DeliveryState = "delivered"
-	DeliveryFailed    DeliveryState = "failed" // given up
-	DeliveryHeld      DeliveryState = "held"   // the webhook is disabled; replayed it is pending again
+	DeliveryFailed    DeliveryState = "failed" // the server gave up
+	DeliveryHeld      DeliveryState = "held"   // the webhook is disabled; a replay makes it pending again
 )
 
-// fanOutDeliveries is how many deliveries are made in one transaction at most, but for those of the last event. With four times as many a
-// workspace with much to tell of has them a little sooner, and what is told of each event waits three times as long.
+// fanOutDeliveries is the maximum number of deliveries created in one transaction, except for those of the last
+// event. A value four times as high finishes a large backlog slightly sooner, but delays each event three times
+// as long.
 const fanOutDeliveries = 5_000
 
-// FanOut makes the deliveries of the oldest events of the accounts of a workspace, at most so many, in turns that begin with the
-// account after the one that is given, and wakes their webhooks, which it returns. Last is the account that had the last turn.
+// FanOut creates the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
+// which it returns. It alternates between the accounts, starting with the one after the given account. last is
+// the account that had the last turn.
 func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
@@ -57,7 +58,7 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 			arg.EventIds = append(arg.EventIds, e.EventID)
 			types[e.EventType] = true
 		}
-		// Webhooks that get none of these are not touched: however many there are, they slow nothing.
+		// Lock only webhooks that receive one of these events, so that the others cost nothing.
 		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, store.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
 		if err != nil || len(arg.WebhookIds) == 0 {
 			return err
@@ -75,8 +76,8 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 	return woken, last, nil
 }
 
-// wakeWebhooks returns those of a workspace that are looked at now; one that is paused is looked at when the pause ends, and all of a
-// workspace that is suspended when it no longer is.
+// wakeWebhooks wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
+// at the end of its pause, and those of a suspended workspace when it resumes.
 func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.UUID, ids []uuid.UUID) (woken []uuid.UUID, err error) {
 	if woken, err = tx.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
 		return nil, err
@@ -84,17 +85,17 @@ func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.
 	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)
 }
 
-// OutboxDue says whether a workspace has events that no webhook has been given yet.
+// OutboxDue reports whether a workspace has events without deliveries.
 func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, error) {
 	return s.db.OutboxDue(ctx, workspace)
 }
 
-// DueOutboxes lists workspaces with such events that nobody works on.
+// DueOutboxes lists workspaces with such events that are not leased.
 func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
 }
 
-// OutboxOwners are those who have made workspaces.
+// OutboxOwners returns the creators of workspaces.
 func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
 	owners := map[uuid.UUID]worker.Owners{}
@@ -104,21 +105,21 @@ func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map
 	return owners, err
 }
 
-// Endpoint is a webhook as its deliveries see it.
+// Endpoint is a webhook with what its deliveries need.
 type Endpoint struct {
 	Webhook
 	WorkspaceID uuid.UUID
-	OldSecret   string        // signs too; empty: there is none, or its time has passed
-	Failures    int           // attempts in a row that failed
+	OldSecret   string        // also signs; empty: none, or its overlap has ended
+	Failures    int           // consecutive failed attempts
 	FailingFor  time.Duration // since the first of them, or the first after a silence
-	Prompt      bool          // it has answered well, and soon, the last time
+	Prompt      bool          // the last answer was successful and fast
 	Paused      bool          // nothing is sent for now
-	Suspended   bool          // nothing is sent until its workspace no longer is
+	Suspended   bool          // nothing is sent while its workspace is suspended
 	Disabled    bool
 }
 
-// silence is longer than any pause between attempts (spec/contract.md section 7): nothing was sent meanwhile, as while the server was off,
-// and whether the endpoint would have answered nobody knows. It has not failed for that long.
+// silence is longer than any pause between attempts (spec/contract.md section 7). After such a gap, for example
+// while the server was off, nothing is known about the endpoint, so the gap does not count as failing.
 const silence = 24 * time.Hour
 
 // GetEndpoint reads a webhook for its deliveries. It fails with NotFound.
@@ -146,21 +147,22 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	return e, nil
 }
 
-// ErrUnopened says that what is sealed of an event cannot be opened: it is damaged, or its data key is gone.
+// ErrUnopened reports that the sealed part of an event cannot be opened: it is damaged, or its data key is
+// deleted.
 var ErrUnopened = errors.New("the event cannot be opened")
 
 // Delivery is an event that is due at a webhook.
 type Delivery struct {
 	Event    Event
-	Step     int       // attempts made since it was created or replayed
-	Due      time.Time // since when; another time once it has been tried or replayed
-	Size     int       // bytes of what the event carries
-	Unread   bool      // of the event there is no more than its head: GetDue reads it
-	Unopened error     // ErrUnopened: there is no event to be sent; nil: there is
+	Step     int       // attempts since it was created or replayed
+	Due      time.Time // since when; each attempt and replay changes it
+	Size     int       // of the event's fields in bytes
+	Unread   bool      // only the event's head was read; GetDue reads the event
+	Unopened error     // ErrUnopened: the event cannot be sent
 }
 
-// DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy. Together they carry so
-// many bytes at most; those beyond are Unread.
+// DueDeliveries lists what is due at a webhook, the longest due first, without busy events. The events beyond
+// the given number of bytes are Unread.
 func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit, bytes int) ([]Delivery, error) {
 	if busy == nil {
 		busy = []uuid.UUID{}
@@ -174,13 +176,13 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
 		if out[i].Event, err = s.ReadEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
 			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
-			out[i].Unopened = err // it keeps no other back
+			out[i].Unopened = err // it must not block the others
 		}
 	}
 	return out, nil
 }
 
-// GetDue reads the event of a delivery. It fails with ErrUnopened, too.
+// GetDue reads the event of a delivery. It also fails with ErrUnopened.
 func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	r, err := s.db.DueEvent(ctx, event)
 	if err != nil {
@@ -189,7 +191,7 @@ func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	return s.ReadEvent(r)
 }
 
-// ScheduleWebhook works out after how long the webhook is to be looked at next; 0: when something happens.
+// ScheduleWebhook returns after how long the webhook is due next. 0 means at the next event.
 func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (after time.Duration, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.LockWebhook(ctx, webhook); err != nil {
@@ -208,7 +210,7 @@ func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (after
 	return after, nil
 }
 
-// WebhookDue says whether it is time to look at the webhook.
+// WebhookDue reports whether the webhook is due.
 func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, error) {
 	due, err := s.db.WebhookDue(ctx, webhook)
 	if store.IsNoRows(err) {
@@ -217,10 +219,10 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 	return due, err
 }
 
-// PromptWebhooks says of webhooks whether their endpoints have answered well, and soon, the last time.
+// PromptWebhooks says which webhooks answered successfully and fast the last time.
 type PromptWebhooks map[uuid.UUID]bool
 
-// DueWebhooks lists webhooks that it is time to look at and nobody looks at.
+// DueWebhooks lists webhooks that are due and not leased.
 func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
 	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
 		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
@@ -231,7 +233,7 @@ func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowd
 	return ids, prompt, err
 }
 
-// WebhookOwners are the workspaces of webhooks, and who has made these.
+// WebhookOwners returns the workspaces of webhooks and the creators of these workspaces.
 func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}

@@ -17,10 +17,10 @@ type DeliveryFilter struct {
 	EventID      *uuid.UUID      // nil: any
 	EventTypes   []string        // one of; nil: any
 	States       []DeliveryState // one of; nil: any
-	Since, Until time.Time       // when the event was made: from the first, up to the second; a zero time is no bound
+	Since, Until time.Time       // the creation time of the event: inclusive start, exclusive end; zero: no bound
 }
 
-// bounds are the identifiers that those of the events are between.
+// bounds returns the exclusive bounds of the event identifiers.
 func (f DeliveryFilter) bounds() (after, before uuid.UUID) {
 	if before = uuid.Max; !f.Until.IsZero() {
 		before = store.FirstID(f.Until)
@@ -46,7 +46,7 @@ func (f DeliveryFilter) takes(eventType string) bool {
 	return f.EventTypes == nil || slices.Contains(f.EventTypes, eventType)
 }
 
-// DeliveryLog is what has become of an event at a webhook.
+// DeliveryLog is the state of an event at a webhook.
 type DeliveryLog struct {
 	EventID    uuid.UUID
 	EventType  string
@@ -56,11 +56,11 @@ type DeliveryLog struct {
 	Next       *time.Time // pending: when the next attempt is due
 }
 
-// deliveryBatch is how many deliveries are read at once.
+// deliveryBatch is how many deliveries one query reads.
 const deliveryBatch = 500
 
-// ListDeliveries lists what has become of events at a webhook, latest first, at most so many. Of what is not there, it
-// lists nothing.
+// ListDeliveries lists deliveries to a webhook, latest first, at most limit. It returns none for an unknown
+// webhook.
 func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, limit int) (out []DeliveryLog, err error) {
 	arg := store.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states()}
 	arg.After, arg.Before = f.bounds()
@@ -84,7 +84,7 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 	return out, nil
 }
 
-// walk reads a batch of deliveries after that of an event, the oldest first, and says where the next batch begins.
+// walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
 func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []store.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
 	arg := store.WalkDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states(), MaxRows: deliveryBatch}
 	arg.After, arg.Before = f.bounds()
@@ -101,8 +101,7 @@ func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f De
 	return slices.DeleteFunc(rows, func(r store.WalkDeliveriesRow) bool { return !f.takes(r.EventType) }), last, more, nil
 }
 
-// CountDeliveries counts deliveries by their state, those after an event; uuid.Nil: all. It reads what it counts, a
-// batch at a time.
+// CountDeliveries counts the deliveries after an event by state. uuid.Nil counts all. It reads them in batches.
 func (s *Service) CountDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (map[DeliveryState]int, error) {
 	counts := map[DeliveryState]int{}
 	for more := true; more; {
@@ -118,16 +117,16 @@ func (s *Service) CountDeliveries(ctx context.Context, p Principal, webhook uuid
 	return counts, nil
 }
 
-// Replayed is what one batch of a replay has come to.
+// Replayed is the result of one batch of a replay.
 type Replayed struct {
-	Deliveries int       // that are due again
-	Last       uuid.UUID // the next batch is of the deliveries after that of this event
-	More       bool      // there is a next batch
+	Deliveries int       // deliveries that are pending again
+	Last       uuid.UUID // the next batch starts after this event
+	More       bool      // another batch follows
 }
 
-// ReplayDeliveries sends deliveries again, with the identifiers and bodies they had: one batch of them, the oldest
-// first, after that of an event; uuid.Nil: from the beginning. Without states in the filter they are those that were
-// given up or held. It fails with NotFound, and with Conflict when the webhook is disabled.
+// ReplayDeliveries makes one batch of deliveries pending again, oldest first, with their identifiers and
+// bodies. It starts after an event; uuid.Nil starts at the first. A filter without states selects failed and
+// held deliveries. It fails with NotFound, and with Conflict where the webhook is disabled.
 func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (out Replayed, err error) {
 	if f.States == nil {
 		f.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
@@ -162,8 +161,8 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	return out, nil
 }
 
-// EnableWebhook lets events be sent to a webhook again; what was held meanwhile stays so until it is replayed. It says
-// whether the webhook was disabled, and fails with NotFound.
+// EnableWebhook enables a webhook. Held deliveries stay held until they are replayed. was reports whether the
+// webhook was disabled. It fails with NotFound.
 func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.UUID) (was bool, err error) {
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if was = w.DisabledAt != nil; !was {
@@ -177,8 +176,8 @@ func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.U
 	return was, nil
 }
 
-// DisableWebhook has no more events sent to a webhook, beyond those that are on their way. It says whether it was disabled
-// already, and fails with NotFound.
+// DisableWebhook disables a webhook. Attempts in flight continue. was reports whether it was already disabled.
+// It fails with NotFound.
 func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.UUID, reason string) (was bool, err error) {
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if was = w.DisabledAt != nil; was {
@@ -192,7 +191,7 @@ func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.
 	return was, nil
 }
 
-// onWebhook locks a webhook for a transaction. It fails with NotFound.
+// onWebhook runs do in a transaction with the webhook locked. It fails with NotFound.
 func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, store.Webhook) error) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWebhook(ctx, webhook)

@@ -10,34 +10,34 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// DeliveryAttempt is one request to a webhook and what has come of it.
+// DeliveryAttempt is one request to a webhook and its result.
 type DeliveryAttempt struct {
 	EventID uuid.UUID
-	Due     time.Time     // of the delivery as it was sent: if it has been replayed since, a failure is none of that
-	State   DeliveryState // of the delivery from now on: delivered, pending or failed
-	Pause   time.Duration // pending: until the next attempt
+	Due     time.Time     // of the delivery when it was sent; a failure does not count after a later replay
+	State   DeliveryState // the new state of the delivery: delivered, pending, or failed
+	Pause   time.Duration // pending: time until the next attempt
 	Latency time.Duration
-	Status  int    // of HTTP; 0: there was no answer
-	Error   string // why it counts as a failure; carries no address and no secret
-	Excerpt string // how the response's body begins
+	Status  int    // HTTP status; 0: no answer
+	Error   string // the cause of the failure, without addresses and secrets
+	Excerpt string // the start of the response body
 }
 
 // Health is what attempts have shown about a webhook.
 type Health struct {
-	Failures  int           // attempts in a row that failed, to the last one
-	Recovered bool          // one of these succeeded
-	Pause     time.Duration // nothing is sent for so long
-	Disable   string        // why nothing is to be sent any more; empty: go on
-	Prompt    bool          // the last of them was well, and came soon
-	Past      bool          // it has been disabled since these were sent: once it is enabled again they show nothing
+	Failures  int           // consecutive failed attempts up to the last one
+	Recovered bool          // one attempt succeeded
+	Pause     time.Duration // how long nothing is sent
+	Disable   string        // the reason to disable the webhook; empty: keep it enabled
+	Prompt    bool          // the last attempt was successful and fast
+	Past      bool          // the webhook was disabled after the attempts, so they say nothing once it is enabled again
 }
 
 func excerptPlace(webhook, event uuid.UUID) string {
 	return "delivery_attempts.excerpt/" + webhook.String() + "/" + event.String()
 }
 
-// RecordDeliveries writes down attempts and what they have shown. When a webhook is disabled, an event tells of
-// it and what is pending is held. It fails with NotFound when the webhook has been deleted.
+// RecordDeliveries records attempts and the health that they show. If it disables the webhook, it announces
+// that with an event and holds the pending deliveries. It fails with NotFound where the webhook was deleted.
 func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
 	arg := store.RecordAttemptsParams{WebhookID: webhook}
 	for _, a := range attempts {
@@ -70,7 +70,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 		if err := tx.RecordAttempts(ctx, arg); err != nil {
 			return err
 		}
-		if health.Past && w.DisabledAt == nil { // enabled again meanwhile
+		if health.Past && w.DisabledAt == nil { // enabled again since
 			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
@@ -79,7 +79,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 			return err
 		}
 		switch {
-		case w.DisabledAt != nil: // meanwhile
+		case w.DisabledAt != nil: // since the attempts
 			_, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
 			return err
 		case health.Disable != "":
@@ -96,8 +96,8 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 	return nil
 }
 
-// recordOfHealthy is RecordDeliveries where nothing is new about the webhook: all was well, and is. It leaves the webhook to those who
-// have it locked to hand out more. false: it is to be locked, or deleted.
+// recordOfHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
+// the fan-out. It returns false where the webhook must be locked or was deleted.
 func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg store.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		recorded = false
@@ -120,10 +120,11 @@ func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg store.Record
 	return recorded, nil
 }
 
-// holdBatch is how many deliveries are held in one transaction. Nobody renews the lease that it has checked before it ends.
+// holdBatch is how many deliveries are held in one transaction. It must end within the lease that it checked.
 const holdBatch = 5_000
 
-// HoldDeliveries holds what is pending at a webhook that is disabled, a batch of it, and says whether there may be more.
+// HoldDeliveries holds a batch of the pending deliveries of a disabled webhook. more reports whether others may
+// follow.
 func (s *Service) HoldDeliveries(ctx context.Context, h Fence, webhook uuid.UUID) (more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		more = false
@@ -147,7 +148,8 @@ func (s *Service) HoldDeliveries(ctx context.Context, h Fence, webhook uuid.UUID
 	return more, nil
 }
 
-// disable ends the sending to a webhook. The row must be locked. What else is pending is left to HoldDeliveries.
+// disable disables a webhook, whose row must be locked. HoldDeliveries holds the pending deliveries beyond one
+// batch.
 func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, reason string) error {
 	if err := tx.DisableWebhook(ctx, store.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
 		return err
@@ -159,7 +161,7 @@ func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, rea
 	return s.Write(ctx, tx, store.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
 }
 
-// ListDeliveryAttempts lists the attempts to deliver an event to a webhook, the first one first.
+// ListDeliveryAttempts lists the attempts to deliver an event to a webhook, oldest first.
 func (s *Service) ListDeliveryAttempts(ctx context.Context, p Principal, webhook, event uuid.UUID) ([]DeliveryAttempt, error) {
 	rows, err := s.db.ListDeliveryAttempts(ctx, store.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event})
 	if err != nil {

@@ -6,38 +6,42 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Kind sorts errors by whose turn it is.
+// Kind sorts errors by who must act on them.
 type Kind int
 
 const (
-	Invalid       Kind = iota + 1 // the request has to be changed
-	NotFound                      // the workspace has no such thing
-	Conflict                      // it collides with what is there
-	Unauthorized                  // the credential is missing or not good
+	Invalid       Kind = iota + 1 // the caller must change the request
+	NotFound                      // the workspace has no such resource
+	Conflict                      // the request collides with existing state
+	Unauthorized                  // the credential is missing or not valid
 	Forbidden                     // the credential may not do this
 	Unavailable                   // try again later
-	TooMany                       // as many are being worked on as there may be
-	Contradiction                 // it is not what was asked before under the same name
+	TooMany                       // the maximum number is already in progress
+	Contradiction                 // another request with the same idempotency key had other content
 )
 
-// Error is what every operation of this package fails with, unless something inside is broken.
-// It carries no PIN, secret or credential.
+// Error is the error of every operation of this package, unless something inside is broken. It carries no PIN,
+// secret, or credential.
 type Error struct {
-	Kind    Kind
-	Type    string         // stable name, the error.type of the API, such as "device_not_found"
-	Message string         // for people: what is wrong and what to do next
-	Field   string         // the parameter it is about, dotted; empty when it is about the whole request
-	Data    map[string]any // what it refers to; may be nil
-	Also    []*Error       // what else of the request is Invalid
+	Kind Kind
+	// Type is the stable name, the error.type of the API, such as "device_not_found".
+	Type string
+	// Message says what is wrong and what to do next.
+	Message string
+	// Field is the dotted name of the parameter. It is empty for an error about the whole request.
+	Field string
+	// Data identifies the resources of the error. It may be nil.
+	Data map[string]any
+	// Also are further violations of the request, all Invalid.
+	Also []*Error
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
-// WaitedTooLong says whether an operation failed because somebody else had locked what it needs in the database. Nothing of it
-// has happened, and it may be tried again.
+// WaitedTooLong reports whether an operation timed out on a database lock. It had no effect and can be retried.
 func WaitedTooLong(err error) bool { return store.GaveUp(err) }
 
-// all is every violation that a request is refused for; what is no violation of a parameter is reported alone.
+// All combines violations of parameters into one error. It returns any other error alone. All ignores nil.
 func All(errs ...error) error {
 	var first *Error
 	for _, err := range errs {
@@ -63,7 +67,7 @@ func All(errs ...error) error {
 
 const invalidInput = "invalid_input"
 
-// invalid is an error about one parameter; field may be empty.
+// Invalidf returns an error about one parameter. field may be empty.
 func Invalidf(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Type: invalidInput, Field: field, Message: fmt.Sprintf(format, args...)}
 }

@@ -2,10 +2,10 @@ package access
 
 import "maps"
 
-// eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
-// events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
-// accounts and attempts, what is missing has no cause here: there is no vendor that reports tampering, privacy modes, other
-// integrations, keypads of their own or doorbells.
+// eventFields are the event types that the server emits, each with the fields that it must carry in addition to
+// those of all events: the table of spec/contract.md section 7. The table's other types have no cause here,
+// because no vendor reports tampering, privacy modes, third-party integrations, keypads of their own, or
+// doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
 	device := []string{"device_id", "connected_account_id"}
@@ -95,11 +95,12 @@ var eventFields = func() map[string][]string {
 	return table
 }()
 
+// with returns the fields followed by more.
 func with(fields []string, more ...string) []string {
 	return append(append([]string(nil), fields...), more...)
 }
 
-// attemptEvents are the action types of whose end an event tells, with the beginning of its type.
+// attemptEvents are the action types whose end is announced, each with the prefix of its event type.
 var attemptEvents = map[string]string{
 	LockDoor:                "action_attempt.lock_door",
 	UnlockDoor:              "action_attempt.unlock_door",
@@ -107,6 +108,6 @@ var attemptEvents = map[string]string{
 	SimulateManualLock:      "action_attempt.simulate_manual_lock_via_keypad",
 }
 
-// EmittedEvents are the event types that there are events of, each with the fields that it must carry beside those
-// of all events.
+// EmittedEvents returns the event types that the server emits, each with the fields that it must carry in
+// addition to those of all events.
 func EmittedEvents() map[string][]string { return maps.Clone(eventFields) }

@@ -121,10 +121,10 @@ var eventTypes = []string{
 	WebhookDisabled,
 }
 
-// EventTypes lists the event types that a webhook can ask for, besides "*" for all.
+// EventTypes lists the event types that a webhook can subscribe to, in addition to "*" for all.
 func EventTypes() []string { return slices.Clone(eventTypes) }
 
-// isEventType says whether there are events of that type.
+// isEventType reports whether t is an event type.
 func isEventType(t string) bool {
 	_, ok := slices.BinarySearch(eventTypes, t)
 	return ok

@@ -15,18 +15,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Event is something that has happened.
+// Event records that something happened.
 type Event struct {
 	ID          uuid.UUID
 	Type        string
 	WorkspaceID uuid.UUID
 	OccurredAt  time.Time
 	CreatedAt   time.Time
-	Fields      json.RawMessage // an object: what its type carries (spec/contract.md section 7)
-	PINs        []string        // those in Fields, however deep: no log may show them
+	// Fields is the JSON object that the type carries (spec/contract.md section 7).
+	Fields json.RawMessage
+	// PINs are the PINs in Fields, at any depth. No log may show them.
+	PINs []string
 }
 
-// MarshalJSON is the event as endpoints and clients get it. It never changes, so the bytes are the same each time.
+// MarshalJSON encodes the event as webhooks and clients receive it. The bytes are the same each time.
 func (e Event) MarshalJSON() ([]byte, error) {
 	head, err := json.Marshal(struct {
 		ID          uuid.UUID `json:"event_id"`
@@ -41,7 +43,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return joined(head, e.Fields), nil
 }
 
-// joined is one object with the fields of both.
+// joined returns one object with the fields of both.
 func joined(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(b) <= len("{}"):
@@ -52,38 +54,43 @@ func joined(a, b json.RawMessage) json.RawMessage {
 	return append(append(a[:len(a)-1:len(a)-1], ','), b[1:]...)
 }
 
-// about names what an event is about.
+// About says what an event is about.
 type About struct {
 	Workspace, Account uuid.UUID
 	Device, Code       *uuid.UUID
-	Metadata           json.RawMessage // of the device
+	Metadata           json.RawMessage // the device's custom metadata
 	Fields             map[string]any
-	Secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
-	At                 *time.Time     // when it happened; nil: now
-	Silent             bool           // nobody is to hear of it
+	// Secret are fields that contain a PIN. They are sealed and never in the payload.
+	Secret map[string]any
+	At     *time.Time // when it happened; nil: now
+	Silent bool       // the event is not written
 }
 
+// AboutDevice returns the About of a device.
 func AboutDevice(d store.Device) About {
 	return About{Workspace: d.WorkspaceID, Account: d.ConnectedAccountID, Device: &d.DeviceID, Metadata: d.CustomMetadata}
 }
 
+// AboutCode returns the About of a code on a device. Codes in a backup pool are silent.
 func AboutCode(d store.Device, c store.AccessCode) About {
 	a := AboutDevice(d)
 	a.Code, a.Silent = &c.AccessCodeID, c.InPool
 	return a
 }
 
+// With returns a with one more field.
 func (a About) With(field string, value any) About {
 	a.Fields = and(a.Fields, field, value)
 	return a
 }
 
-// hiding is with for a field that has a PIN in it.
+// WithSecret is With for a field that contains a PIN.
 func (a About) WithSecret(field string, value any) About {
 	a.Secret = and(a.Secret, field, value)
 	return a
 }
 
+// and returns a copy of fields with one more field.
 func and(fields map[string]any, field string, value any) map[string]any {
 	fields = maps.Clone(fields)
 	if fields == nil {
@@ -93,7 +100,7 @@ func and(fields map[string]any, field string, value any) map[string]any {
 	return fields
 }
 
-// emit writes an event in the transaction of what it reports. Its type must be one of eventFields.
+// Emit writes an event in the transaction of the change that it reports. Its type must be one of eventFields.
 func (s *Service) Emit(ctx context.Context, tx store.Tx, eventType string, a About) error {
 	arg, err := s.NewRow(eventType, a)
 	if err != nil || a.Silent {
@@ -103,19 +110,19 @@ func (s *Service) Emit(ctx context.Context, tx store.Tx, eventType string, a Abo
 	return s.Write(ctx, tx, arg)
 }
 
-// happening is what EmitAll tells of.
+// Occurrence is an event for EmitAll.
 type Occurrence struct {
-	Type string
+	Type string // one of eventFields
 	About
 }
 
-// EmitAll is emit for many events, which are of one workspace.
+// EmitAll is Emit for many events of one workspace.
 func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) error {
 	waits := false
 	if len(all) > 0 {
 		s.onEmit(ctx, tx, all[0].Account, len(all))
 	}
-	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
+	for some := range slices.Chunk(all, 100) { // each payload may have 100 kB of metadata
 		var rows []store.InsertEventParams
 		for _, h := range some {
 			row, err := s.NewRow(h.Type, h.About)
@@ -141,7 +148,7 @@ func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) er
 	return s.waker.Wake(ctx, tx, OutboxLane, all[0].Workspace)
 }
 
-// NewRow is the row of an event. Its type must be one of eventFields.
+// NewRow returns the row of an event. Its type must be one of eventFields.
 func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams, err error) {
 	if _, known := eventFields[eventType]; !known {
 		return arg, fmt.Errorf("the event type %s is not among eventFields", eventType)
@@ -149,7 +156,7 @@ func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams
 	fields := map[string]any{}
 	var account *uuid.UUID
 	if a.Account != uuid.Nil {
-		account, fields["connected_account_id"] = &a.Account, a.Account // and what is kept about it, which the query adds
+		account, fields["connected_account_id"] = &a.Account, a.Account // the query adds the account's metadata
 	}
 	if a.Device != nil {
 		fields["device_id"], fields["device_custom_metadata"] = *a.Device, map[string]any{}
@@ -169,7 +176,7 @@ func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams
 	return arg, nil
 }
 
-// Write writes an event, and has it delivered where the workspace has webhooks.
+// Write writes an event, and wakes the outbox of its workspace if that has webhooks.
 func (s *Service) Write(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
 	waits, err := tx.InsertEvent(ctx, arg)
 	if err != nil {
@@ -183,6 +190,7 @@ func (s *Service) Write(ctx context.Context, tx store.Tx, arg store.InsertEventP
 
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
+// ReadEvent decodes a row and opens its secret fields. It fails with ErrUnopened where they cannot be opened.
 func (s *Service) ReadEvent(r store.Event) (Event, error) {
 	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
 	if r.PinSealed != nil {
@@ -190,7 +198,7 @@ func (s *Service) ReadEvent(r store.Event) (Event, error) {
 		if err != nil {
 			return e, fmt.Errorf("%w: open the PIN of event %s: %w", ErrUnopened, r.EventID, err)
 		}
-		if !bytes.HasPrefix(secret, []byte("{")) { // of the first version: the PIN alone
+		if !bytes.HasPrefix(secret, []byte("{")) { // the first version sealed the PIN alone
 			secret = MustJSON(map[string]any{"code": string(secret)})
 		}
 		var fields map[string]any
@@ -202,7 +210,7 @@ func (s *Service) ReadEvent(r store.Event) (Event, error) {
 	return e, nil
 }
 
-// pinsIn finds what may be a PIN in fields that were sealed: at least 4 digits and nothing else.
+// pinsIn finds the values in sealed fields that may be PINs: at least 4 characters, all digits.
 func pinsIn(value any) (out []string) {
 	switch v := value.(type) {
 	case string:
@@ -221,8 +229,8 @@ func pinsIn(value any) (out []string) {
 	return out
 }
 
-// GetEvent reads an event by its identifier, or the latest of a type on a device.
-// It fails with Invalid unless it is told which, and with NotFound.
+// GetEvent reads an event by its identifier, or the latest event of a type on a device. It fails with Invalid
+// if neither is given, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, eventType string) (Event, error) {
 	var r store.Event
 	var err error
@@ -259,26 +267,26 @@ func eventNotFound(id string) *Error {
 	return e
 }
 
-// EventFilter is a set of conditions that must all hold. Either Since or Between is given.
+// EventFilter is a set of conditions that must all hold. Exactly one of Since and Between is given.
 type EventFilter struct {
 	Since              string
-	Between            *[]string // from the first, up to the second
+	Between            *[]string // from the first (inclusive) to the second (exclusive)
 	IDs, DeviceIDs     *[]string
 	CodeIDs            *[]string
 	Types              []string // one of; nil: any
 	ConnectedAccountID string
 	WebviewID          string
-	CustomerKey        string // of what was this customer's at that time
-	IdentityID         string // of what was this person's at that time
+	CustomerKey        string // the customer of the resource when the event happened
+	IdentityID         string // the user identity of the resource when the event happened
 	SystemIDs          *[]string
 	SystemUserID       string
 	AccessGroupID      string
 	EntranceID         string
-	Nothing            bool // a condition that no event meets
+	Nothing            bool // matches no event
 	Limit, Offset      int
 }
 
-// writtenIDs reads a list like ParseIDs, as identifiers are written in payloads.
+// writtenIDs parses a list like ParseIDs and formats the identifiers as payloads do.
 func writtenIDs(texts *[]string) []string {
 	if texts == nil {
 		return nil
@@ -314,7 +322,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if f.ConnectedAccountID != "" {
 		ids := ParseIDs(&[]string{f.ConnectedAccountID})
 		if len(ids) == 0 {
-			return nil, nil // what is no identifier names no account
+			return nil, nil // not an identifier, so no account has it
 		}
 		arg.ConnectedAccountID = &ids[0]
 	}

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// The rules of custom metadata (spec/contract.md section 9).
+// Rules of custom metadata (spec/contract.md section 9).
 const (
 	maxMetadataKeys  = 50
 	maxMetadataKey   = 40  // characters
 	maxMetadataValue = 500 // characters
 )
 
-// ApplyMetadata is old with the changes: null and an empty text take a key away.
-// It fails with Invalid where the result breaks a rule, and names the key.
+// ApplyMetadata returns old with the changes. null and an empty text delete a key. It fails with Invalid,
+// naming the key, where the result breaks a rule.
 func ApplyMetadata(old []byte, change map[string]any) ([]byte, error) {
 	if len(change) == 0 {
 		return old, nil
@@ -38,16 +38,17 @@ func ApplyMetadata(old []byte, change map[string]any) ([]byte, error) {
 		data[key] = value
 	}
 	if len(data) > maxMetadataKeys {
-		return nil, Invalidf("custom_metadata", "There would be %d keys, and at most %d are kept. Take some away with null", len(data), maxMetadataKeys)
+		return nil, Invalidf("custom_metadata", "There would be %d keys, and at most %d are allowed. Delete some with null", len(data), maxMetadataKeys)
 	}
 	return MustJSON(data), nil
 }
 
-// MetadataConditions are what data has to contain, and the keys that it must not have: those of null and of an empty text, as these
-// take a key away. nil is no condition. It fails with Invalid for more keys than there can be.
+// MetadataConditions returns what the metadata must contain, and the keys that must be absent: those of null
+// and of an empty text, which delete a key. nil is no condition. It fails with Invalid for more keys than
+// metadata can have.
 func MetadataConditions(filter map[string]any) (has []byte, without []string, err error) {
 	if len(filter) > maxMetadataKeys {
-		return nil, nil, Invalidf("custom_metadata_has", "It has %d keys, and at most %d are kept of anything. Give fewer", len(filter), maxMetadataKeys)
+		return nil, nil, Invalidf("custom_metadata_has", "It has %d keys, and metadata has at most %d. Use fewer", len(filter), maxMetadataKeys)
 	}
 	with := map[string]any{}
 	for key, value := range filter {
@@ -63,6 +64,7 @@ func MetadataConditions(filter map[string]any) (has []byte, without []string, er
 	return has, without, nil
 }
 
+// ReadMetadata decodes stored metadata.
 func ReadMetadata(stored []byte) map[string]any {
 	if string(stored) == "{}" {
 		return map[string]any{}

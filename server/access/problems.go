@@ -6,33 +6,39 @@ import (
 	"github.com/google/uuid"
 )
 
-// Scope says what a Problem is a problem of.
+// Scope is the kind of resource that has a Problem.
 type Scope string
 
+// Scopes of problems.
 const (
 	OfCode    Scope = "access_code"
 	OfDevice  Scope = "device"
 	OfAccount Scope = "connected_account"
 )
 
-// Problem is an error or a warning that a resource carries until it is gone.
+// Problem is an error or a warning that a resource carries until the cause is resolved.
 type Problem struct {
-	Code    string // error_code or warning_code of the API
+	// Code is the error_code or warning_code of the API.
+	Code    string
 	Message string
 	Scope   Scope
 	At      time.Time
-	Other   uuid.UUID // duplicate_code_on_device: the code that has the PIN, where it is known and still there
-	Managed bool      // Other is
-	Change  string    // what was done to the code at its device: modified or removed; empty where that is unknown
+	// Other is the code that has the PIN, for duplicate_code_on_device. It is zero where that code is unknown
+	// or deleted.
+	Other   uuid.UUID
+	Managed bool // whether Other is managed
+	// Change is what happened to the code on its device: modified or removed. It is empty where that is
+	// unknown.
+	Change string
 }
 
-// What may be done to a code at its device.
+// External changes of a code on its device.
 const (
 	changeModified = "modified"
 	changeRemoved  = "removed"
 )
 
-// The error codes of access codes that this package gives (spec/contract.md section 8).
+// Error and warning codes of access codes (spec/contract.md section 8).
 const (
 	errDuplicate     = "duplicate_code_on_device"
 	errNoSpace       = "no_space_for_access_code_on_device"

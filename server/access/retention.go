@@ -10,26 +10,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// RetentionLane is the kind of key for which a workspace is looked through for what was kept long enough: secrets
-// that were rotated out, old events with their deliveries, client sessions that have ended, and attempts on the
-// workspace itself that have come to nothing.
+// RetentionLane is the lane of the retention of a workspace. It deletes rotated secrets, old events with their
+// deliveries, ended client sessions, and expired attempts on the workspace.
 const RetentionLane = "retention"
 
 const (
-	oldEventBatch    = 500  // events looked at in one transaction
-	oldDeliveryBatch = 1000 // deliveries removed in one transaction
+	oldEventBatch    = 500  // events read in one transaction
+	oldDeliveryBatch = 1000 // deliveries deleted in one transaction
 )
 
-// Dropped is what one batch has come to.
+// Dropped is the result of one batch.
 type Dropped struct {
-	Events, Deliveries int64    // removed
-	Last               Position // the next batch begins after it
-	More               bool     // there is a next batch
+	Events, Deliveries int64    // deleted
+	Last               Position // the next batch starts after it
+	More               bool     // another batch follows
 }
 
-// DropOld removes, one by one, events older than the retention that do not go with their partition, and deliveries that came to rest longer ago than that, with their
-// attempts: one batch, of the events after a position. Never a delivery that is pending, nor an event that a delivery
-// is left of.
+// DropOld deletes one batch of the events after a position that are older than the retention and do not go with
+// their partition. It also deletes deliveries that ended longer ago than the retention, with their attempts. It
+// keeps pending deliveries, and events that still have a delivery.
 func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
 	now, err := s.db.Moment(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		if d.Deliveries, err = tx.DropDeliveries(ctx, store.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
 			return err
 		}
-		if d.Deliveries == oldDeliveryBatch { // there may be more of these events
+		if d.Deliveries == oldDeliveryBatch { // these events may have more
 			d.More = true
 			return nil
 		}
@@ -70,17 +69,19 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 	return d, nil
 }
 
-// Kept is what has become of the partitions of events.
+// Kept is the result of KeepPartitions.
 type Kept struct {
 	Made, Dropped []string
-	Left          []string // old, and something in them is owed: what is not goes one by one
+	// Left are old partitions with events that have pending deliveries. The other events in them are deleted
+	// one by one.
+	Left []string
 }
 
-// analyzePartitions is how often the partitions are counted as a whole.
+// analyzePartitions is the interval between two ANALYZE runs on the partitioned table.
 const analyzePartitions = 24 * time.Hour
 
-// KeepPartitions makes the partitions of events that are needed soon, and drops those that were kept for longer than the
-// retention; 0: for ever.
+// KeepPartitions creates the event partitions that are needed soon, and drops those older than the retention. A
+// retention of 0 keeps all.
 func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (k Kept, err error) {
 	now, err := s.db.Moment(ctx)
 	if err != nil {
@@ -106,8 +107,8 @@ func partitionNames(all []store.Partition) (names []string) {
 	return names
 }
 
-// PartitionWidth is how much time one partition is for. There are some four to six at a time, because each costs every list
-// a look and every plan of a query its part; for ever there is one more each quarter.
+// PartitionWidth returns the time span of one partition. About four to six exist at a time, because each one
+// costs every query and plan a part. Without a retention one is added each quarter.
 func PartitionWidth(retention time.Duration) time.Duration {
 	const quarter = 91 * store.Day
 	if retention == 0 {
@@ -116,11 +117,11 @@ func PartitionWidth(retention time.Duration) time.Duration {
 	return min(max((retention/4).Truncate(store.Day), store.Day), quarter)
 }
 
-// oldSessionBatch is how many client sessions are removed in one transaction.
+// oldSessionBatch is how many client sessions are deleted in one transaction.
 const oldSessionBatch = 1000
 
-// DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there
-// may be others.
+// DropOldSessions deletes one batch of the client sessions that ended longer ago than the retention. more
+// reports whether others may follow.
 func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration) (n int64, more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
@@ -135,16 +136,16 @@ func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.U
 	return n, n == oldSessionBatch, nil
 }
 
-// EndLateAttempts gives up the attempts on a workspace itself that were to have ended by now.
+// EndLateAttempts fails the attempts on a workspace itself whose deadline has passed.
 func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
-	message := "The simulated devices have not answered in time. They appear when they do; reset the workspace again if they do not."
+	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, reset the workspace again."
 	var ended []uuid.UUID
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
 		ended, err = tx.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("give up late attempts on workspace %s: %w", workspace, err)
+		return fmt.Errorf("fail late attempts on workspace %s: %w", workspace, err)
 	}
 	for _, id := range ended {
 		s.waiting.wake(id)
@@ -152,16 +153,17 @@ func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) erro
 	return nil
 }
 
-// DropOldSecrets forgets the secrets that were rotated out and whose overlap has ended.
+// DropOldSecrets deletes the rotated webhook secrets whose overlap has ended.
 func (s *Service) DropOldSecrets(ctx context.Context, workspace uuid.UUID) error {
 	if _, err := s.db.DropOldSecrets(ctx, workspace); err != nil {
-		return fmt.Errorf("forget old secrets of workspace %s: %w", workspace, err)
+		return fmt.Errorf("delete old secrets of workspace %s: %w", workspace, err)
 	}
 	return nil
 }
 
-// ScheduleRetention has the workspace looked through after a pause, or when the overlap of a rotated secret or the time of
-// an attempt on the workspace ends. It waits for changes of the workspace first: they may ask for an earlier look.
+// ScheduleRetention schedules the next retention of a workspace after a pause. A rotated secret whose overlap
+// ends, or an attempt whose deadline passes, makes it earlier. It locks the workspace, because a concurrent
+// change may need an earlier run.
 func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pause time.Duration) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.LockWorkspace(ctx, workspace); err != nil {
@@ -178,7 +180,7 @@ func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pa
 	return nil
 }
 
-// RetentionDue says whether it is time to look through a workspace.
+// RetentionDue reports whether the retention of a workspace is due.
 func (s *Service) RetentionDue(ctx context.Context, workspace uuid.UUID) (bool, error) {
 	due, err := s.db.RetentionDue(ctx, workspace)
 	if store.IsNoRows(err) {
@@ -187,7 +189,7 @@ func (s *Service) RetentionDue(ctx context.Context, workspace uuid.UUID) (bool, 
 	return due, err
 }
 
-// DueRetentions lists workspaces that it is time to look through and nobody looks through.
+// DueRetentions lists workspaces whose retention is due and not leased.
 func (s *Service) DueRetentions(ctx context.Context, limit int32) ([]uuid.UUID, error) {
 	return s.db.DueRetentions(ctx, limit)
 }

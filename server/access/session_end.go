@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// RevokeClientSession ends a session at once; it may still be read. It fails with NotFound.
+// RevokeClientSession ends a session immediately. It can still be read. It fails with NotFound.
 func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id strin
 	return Wrap(err, "revoke a client session")
 }
 
-// DeleteClientSession ends a session at once and forgets it. It fails with NotFound.
+// DeleteClientSession ends a session immediately and deletes it. It fails with NotFound.
 func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -41,10 +41,10 @@ func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id strin
 	return Wrap(err, "delete a client session")
 }
 
-// ClientSessionDeleted is the type of the event that tells of the end of a session.
+// ClientSessionDeleted is the type of the event that announces a deleted session.
 const ClientSessionDeleted = "client_session.deleted"
 
-// emitSessionDeleted tells of the end of a session, and whose it was.
+// emitSessionDeleted announces a deleted session with its user identity and customer.
 func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.ClientSession) error {
 	a := About{Workspace: r.WorkspaceID}.With("client_session_id", r.ClientSessionID)
 	if r.UserIdentityID != nil {
@@ -56,7 +56,7 @@ func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.C
 	return s.Emit(ctx, tx, ClientSessionDeleted, a)
 }
 
-// EndSessionsOf ends the client sessions of a user identity that ends.
+// EndSessionsOf deletes the client sessions of a user identity that is being deleted.
 func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
 	ended, err := tx.EndSessionsOfIdentity(ctx, store.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {

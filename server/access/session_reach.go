@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Reach is what a client session is to be given.
+// Reach is the scope to add to a client session.
 type Reach struct {
 	AccountIDs, WebviewIDs []string
 	UserIdentityIDs        []string
@@ -18,7 +18,7 @@ type Reach struct {
 
 func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
-// granted is the session once it has been given more.
+// grantAndRead adds to the scope of a session and returns the session.
 func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
@@ -30,9 +30,9 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSessio
 	return s.readSession(ctx, tx, r)
 }
 
-// grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
+// grant adds to the scope of a session. It fails with NotFound for what the workspace does not have.
 func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
-	// The person first, as whoever deletes one does.
+	// Lock order: the user identity first, as its deletion does.
 	if err := s.identify(ctx, tx, &r, more.UserIdentityIDs); err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
 }
 
-// identify says whose a session is to be. It fails with NotFound for the user identity, which stays until the
-// transaction ends, and with Invalid where the session is another's already.
+// setIdentity sets the user identity of a session, and locks that identity until the transaction ends. It fails
+// with NotFound for the user identity, and with Invalid where the session belongs to another one.
 func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSession, identities []string) error {
 	for _, text := range identities {
 		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
@@ -85,14 +85,14 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSess
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != id:
-			return Invalidf("user_identity_id", "The client session is of another user identity. Create one for this user identity")
+			return Invalidf("user_identity_id", "The client session belongs to another user identity. Create one for this user identity")
 		}
 		r.UserIdentityID = &id
 	}
 	return nil
 }
 
-// firstMissing is the first of the texts that is none of the identifiers; empty: all are.
+// firstMissing returns the first text that is none of the identifiers, or "".
 func firstMissing(texts []string, ids []uuid.UUID) string {
 	there := make(map[uuid.UUID]bool, len(ids))
 	for _, id := range ids {
@@ -106,8 +106,8 @@ func firstMissing(texts []string, ids []uuid.UUID) string {
 	return ""
 }
 
-// GrantAccess has a session, named by its identifier or its end user, reach more from now on.
-// It fails with Invalid unless exactly one is given, or where nothing is to be granted, and with NotFound.
+// GrantAccess adds to the scope of a session, named by its identifier or its end user. It fails with Invalid
+// unless exactly one is given, or for an empty grant, and with NotFound.
 func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
 	if more.empty() {
 		return c, Invalidf("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
@@ -123,7 +123,7 @@ func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, 
 	return c, Wrap(err, "grant access to a client session")
 }
 
-// authenticateSession finds out what the session of a token may do. It fails with Unauthorized.
+// authenticateSession returns the principal of a session. It fails with Unauthorized.
 func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspace *uuid.UUID) (Principal, error) {
 	r, err := s.db.AuthenticateClientSession(ctx, hash)
 	refuse := func(kind, message string) (Principal, error) {
@@ -137,19 +137,19 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case r.Revoked:
 		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
 	case r.Expired:
-		return refuse("client_session_expired", "This client session is over. Ask for a new one.")
+		return refuse("client_session_expired", "This client session has expired. Ask for a new one.")
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
 	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: TextOf(r.CustomerKey)}
 	if p.Reach == nil {
-		p.Reach = []uuid.UUID{} // nil would be everything
+		p.Reach = []uuid.UUID{} // nil would mean all accounts
 	}
 	return p, nil
 }
 
-// AsSeenBy is the principal with no more in reach than the session of an end user has; an empty key changes nothing. To a
-// session all others are absent, as those are that never were: whose key is a secret must not be found by trying.
+// AsSeenBy returns the principal with its scope reduced to that of an end user's session. An empty key changes
+// nothing. An unknown key gives an empty scope, so that a caller cannot discover keys by trying.
 func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Principal, error) {
 	if key == "" {
 		return p, nil

@@ -10,38 +10,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// StandsNow is whoever began a request, with what he reaches at this moment: what is answered after a wait goes by that. It fails with
-// Unauthorized when his credential was revoked or has ended meanwhile, and with Forbidden when his workspace was suspended.
+// Recheck returns the principal with its current scope, for an answer after a wait. It fails with Unauthorized
+// where the credential was revoked or has expired, and with Forbidden where the workspace was suspended.
 func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error) {
-	if p.CredentialID == uuid.Nil { // it is the server itself that asks
+	if p.CredentialID == uuid.Nil { // the server itself
 		return p, nil
 	}
 	now, err := s.db.StandingNow(ctx, store.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("look what the credential still reaches: %w", err)
+		return p, fmt.Errorf("recheck the credential: %w", err)
 	case !now.Good:
-		return p, &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential was revoked, or has ended, while the request waited."}
+		return p, &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential was revoked or expired while the request waited."}
 	case now.IsSuspended && !p.Suspended:
 		return p, WorkspaceSuspended()
 	}
 	if p.Reach != nil {
-		p.Reach = append([]uuid.UUID{}, now.Accounts...) // nil would be everything
+		p.Reach = append([]uuid.UUID{}, now.Accounts...) // nil would mean all accounts
 	}
 	return p, nil
 }
 
-// WorkspaceSuspended is what requests for what is in a suspended workspace fail with.
+// WorkspaceSuspended returns the error for requests on a suspended workspace.
 func WorkspaceSuspended() *Error {
-	return &Error{Kind: Forbidden, Type: "workspace_suspended", Message: "The workspace is suspended. End that with /workspaces/update and is_suspended false."}
+	return &Error{Kind: Forbidden, Type: "workspace_suspended", Message: "The workspace is suspended. Resume it with /workspaces/update and is_suspended false."}
 }
 
-// StillSees fails like StandsNow, and with Unauthorized when some of what a client session reached when it began a request is out of its
-// reach: it may not be told any more what it might then.
+// RecheckScope fails like Recheck, and with Unauthorized where a client session lost part of the scope that it
+// had when the request started. An answer based on the old scope must not reach it.
 func (s *Service) StillSees(ctx context.Context, p Principal) error {
 	now, err := s.StandsNow(ctx, p)
 	if err == nil && slices.ContainsFunc(p.Reach, func(id uuid.UUID) bool { return !slices.Contains(now.Reach, id) }) {
-		err = &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential does not reach any more what it reached when the request began."}
+		err = &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential lost access to some of what it could see when the request started."}
 	}
 	return err
 }

@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	unclaimedSessions = 10_000    // of a workspace
-	claimedBatch      = 1000      // sessions that are found to reach something in one transaction
-	forgottenAfter    = time.Hour // when a session that reaches nothing gives way to others
-	forgottenBatch    = 100       // such sessions that are ended in one transaction
+	unclaimedSessions = 10_000    // per workspace
+	claimedBatch      = 1000      // sessions claimed in one transaction
+	forgottenAfter    = time.Hour // age at which a session that reaches nothing may be ended
+	forgottenBatch    = 100       // sessions ended in one transaction
 )
 
-// roomForUnclaimed fails with TooMany where a workspace has as many sessions as it may that were made with a publishable key and
-// reach nothing: everybody has that key, and nobody else would end them. They are counted in an index, and only where there are too
-// many, those that reach something by now are looked for, each once, and else the oldest are ended, should they have been there for long.
+// roomForUnclaimed fails with TooMany where a workspace has the maximum of sessions that were created with a
+// publishable key and reach nothing. The key is public, so sessions could accumulate without limit.
+//
+// It counts sessions in an index. At the limit it claims the sessions that reach something by now. If there are
+// none, it ends the oldest sessions above forgottenAfter.
 func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace uuid.UUID) error {
 	now := s.opt.Now()
 	taken, known := s.unclaimed.Take(workspace, now)
@@ -45,17 +47,17 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 		s.unclaimed.SetCount(workspace, int(left), now)
 	}
 	if left == 0 {
-		return &Error{Kind: TooMany, Type: "too_many_requests", Message: fmt.Sprintf("The workspace has %d client sessions that were made with a publishable key and reach nothing. "+
-			"Those that are an hour old give way to others. Delete those that nobody uses, with /client_sessions/delete and an API key; with an API key further ones can be made meanwhile.", s.opt.UnclaimedSessions)}
+		return &Error{Kind: TooMany, Type: "too_many_requests", Message: fmt.Sprintf("The workspace has %d client sessions that were created with a publishable key and reach nothing. "+
+			"New sessions replace those older than an hour. Delete unused ones with /client_sessions/delete and an API key, or create sessions with an API key.", s.opt.UnclaimedSessions)}
 	}
 	return nil
 }
 
-// endForgottenSessions says how many it has ended.
+// endForgottenSessions ends a batch of old sessions that reach nothing, and returns how many.
 func (s *Service) endForgottenSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID) (int64, error) {
 	ended, err := tx.EndForgottenSessions(ctx, store.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
 	if err != nil {
-		return 0, fmt.Errorf("end client sessions that nobody has come back to: %w", err)
+		return 0, fmt.Errorf("end unused client sessions: %w", err)
 	}
 	for _, r := range ended {
 		if err := s.emitSessionDeleted(ctx, tx, r); err != nil {

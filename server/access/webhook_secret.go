@@ -12,16 +12,17 @@ import (
 
 func oldSecretPlace(id uuid.UUID) string { return "webhooks.old_secret/" + id.String() }
 
-// MaxOverlap is how long an old secret may go on signing.
+// MaxOverlap is how long an old secret may continue to sign.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// RotateSecret gives a webhook a new secret, which signs from now on. The one before it signs beside it for the
-// overlap, so that receivers can change over; after that it is forgotten. Without an overlap it ends at once.
-// It returns the webhook with its new secret and the time when the old one ends. It fails with Invalid for an overlap
-// that is none, with NotFound, and with Conflict while the secret of an earlier rotation still signs.
+// RotateSecret gives a webhook a new secret, which signs from now on. The old secret also signs for the
+// overlap, so that receivers can switch over. Then it is deleted. Without an overlap it ends immediately.
+// RotateSecret returns the webhook with its new secret and the time when the old one ends. It fails with
+// Invalid for an invalid overlap, with NotFound, and with Conflict while the secret of an earlier rotation
+// still signs.
 func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string, overlap time.Duration) (w Webhook, until *time.Time, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return w, nil, Invalidf("overlap", "The overlap is between 0 and %d days", int(MaxOverlap.Hours()/24))
+		return w, nil, Invalidf("overlap", "The overlap must be between 0 and %d days", int(MaxOverlap.Hours()/24))
 	}
 	id, err := uuid.Parse(webhook)
 	if err != nil {
@@ -30,7 +31,7 @@ func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string,
 	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row store.Webhook) (err error) {
 		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.opt.Now()) {
 			return &Error{Kind: Conflict, Type: "rotation_in_progress", Message: fmt.Sprintf(
-				"The secret before the present one signs until %s. Rotate again after that, or without an overlap, which ends both at once.",
+				"The previous secret signs until %s. Rotate again after that, or without an overlap, which ends both immediately.",
 				row.OldSecretUntil.UTC().Format(time.RFC3339))}
 		}
 		if w, err = s.toWebhook(row); err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Webhook is an endpoint that events are sent to.
+// Webhook is an endpoint that receives events.
 type Webhook struct {
 	ID             uuid.UUID
 	URL            string
-	EventTypes     []string   // "*" stands for all
-	Secret         string     // whsec_ and base64, as Standard Webhooks describe
-	DisabledAt     *time.Time // nothing has been sent since; nil: it is enabled
+	EventTypes     []string   // "*" means all
+	Secret         string     // whsec_ and base64, as in Standard Webhooks
+	DisabledAt     *time.Time // since when nothing is sent; nil: enabled
 	DisabledReason string
 }
 
@@ -41,8 +41,8 @@ func newSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
-// CreateWebhook makes a webhook; no event types stand for all.
-// It fails with Invalid for a URL or an event type that is none, and where there are as many as there may be.
+// CreateWebhook creates a webhook. nil types means all event types. It fails with Invalid for an invalid URL or
+// event type, and where the workspace has the maximum number of webhooks.
 func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string, types []string) (Webhook, error) {
 	if err := CheckWebhookURL(address); err != nil {
 		return Webhook{}, err
@@ -69,8 +69,9 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	return w, nil
 }
 
-// roomForWebhook fails with Invalid where a workspace has as many webhooks as it may: an event is handed to all of them in one transaction,
-// which has to end before the lease does under which it is made. That there is no room is not remembered: one that is deleted makes some.
+// roomForWebhook fails with Invalid where a workspace has the maximum number of webhooks. One transaction fans
+// an event out to all of them, and must end before its lease does. A full workspace is not cached, because a
+// deletion makes room.
 func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error {
 	now := s.opt.Now()
 	if taken, _ := s.webhooks.Take(workspace, now); taken {
@@ -82,13 +83,13 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	}
 	left := s.opt.MostWebhooks - int(n)
 	if left <= 0 {
-		return Invalidf("", "The workspace has %d webhooks, which is as many as it may. Delete those that nobody needs, with /webhooks/delete", s.opt.MostWebhooks)
+		return Invalidf("", "The workspace has %d webhooks, which is the maximum. Delete unused ones with /webhooks/delete", s.opt.MostWebhooks)
 	}
 	s.webhooks.SetCount(workspace, left, now)
 	return nil
 }
 
-// CheckWebhookURL says why events cannot be sent to an address.
+// CheckWebhookURL returns an error if events cannot be sent to an address.
 func CheckWebhookURL(address string) *Error {
 	if len(address) > maxURLLength {
 		return Invalidf("url", "A webhook's URL has at most %d characters", maxURLLength)
@@ -98,29 +99,29 @@ func CheckWebhookURL(address string) *Error {
 	case err != nil || strings.ContainsFunc(address, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
 		return Invalidf("url", "Invalid url")
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return Invalidf("url", "A webhook's URL begins with https:// or http:// and a host")
+		return Invalidf("url", "A webhook's URL must begin with https:// or http:// and a host")
 	case !isPort(u.Port()):
-		return Invalidf("url", "A webhook's URL names no port, or one of 1 to 65535")
+		return Invalidf("url", "The port of a webhook's URL must be between 1 and 65535")
 	case u.User != nil:
-		return Invalidf("url", "A webhook's URL carries no user name or password; deliveries are signed with the webhook's secret")
+		return Invalidf("url", "A webhook's URL must not contain a user name or password. Deliveries are signed with the webhook's secret")
 	}
 	return nil
 }
 
-// isPort says whether a URL's port is left out, or one that can be dialled.
+// isPort reports whether a URL's port is empty or can be dialed.
 func isPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || (err == nil && n > 0)
 }
 
-// checkHost refuses a host that is an address which nothing is sent to. It is a courtesy: what a name stands for is
-// judged when it is dialled.
+// checkHost rejects a literal address that the server sends nothing to. It only gives an early error: names are
+// checked when they are dialed.
 func (s *Service) checkHost(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || s.opt.RefusedAddress == nil || !s.refuses(strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) {
-		return nil //nolint:nilerr // CheckWebhookURL has said it
+		return nil //nolint:nilerr // CheckWebhookURL reports it
 	}
-	return Invalidf("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix %s", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
+	return Invalidf("url", "The server sends nothing to %s, which is not a public address. Start it with --allow-webhook-prefix %s to allow it", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
 }
 
 func (s *Service) refuses(host string) bool {
@@ -131,7 +132,7 @@ func (s *Service) refuses(host string) bool {
 	return err == nil && s.opt.RefusedAddress(address)
 }
 
-// addressOf is the address that a host of a URL is, or stands for: one that is no address is localhost.
+// addressOf returns the address that a URL's host is. Any other host is localhost here.
 func addressOf(host string) netip.Addr {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address
@@ -139,7 +140,7 @@ func addressOf(host string) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// PrefixOf is the network that allows a refused address: this machine's own, or the single address.
+// PrefixOf returns the network that allows a refused address: the loopback network, or the single address.
 func PrefixOf(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	if address.Is4() && address.IsLoopback() {
@@ -148,7 +149,7 @@ func PrefixOf(address netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(address, address.BitLen())
 }
 
-// checkEventTypes takes doubles out and keeps the order.
+// checkEventTypes removes duplicates and keeps the order. It fails with Invalid.
 func checkEventTypes(types []string) ([]string, error) {
 	if len(types) == 0 {
 		return nil, Invalidf("event_types", "Name at least one event type, or \"*\" for all")
@@ -169,7 +170,7 @@ func checkEventTypes(types []string) ([]string, error) {
 	return out, nil
 }
 
-// CheckEventType says why a webhook cannot ask for events of that type.
+// CheckEventType returns an error if a webhook cannot subscribe to that type.
 func CheckEventType(t string) *Error {
 	if t == "*" || isEventType(t) {
 		return nil
@@ -179,7 +180,7 @@ func CheckEventType(t string) *Error {
 
 func unknownEventTypes(unknown []string) *Error {
 	return &Error{Kind: Invalid, Type: "invalid_event_types", Data: map[string]any{"invalid_event_types": unknown},
-		Message: fmt.Sprintf("No such event type: %s. \"*\" stands for all; the documentation lists the others.", strings.Join(unknown, ", "))}
+		Message: fmt.Sprintf("No such event type: %s. Use \"*\" for all. The documentation lists the types.", strings.Join(unknown, ", "))}
 }
 
 func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
@@ -245,11 +246,11 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	return nil
 }
 
-// deletedAtOnce is how many deliveries of a webhook are deleted in one transaction.
+// deleteBatch is how many deliveries of a webhook are deleted in one transaction.
 const deletedAtOnce = 2_000
 
-// DeleteWebhook ends a webhook. It fails with NotFound. One with more deliveries loses these first, a part at a time: whoever gives up
-// meanwhile goes on with the next try, and the hand-out of events, for which the webhook is locked, waits for no more than a part.
+// DeleteWebhook deletes a webhook. It fails with NotFound. It first deletes many deliveries in batches, so that
+// a retry continues where a canceled request stopped, and the fan-out waits for one batch at most.
 func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -273,14 +274,15 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 	}
 }
 
-// dropDeliveries deletes a part of a webhook's history. It is no act by itself: the audit log tells of the webhook's end, once that is reached.
+// dropDeliveries deletes a batch of a webhook's deliveries. The audit log records only the deletion of the
+// webhook.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
 	err = s.db.InTx(store.Acting(ctx, nil), func(tx store.Tx) error {
 		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err
 		}
-		// The deliveries are first, which keeps others from adding to their attempts.
+		// Delete the deliveries first, so that no concurrent transaction adds attempts to them.
 		if err := tx.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
 			return err
 		}

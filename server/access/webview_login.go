@@ -14,13 +14,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// maxLogins is how often it can be tried to log in on one webview: whoever has its URL shall not guess passwords.
+// maxLogins is the maximum number of login attempts on one webview. It prevents password guessing by holders of
+// the URL.
 const maxLogins = 10
 
-// OpenWebview finds the webview of a URL and its workspace. It fails with NotFound, also for one that has expired
-// without a login, or whose workspace is suspended.
+// OpenWebview returns the webview of a URL and its workspace. It fails with NotFound, also for a webview that
+// expired without a login, and in a suspended workspace.
 func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Workspace, error) {
-	gone := &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "This link is not good, or no longer."}
+	gone := &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "This link has expired or isn't valid."}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < len(uuid.UUID{}) {
 		return Webview{}, Workspace{}, gone
@@ -51,7 +52,7 @@ func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Works
 	return w, workspace, err
 }
 
-// Offered are the vendors that can be chosen on a webview.
+// Offered returns the vendors to choose from on a webview.
 func (s *Service) Offered(w Webview, in Workspace) (names []string) {
 	for _, p := range s.providers(in) {
 		if (w.Providers == nil || slices.Contains(*w.Providers, p.Name)) && common(p.Capabilities, w.Capabilities) {
@@ -61,17 +62,17 @@ func (s *Service) Offered(w Webview, in Workspace) (names []string) {
 	return names
 }
 
-// tooManyLogins is the Type of the Error of a webview on which it was tried too often.
+// tooManyLogins is the Type of the error for a webview that is exhausted.
 const tooManyLogins = "too_many_logins"
 
-// IsTooManyLogins says whether err is of BeginLogin, and because it was tried too often.
+// IsTooManyLogins reports whether err is the error of BeginLogin for an exhausted webview.
 func IsTooManyLogins(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Type == tooManyLogins
 }
 
-// BeginLogin counts a login on a webview before it is tried. It fails with NotFound for one that has come to its end,
-// and with Conflict when it was tried too often.
+// BeginLogin counts a login attempt on a webview before it starts. It fails with NotFound for a webview that
+// ended, and with Conflict for an exhausted one.
 func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
 	n, err := s.db.BeginLogin(ctx, store.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
 	if err != nil || n == 1 {
@@ -80,15 +81,15 @@ func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
 	r, err := s.db.OpenConnectWebview(ctx, webview)
 	switch {
 	case err == nil && r.LoginAttempts >= maxLogins && WebviewStatus(r.Status) != WebviewAuthorized:
-		return &Error{Kind: Conflict, Type: tooManyLogins, Message: "Too many logins were tried with this link."}
+		return &Error{Kind: Conflict, Type: tooManyLogins, Message: "This link has had too many login attempts."}
 	case err == nil || store.IsNoRows(err):
 		return WebviewNotFound(webview.String())
 	}
-	return fmt.Errorf("begin the login: %w", err)
+	return fmt.Errorf("start the login: %w", err)
 }
 
-// FailLogin notes that a login was refused, unless there was one before whose devices are waited for: that one stands. It
-// fails with NotFound for a webview that has come to its end.
+// FailLogin records a rejected login, unless the webview already waits for the devices of an earlier login. It
+// fails with NotFound for a webview that ended.
 func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider string) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := lockWebview(ctx, tx, webview)
@@ -104,12 +105,12 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		return s.Emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
 	})
 	if err != nil {
-		return fmt.Errorf("note that a login was refused: %w", err)
+		return fmt.Errorf("record a rejected login: %w", err)
 	}
 	return nil
 }
 
-// lockWebview fails with NotFound where nobody can log in any more.
+// lockWebview fails with NotFound where the webview accepts no login.
 func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectWebview, error) {
 	r, err := tx.LockConnectWebview(ctx, id)
 	if store.IsNoRows(err) || (err == nil && WebviewStatus(r.Status) == WebviewAuthorized) {
@@ -118,7 +119,7 @@ func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectW
 	return r, err
 }
 
-// waitsForDevices says whether a webview has had its login, and waits for the devices of an account that nothing is wrong with.
+// waitsForDevices reports whether a webview had a login and waits for the devices of an account that works.
 func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (bool, error) {
 	if r.ConnectedAccountID == nil {
 		return false, nil
@@ -127,15 +128,15 @@ func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (
 	return err == nil && a.DeletedAt == nil && a.ErrorCode == nil, err
 }
 
-// admits fails with Conflict where a webview waits for the devices of another account than that: one of the two would be
-// connected, and reached by nobody whom the webview is of.
+// checkLoginAllowed fails with Conflict where a webview waits for the devices of another account. Otherwise one
+// of the two accounts would be connected outside of the webview's scope.
 func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uuid.UUID) error {
 	waits, err := waitsForDevices(ctx, tx, r)
 	if err != nil || !waits || *r.ConnectedAccountID == account {
 		return err
 	}
 	return &Error{Kind: Conflict, Type: "connect_webview_has_login",
-		Message: "Somebody has logged in with this link already, and it is good for one account. Ask whoever has sent it to you for another link."}
+		Message: "This link was already used for another account, and it works for one only. Ask its sender for a new link."}
 }
 
 func aboutWebview(r store.ConnectWebview) About {
@@ -146,13 +147,13 @@ func aboutWebview(r store.ConnectWebview) About {
 	return a
 }
 
-// errAgain is of a transaction that somebody else was quicker than.
-var errAgain = errors.New("the account was connected or ended meanwhile")
+// errConcurrentLogin is the error of a transaction that lost a race. LogIn retries it.
+var errAgain = errors.New("the account was connected or deleted concurrently")
 
-// LogIn connects the account that somebody has logged in to, or connects it anew where the workspace has it: it stays
-// what it is then, with its devices, and is reached as n says from now on. What the webview keeps for it is copied.
-// It fails with NotFound for a webview that has come to its end, and with Conflict where the account is in another
-// workspace, or the devices of another one are waited for.
+// LogIn connects the account of a login. An account that the workspace already has keeps its identity and
+// devices and is reached as n says from now on. The account receives the webview's customer and metadata. It
+// fails with NotFound for a webview that ended, and with Conflict where the account belongs to another
+// workspace, or the webview waits for the devices of another account.
 func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	for range 3 {
 		w, err = s.logIn(ctx, webview, provider, n)
@@ -161,20 +162,20 @@ func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string,
 		}
 	}
 	if err != nil {
-		return w, fmt.Errorf("connect the account that was logged in to: %w", err)
+		return w, fmt.Errorf("connect the account of the login: %w", err)
 	}
 	return w, nil
 }
 
 func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil { // a reset before leaves no webview, one after finds the account
+		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil { // an earlier reset leaves no webview, a later one finds the account
 			return err
 		}
 		if err := s.holdGateway(ctx, tx, n.Adapter, n.Gateway); err != nil {
 			return err
 		}
-		// The account first, as whoever records its devices does.
+		// Lock order: the account first, as in the recording of its devices.
 		a, known, err := s.accountToLogIn(ctx, tx, n)
 		if err != nil {
 			return err
@@ -184,7 +185,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			return err
 		}
 		if r.WorkspaceID != n.WorkspaceID {
-			return fmt.Errorf("the webview %s is of another workspace", webview)
+			return fmt.Errorf("the webview %s belongs to another workspace", webview)
 		}
 		if err := admits(ctx, tx, r, a.ConnectedAccountID); err != nil {
 			return err
@@ -207,15 +208,15 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 				return err
 			}
 		}
-		told := aboutWebview(r)
-		told.Account = a.ConnectedAccountID
-		if err := s.Emit(ctx, tx, "connected_account.successful_login", told); err != nil {
+		about := aboutWebview(r)
+		about.Account = a.ConnectedAccountID
+		if err := s.Emit(ctx, tx, "connected_account.successful_login", about); err != nil {
 			return err
 		}
 		status := WebviewPending
 		if !r.WaitForDevices {
 			status = WebviewAuthorized
-			if err := s.Emit(ctx, tx, "connect_webview.login_succeeded", told); err != nil {
+			if err := s.Emit(ctx, tx, "connect_webview.login_succeeded", about); err != nil {
 				return err
 			}
 		}
@@ -232,9 +233,10 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 	return w, err
 }
 
-// accountToLogIn locks the account that n leads to, where there is one. What a gateway says of itself leads to none: anybody
-// can say it. It only keeps a gateway that is connected from being another account by another address, of which anybody has
-// any number: a name, such as of one's own, leads to whom its owner likes, now or later.
+// accountToLogIn locks the account at the address of n, if there is one. What a gateway reports about itself
+// never selects an account, because anyone can claim it. It only prevents a second account for a connected
+// gateway at another address: a gateway has many addresses, and an owner can point a DNS name anywhere at any
+// time.
 func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a store.ConnectedAccount, known bool, err error) {
 	a, err = tx.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
 	known, elsewhere := err == nil, false
@@ -246,16 +248,16 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 		return a, false, nil
 	case err != nil:
 		return a, false, err
-	case a.WorkspaceID != n.WorkspaceID: // whose it is is nobody's business here
+	case a.WorkspaceID != n.WorkspaceID: // the message must not reveal the owner
 		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This account is connected elsewhere on this server. Two would fight over its devices."}
 	}
-	if n.Unproven { // whoever may open a webview would reach, and change, what somebody else has connected
+	if n.Unproven { // otherwise any user of a webview could see and change another's account
 		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
-			Message: "This account is connected already, and nothing that was entered proves that it is yours. Whoever runs this server can change how it is reached."}
+			Message: "This account is already connected, and nothing that you entered proves that it is yours. The operator of this server can change its settings."}
 	}
 	if elsewhere {
 		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
-			Message: "This gateway is connected already, at another address. Enter that one. Whoever runs this server can change it."}
+			Message: "This gateway is already connected, at another address. Enter that address. The operator of this server can change it."}
 	}
 	if a, err = tx.LockAccount(ctx, a.ConnectedAccountID); err == nil && a.DeletedAt != nil {
 		err = errAgain
@@ -263,7 +265,7 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 	return a, true, err
 }
 
-// connectAnew has an account be reached as n says, and all that waits for it tried again.
+// reconnect changes how an account is reached, and wakes the account and all its devices.
 func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.ConnectedAccount, n NewAccount) error {
 	id := a.ConnectedAccountID
 	config, err := s.withKept(a, n.Config)
@@ -282,21 +284,21 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	return s.wakeWhole(ctx, tx, id)
 }
 
-// withKept adds to how an account is reached from now on what nobody enters at a login, such as a CA or a time zone.
-func (s *Service) withKept(a store.ConnectedAccount, anew json.RawMessage) (json.RawMessage, error) {
+// mergeConfig adds the settings that no login asks for, such as a CA or a time zone, to a new configuration.
+func (s *Service) withKept(a store.ConnectedAccount, fresh json.RawMessage) (json.RawMessage, error) {
 	was, err := s.toAccount(a)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]json.RawMessage{}
-	if json.Unmarshal(was.Config, &all) != nil || json.Unmarshal(anew, &all) != nil { // the errors may quote a secret
-		return nil, fmt.Errorf("read how the account %s is reached", a.ConnectedAccountID)
+	if json.Unmarshal(was.Config, &all) != nil || json.Unmarshal(fresh, &all) != nil { // the errors may quote a secret
+		return nil, fmt.Errorf("read the configuration of account %s", a.ConnectedAccountID)
 	}
 	return MustJSON(all), nil
 }
 
-// describeAsWebview copies what the webview keeps for the account. What the workspace has said since about the devices
-// of one that it had before stays.
+// describeAsWebview copies the webview's customer, kinds, and metadata to the account. On an existing account
+// the settings of the workspace take precedence.
 func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w store.ConnectWebview, isNew bool) error {
 	a, err := tx.GetAccount(ctx, account)
 	if err != nil {
@@ -306,7 +308,7 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	switch _, full := AsError(err); {
 	case err == nil:
 		a.CustomMetadata = more
-	case !full: // a login does not fail because the account has as much as is kept
+	case !full: // a full metadata map must not fail the login
 		return err
 	}
 	if w.CustomerKey != nil && (isNew || a.CustomerKey == nil) {
@@ -319,7 +321,7 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 		CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
 }
 
-// authorizeWaiting tells those who wait for the devices of an account that they are there.
+// authorizeWaiting authorizes the webviews that wait for the devices of an account.
 func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
 	webviews, err := tx.AuthorizeWaiting(ctx, &a.ConnectedAccountID)
 	if err != nil {
@@ -334,7 +336,7 @@ func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.Con
 	return nil
 }
 
-// failWaiting tells those who wait for the devices of an account that it has ended: they can log in again.
+// failWaiting fails the webviews that wait for the devices of a deleted account. They accept another login.
 func (s *Service) failWaiting(ctx context.Context, tx store.Tx, account uuid.UUID) error {
 	webviews, err := tx.FailWaiting(ctx, &account)
 	if err != nil {
@@ -348,7 +350,8 @@ func (s *Service) failWaiting(ctx context.Context, tx store.Tx, account uuid.UUI
 	return nil
 }
 
-// AccountProblem is what keeps an account from working; empty: nothing does, or it has not been tried yet.
+// AccountProblem returns the error message of an account. It is empty for an account that works or was not
+// tried yet.
 func (s *Service) AccountProblem(ctx context.Context, account uuid.UUID) (string, error) {
 	a, err := s.db.GetAccount(ctx, account)
 	if err != nil {

@@ -9,17 +9,19 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// NewWorkspace asks for a workspace.
+// NewWorkspace is a request for a workspace.
 type NewWorkspace struct {
 	Name, CompanyName  string
 	ConnectPartnerName string
 	Sandbox            bool
 	Webviews           WebviewLook
-	Account            func(workspace uuid.UUID) (NewAccount, error) // connected at once; nil: none
+	// Account returns an account to connect in the same transaction. nil connects none.
+	Account func(workspace uuid.UUID) (NewAccount, error)
 }
 
-// AddWorkspace makes a workspace that the credential of p may enter from then on; the server itself, which has none, makes
-// one that nobody may enter yet. It fails with Invalid, also where the credential may enter as many as one that makes them.
+// AddWorkspace creates a workspace and lets the credential of p enter it. The server itself has no credential
+// and creates one that no credential may enter yet. It fails with Invalid, also where the credential may enter
+// the maximum already.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
 	if err := All(CheckLabel("name", n.Name), CheckText("company_name", n.CompanyName), CheckText("connect_partner_name", n.ConnectPartnerName)); err != nil {
 		return w, err
@@ -54,8 +56,8 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 	return w, Wrap(err, "create a workspace")
 }
 
-// roomForWorkspace fails with Invalid where a credential may enter as many workspaces as one that makes them. Requests that come at
-// the same moment may make a few more.
+// roomForWorkspace fails with Invalid where the credential may enter the maximum number of workspaces.
+// Concurrent requests may exceed it slightly.
 func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal) error {
 	if p.CredentialID == uuid.Nil {
 		return nil
@@ -63,13 +65,13 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal
 	most := s.opt.MostWorkspaces
 	n, err := tx.CountWorkspacesOfCredential(ctx, store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
 	if err == nil && int(n) >= most {
-		return Invalidf("", "No more workspaces can be made with this token: it may enter %d workspaces already. Use one of them, which /workspaces/list shows; "+
-			"/workspaces/reset_sandbox empties one that is a sandbox", most)
+		return Invalidf("", "This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one of those that /workspaces/list shows; "+
+			"/workspaces/reset_sandbox empties a sandbox", most)
 	}
 	return err
 }
 
-// WorkspaceChange says what is to change; nil and zero fields stay.
+// WorkspaceChange is a change of a workspace. nil and zero fields stay.
 type WorkspaceChange struct {
 	Name               string
 	ConnectPartnerName string
@@ -78,8 +80,8 @@ type WorkspaceChange struct {
 	Suspended          *bool
 }
 
-// UpdateWorkspace changes the workspace of p. While it is suspended nothing is sent to its webhooks; what waits then is
-// sent when it no longer is, unless it is older than what is kept. It fails with Invalid.
+// UpdateWorkspace changes the workspace of p. While the workspace is suspended the server sends nothing to its
+// webhooks. Afterwards it sends the pending deliveries that are within the retention. It fails with Invalid.
 func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
 	if c.Name != "" {
 		if err := CheckLabel("name", c.Name); err != nil {
@@ -88,7 +90,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var hooks []uuid.UUID
-		if c.Suspended != nil { // before the workspace, as whoever rotates a secret
+		if c.Suspended != nil { // lock order: before the workspace, as the rotation of a secret
 			var err error
 			if hooks, err = tx.LockWebhooksOfWorkspace(ctx, p.WorkspaceID); err != nil {
 				return err
@@ -119,20 +121,20 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 	return Wrap(err, "change the workspace")
 }
 
-// ResetSandbox begins anew in a sandbox workspace: what is in it is erased, but not its credentials and webhooks, and
-// an account is connected instead of those that it had. Forget is told of these once they are gone for good. The
-// attempt ends when the devices of the new account are there, or fails when they are not in time. It fails with Invalid (workspace_not_sandbox).
+// ResetSandbox erases a sandbox workspace except for its credentials and webhooks, and connects a new account
+// in place of the old ones. It calls forget with these after the commit. The attempt succeeds when the devices
+// of the new account appear, or fails at its deadline. It fails with Invalid (workspace_not_sandbox).
 //
-// Whoever works on a device or an account holds its row while he writes, so nothing of what is erased is written again
-// later: what is under way ends before, or finds nothing.
-func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount, forget func(context.Context, []Account)) (a Attempt, err error) {
+// Every write holds the row of its device or account. So concurrent work ends before the reset, or finds
+// nothing, and erased rows do not come back.
+func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccount, forget func(context.Context, []Account)) (a Attempt, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
 			return err
 		}
 		if !w.IsSandbox {
-			return &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only a sandbox workspace can be reset; the devices of this one are real."}
+			return &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only a sandbox workspace can be reset. The devices of this one are real."}
 		}
 		rows, err := tx.LockAccountsOfWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
@@ -159,17 +161,17 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 			return err
 		}
 		tx.Begins()
-		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // it ends by then
+		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // the deadline of the attempt
 			return err
 		}
 		a = toAttempt(r)
 		tx.Then(func() { forget(context.WithoutCancel(ctx), accounts) })
-		for _, old := range accounts { // so that whoever has an adapter open for it closes that
+		for _, old := range accounts { // so that each instance closes its adapter
 			if err := s.waker.Wake(ctx, tx, AccountLane, old.ID); err != nil {
 				return err
 			}
 		}
-		return s.connect(ctx, tx, NewID(), anew)
+		return s.connect(ctx, tx, NewID(), fresh)
 	})
 	return a, Wrap(err, "reset the sandbox workspace")
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Workspace is the container in which resources live and to which a credential is bound.
+// Workspace contains resources. Credentials are bound to it.
 type Workspace struct {
 	ID                 uuid.UUID
 	Name               string
 	CompanyName        string
 	ConnectPartnerName *string
 	IsSandbox          bool
-	IsSuspended        bool // what is in it is not shown or changed
-	PublishableKeys    bool // are accepted
+	IsSuspended        bool // its resources cannot be read or changed
+	PublishableKeys    bool // whether publishable keys are accepted
 	PublishableKey     string
 	Webviews           WebviewLook
 }
 
-// WebviewLook says how the pages look on which people connect an account. Empty texts are not given.
+// WebviewLook is the appearance of the pages on which people connect an account. Empty fields are not set.
 type WebviewLook struct {
 	LogoShape              string `json:"logo_shape,omitempty"`
 	PrimaryButtonColor     string `json:"primary_button_color,omitempty"`
@@ -38,7 +38,8 @@ func toWorkspace(r store.Workspace, publishable *string) Workspace {
 	return w
 }
 
-// CreateWorkspace makes a workspace that nobody may enter yet. It fails with Invalid. For administration only.
+// CreateWorkspace creates a workspace that no credential may enter yet. It fails with Invalid. For
+// administration only.
 func (s *Service) CreateWorkspace(ctx context.Context, name, company string, sandbox bool) (Workspace, error) {
 	if err := All(CheckLabel("name", name), CheckText("company_name", company)); err != nil {
 		return Workspace{}, err
@@ -65,7 +66,7 @@ func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, er
 
 // ListWorkspaces lists the workspaces that the credential may enter.
 func (s *Service) ListWorkspaces(ctx context.Context, p Principal) ([]Workspace, error) {
-	if p.Kind == EndUser { // which is of one
+	if p.Kind == EndUser { // belongs to one workspace
 		w, err := s.GetWorkspace(ctx, p.WorkspaceID)
 		return []Workspace{w}, err
 	}
