@@ -169,7 +169,7 @@ func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uui
 }
 
 const findAccounts = `-- name: FindAccounts :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
@@ -221,21 +221,21 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 			&i.Provider,
 			&i.DisplayName,
 			&i.ConfigSealed,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.CreatedAt,
-			&i.WakeSeq,
-			&i.DueAt,
-			&i.FirstSyncedAt,
-			&i.ErrorAt,
 			&i.AddressMac,
-			&i.DeletedAt,
-			&i.CustomMetadata,
+			&i.GatewayMac,
+			&i.UserIdentifier,
 			&i.CustomerKey,
+			&i.CustomMetadata,
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
-			&i.UserIdentifier,
-			&i.GatewayMac,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.CreatedAt,
+			&i.FirstSyncedAt,
+			&i.DeletedAt,
+			&i.WakeSeq,
+			&i.DueAt,
 		); err != nil {
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 }
 
 const getAccount = `-- name: GetAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where connected_account_id = $1
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
@@ -261,27 +261,27 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const getAccountByAddress = `-- name: GetAccountByAddress :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
 `
 
 type GetAccountByAddressParams struct {
@@ -299,27 +299,27 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const getAccountByEmail = `-- name: GetAccountByEmail :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 order by created_at, connected_account_id limit 1
@@ -341,27 +341,27 @@ func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailPa
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const getAccountByGateway = `-- name: GetAccountByGateway :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where adapter = $1 and gateway_mac = $2 and deleted_at is null and connected_account_id <> $3
 order by created_at, connected_account_id limit 1
 `
@@ -383,27 +383,27 @@ func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatew
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const getWorkspaceAccount = `-- name: GetWorkspaceAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
 `
 
 type GetWorkspaceAccountParams struct {
@@ -421,21 +421,21 @@ func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccou
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
@@ -487,7 +487,7 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 }
 
 const listAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
@@ -506,21 +506,21 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 			&i.Provider,
 			&i.DisplayName,
 			&i.ConfigSealed,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.CreatedAt,
-			&i.WakeSeq,
-			&i.DueAt,
-			&i.FirstSyncedAt,
-			&i.ErrorAt,
 			&i.AddressMac,
-			&i.DeletedAt,
-			&i.CustomMetadata,
+			&i.GatewayMac,
+			&i.UserIdentifier,
 			&i.CustomerKey,
+			&i.CustomMetadata,
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
-			&i.UserIdentifier,
-			&i.GatewayMac,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.CreatedAt,
+			&i.FirstSyncedAt,
+			&i.DeletedAt,
+			&i.WakeSeq,
+			&i.DueAt,
 		); err != nil {
 			return nil, err
 		}
@@ -533,7 +533,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 }
 
 const listAllAccounts = `-- name: ListAllAccounts :many
-select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, a.custom_metadata, a.customer_key, a.manage_new_devices, a.accepted_capabilities, a.user_identifier, a.gateway_mac, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
 `
 
@@ -558,21 +558,21 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 			&i.ConnectedAccount.Provider,
 			&i.ConnectedAccount.DisplayName,
 			&i.ConnectedAccount.ConfigSealed,
-			&i.ConnectedAccount.ErrorCode,
-			&i.ConnectedAccount.ErrorMessage,
-			&i.ConnectedAccount.CreatedAt,
-			&i.ConnectedAccount.WakeSeq,
-			&i.ConnectedAccount.DueAt,
-			&i.ConnectedAccount.FirstSyncedAt,
-			&i.ConnectedAccount.ErrorAt,
 			&i.ConnectedAccount.AddressMac,
-			&i.ConnectedAccount.DeletedAt,
-			&i.ConnectedAccount.CustomMetadata,
+			&i.ConnectedAccount.GatewayMac,
+			&i.ConnectedAccount.UserIdentifier,
 			&i.ConnectedAccount.CustomerKey,
+			&i.ConnectedAccount.CustomMetadata,
 			&i.ConnectedAccount.ManageNewDevices,
 			&i.ConnectedAccount.AcceptedCapabilities,
-			&i.ConnectedAccount.UserIdentifier,
-			&i.ConnectedAccount.GatewayMac,
+			&i.ConnectedAccount.ErrorCode,
+			&i.ConnectedAccount.ErrorMessage,
+			&i.ConnectedAccount.ErrorAt,
+			&i.ConnectedAccount.CreatedAt,
+			&i.ConnectedAccount.FirstSyncedAt,
+			&i.ConnectedAccount.DeletedAt,
+			&i.ConnectedAccount.WakeSeq,
+			&i.ConnectedAccount.DueAt,
 			&i.Devices,
 		); err != nil {
 			return nil, err
@@ -586,7 +586,7 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 }
 
 const lockAccount = `-- name: LockAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where connected_account_id = $1 for no key update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
 `
 
 // What is recorded about an account and its end happen one after another.
@@ -600,27 +600,27 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const lockWorkspaceAccount = `-- name: LockWorkspaceAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -642,21 +642,21 @@ func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAcc
 		&i.Provider,
 		&i.DisplayName,
 		&i.ConfigSealed,
-		&i.ErrorCode,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.FirstSyncedAt,
-		&i.ErrorAt,
 		&i.AddressMac,
-		&i.DeletedAt,
-		&i.CustomMetadata,
+		&i.GatewayMac,
+		&i.UserIdentifier,
 		&i.CustomerKey,
+		&i.CustomMetadata,
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
-		&i.UserIdentifier,
-		&i.GatewayMac,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }

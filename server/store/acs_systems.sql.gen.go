@@ -333,7 +333,7 @@ func (q *Queries) GetAcsEntrance(ctx context.Context, arg GetAcsEntranceParams) 
 }
 
 const getAcsSystem = `-- name: GetAcsSystem :one
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, s.unlisted_at, s.emptied_at, s.write_refused, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -366,13 +366,13 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 		&i.AcsSystem.TimeZone,
 		&i.AcsSystem.ErrorMessage,
 		&i.AcsSystem.ErrorAt,
-		&i.AcsSystem.RemovedAt,
-		&i.AcsSystem.CreatedAt,
-		&i.AcsSystem.WakeSeq,
-		&i.AcsSystem.DueAt,
+		&i.AcsSystem.WriteRefused,
 		&i.AcsSystem.UnlistedAt,
 		&i.AcsSystem.EmptiedAt,
-		&i.AcsSystem.WriteRefused,
+		&i.AcsSystem.CreatedAt,
+		&i.AcsSystem.RemovedAt,
+		&i.AcsSystem.WakeSeq,
+		&i.AcsSystem.DueAt,
 		&i.AccountErrorCode,
 		&i.AccountErrorMessage,
 		&i.AccountErrorAt,
@@ -385,7 +385,7 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 const insertAcsSystem = `-- name: InsertAcsSystem :one
 insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone)
 values ($1, $2, $3, $4, $5, $6)
-returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused
+returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at
 `
 
 type InsertAcsSystemParams struct {
@@ -416,13 +416,13 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 		&i.TimeZone,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.RemovedAt,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
+		&i.WriteRefused,
 		&i.UnlistedAt,
 		&i.EmptiedAt,
-		&i.WriteRefused,
+		&i.CreatedAt,
+		&i.RemovedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
@@ -568,7 +568,7 @@ func (q *Queries) ListAcsGroupsOfSystems(ctx context.Context, systems []uuid.UUI
 }
 
 const listAcsSystems = `-- name: ListAcsSystems :many
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, s.unlisted_at, s.emptied_at, s.write_refused, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -626,13 +626,13 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 			&i.AcsSystem.TimeZone,
 			&i.AcsSystem.ErrorMessage,
 			&i.AcsSystem.ErrorAt,
-			&i.AcsSystem.RemovedAt,
-			&i.AcsSystem.CreatedAt,
-			&i.AcsSystem.WakeSeq,
-			&i.AcsSystem.DueAt,
+			&i.AcsSystem.WriteRefused,
 			&i.AcsSystem.UnlistedAt,
 			&i.AcsSystem.EmptiedAt,
-			&i.AcsSystem.WriteRefused,
+			&i.AcsSystem.CreatedAt,
+			&i.AcsSystem.RemovedAt,
+			&i.AcsSystem.WakeSeq,
+			&i.AcsSystem.DueAt,
 			&i.AccountErrorCode,
 			&i.AccountErrorMessage,
 			&i.AccountErrorAt,
@@ -650,7 +650,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 }
 
 const listAcsSystemsOfAccount = `-- name: ListAcsSystemsOfAccount :many
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
 `
 
 func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]AcsSystem, error) {
@@ -671,13 +671,13 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 			&i.TimeZone,
 			&i.ErrorMessage,
 			&i.ErrorAt,
-			&i.RemovedAt,
-			&i.CreatedAt,
-			&i.WakeSeq,
-			&i.DueAt,
+			&i.WriteRefused,
 			&i.UnlistedAt,
 			&i.EmptiedAt,
-			&i.WriteRefused,
+			&i.CreatedAt,
+			&i.RemovedAt,
+			&i.WakeSeq,
+			&i.DueAt,
 		); err != nil {
 			return nil, err
 		}
@@ -690,7 +690,7 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 }
 
 const lockAcsSystem = `-- name: LockAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where acs_system_id = $1 for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1 for no key update
 `
 
 // What is decided about the users of a system and what is found on it happen one after another.
@@ -706,19 +706,19 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.TimeZone,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.RemovedAt,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
+		&i.WriteRefused,
 		&i.UnlistedAt,
 		&i.EmptiedAt,
-		&i.WriteRefused,
+		&i.CreatedAt,
+		&i.RemovedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
 
 const lockWorkspaceAcsSystem = `-- name: LockWorkspaceAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceAcsSystemParams struct {
@@ -739,13 +739,13 @@ func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceA
 		&i.TimeZone,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.RemovedAt,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
+		&i.WriteRefused,
 		&i.UnlistedAt,
 		&i.EmptiedAt,
-		&i.WriteRefused,
+		&i.CreatedAt,
+		&i.RemovedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }
@@ -808,7 +808,7 @@ func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) 
 }
 
 const readAcsSystem = `-- name: ReadAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where acs_system_id = $1
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1
 `
 
 // For those who look after it.
@@ -824,13 +824,13 @@ func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.TimeZone,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.RemovedAt,
-		&i.CreatedAt,
-		&i.WakeSeq,
-		&i.DueAt,
+		&i.WriteRefused,
 		&i.UnlistedAt,
 		&i.EmptiedAt,
-		&i.WriteRefused,
+		&i.CreatedAt,
+		&i.RemovedAt,
+		&i.WakeSeq,
+		&i.DueAt,
 	)
 	return i, err
 }

@@ -137,7 +137,7 @@ update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
 `
 
 type AcsUserLeavesGroupsParams struct {
@@ -156,6 +156,7 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.AcsSystemID,
 		&i.UserIdentityID,
 		&i.IsManaged,
+		&i.CreatedAt,
 		&i.FullName,
 		&i.EmailAddress,
 		&i.PhoneNumber,
@@ -164,23 +165,22 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.IsSuspended,
 		&i.GroupRefs,
 		&i.DeletingAt,
+		&i.DesiredGen,
+		&i.ChangedAt,
 		&i.VendorRef,
 		&i.Applied,
-		&i.DesiredGen,
+		&i.SyncedAt,
 		&i.WrittenGen,
 		&i.BlockedGen,
-		&i.ChangedAt,
+		&i.BlockedBy,
+		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.SyncedAt,
+		&i.Disputes,
+		&i.DisputedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.CreatedAt,
-		&i.WriteAt,
-		&i.Disputes,
-		&i.DisputedAt,
-		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -305,7 +305,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const findAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -322,6 +322,7 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.AcsSystemID,
 		&i.UserIdentityID,
 		&i.IsManaged,
+		&i.CreatedAt,
 		&i.FullName,
 		&i.EmailAddress,
 		&i.PhoneNumber,
@@ -330,29 +331,28 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.IsSuspended,
 		&i.GroupRefs,
 		&i.DeletingAt,
+		&i.DesiredGen,
+		&i.ChangedAt,
 		&i.VendorRef,
 		&i.Applied,
-		&i.DesiredGen,
+		&i.SyncedAt,
 		&i.WrittenGen,
 		&i.BlockedGen,
-		&i.ChangedAt,
+		&i.BlockedBy,
+		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.SyncedAt,
+		&i.Disputes,
+		&i.DisputedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.CreatedAt,
-		&i.WriteAt,
-		&i.Disputes,
-		&i.DisputedAt,
-		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
   and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
 order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
@@ -376,6 +376,7 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.AcsSystemID,
 		&i.UserIdentityID,
 		&i.IsManaged,
+		&i.CreatedAt,
 		&i.FullName,
 		&i.EmailAddress,
 		&i.PhoneNumber,
@@ -384,29 +385,28 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.IsSuspended,
 		&i.GroupRefs,
 		&i.DeletingAt,
+		&i.DesiredGen,
+		&i.ChangedAt,
 		&i.VendorRef,
 		&i.Applied,
-		&i.DesiredGen,
+		&i.SyncedAt,
 		&i.WrittenGen,
 		&i.BlockedGen,
-		&i.ChangedAt,
+		&i.BlockedBy,
+		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.SyncedAt,
+		&i.Disputes,
+		&i.DisputedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.CreatedAt,
-		&i.WriteAt,
-		&i.Disputes,
-		&i.DisputedAt,
-		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -473,6 +473,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.AcsSystemID,
 			&i.AcsUser.UserIdentityID,
 			&i.AcsUser.IsManaged,
+			&i.AcsUser.CreatedAt,
 			&i.AcsUser.FullName,
 			&i.AcsUser.EmailAddress,
 			&i.AcsUser.PhoneNumber,
@@ -481,23 +482,22 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.IsSuspended,
 			&i.AcsUser.GroupRefs,
 			&i.AcsUser.DeletingAt,
+			&i.AcsUser.DesiredGen,
+			&i.AcsUser.ChangedAt,
 			&i.AcsUser.VendorRef,
 			&i.AcsUser.Applied,
-			&i.AcsUser.DesiredGen,
+			&i.AcsUser.SyncedAt,
 			&i.AcsUser.WrittenGen,
 			&i.AcsUser.BlockedGen,
-			&i.AcsUser.ChangedAt,
+			&i.AcsUser.BlockedBy,
+			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.SyncedAt,
+			&i.AcsUser.Disputes,
+			&i.AcsUser.DisputedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
-			&i.AcsUser.CreatedAt,
-			&i.AcsUser.WriteAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
-			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -537,7 +537,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const getAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -565,6 +565,7 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.AcsSystemID,
 		&i.AcsUser.UserIdentityID,
 		&i.AcsUser.IsManaged,
+		&i.AcsUser.CreatedAt,
 		&i.AcsUser.FullName,
 		&i.AcsUser.EmailAddress,
 		&i.AcsUser.PhoneNumber,
@@ -573,23 +574,22 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.IsSuspended,
 		&i.AcsUser.GroupRefs,
 		&i.AcsUser.DeletingAt,
+		&i.AcsUser.DesiredGen,
+		&i.AcsUser.ChangedAt,
 		&i.AcsUser.VendorRef,
 		&i.AcsUser.Applied,
-		&i.AcsUser.DesiredGen,
+		&i.AcsUser.SyncedAt,
 		&i.AcsUser.WrittenGen,
 		&i.AcsUser.BlockedGen,
-		&i.AcsUser.ChangedAt,
+		&i.AcsUser.BlockedBy,
+		&i.AcsUser.WriteAt,
 		&i.AcsUser.Attempts,
 		&i.AcsUser.NextAttemptAt,
-		&i.AcsUser.SyncedAt,
+		&i.AcsUser.Disputes,
+		&i.AcsUser.DisputedAt,
 		&i.AcsUser.ErrorCode,
 		&i.AcsUser.ErrorMessage,
 		&i.AcsUser.ErrorAt,
-		&i.AcsUser.CreatedAt,
-		&i.AcsUser.WriteAt,
-		&i.AcsUser.Disputes,
-		&i.AcsUser.DisputedAt,
-		&i.AcsUser.BlockedBy,
 		&i.ConnectedAccountID,
 		&i.IdentityFullName,
 		&i.IdentityEmailAddress,
@@ -603,7 +603,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
 `
 
 type InsertAcsUserParams struct {
@@ -647,6 +647,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.AcsSystemID,
 		&i.UserIdentityID,
 		&i.IsManaged,
+		&i.CreatedAt,
 		&i.FullName,
 		&i.EmailAddress,
 		&i.PhoneNumber,
@@ -655,23 +656,22 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.IsSuspended,
 		&i.GroupRefs,
 		&i.DeletingAt,
+		&i.DesiredGen,
+		&i.ChangedAt,
 		&i.VendorRef,
 		&i.Applied,
-		&i.DesiredGen,
+		&i.SyncedAt,
 		&i.WrittenGen,
 		&i.BlockedGen,
-		&i.ChangedAt,
+		&i.BlockedBy,
+		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.SyncedAt,
+		&i.Disputes,
+		&i.DisputedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.CreatedAt,
-		&i.WriteAt,
-		&i.Disputes,
-		&i.DisputedAt,
-		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -737,7 +737,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const listAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -773,6 +773,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.AcsSystemID,
 			&i.AcsUser.UserIdentityID,
 			&i.AcsUser.IsManaged,
+			&i.AcsUser.CreatedAt,
 			&i.AcsUser.FullName,
 			&i.AcsUser.EmailAddress,
 			&i.AcsUser.PhoneNumber,
@@ -781,23 +782,22 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.IsSuspended,
 			&i.AcsUser.GroupRefs,
 			&i.AcsUser.DeletingAt,
+			&i.AcsUser.DesiredGen,
+			&i.AcsUser.ChangedAt,
 			&i.AcsUser.VendorRef,
 			&i.AcsUser.Applied,
-			&i.AcsUser.DesiredGen,
+			&i.AcsUser.SyncedAt,
 			&i.AcsUser.WrittenGen,
 			&i.AcsUser.BlockedGen,
-			&i.AcsUser.ChangedAt,
+			&i.AcsUser.BlockedBy,
+			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.SyncedAt,
+			&i.AcsUser.Disputes,
+			&i.AcsUser.DisputedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
-			&i.AcsUser.CreatedAt,
-			&i.AcsUser.WriteAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
-			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -814,7 +814,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const lockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -826,6 +826,7 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.AcsSystemID,
 		&i.UserIdentityID,
 		&i.IsManaged,
+		&i.CreatedAt,
 		&i.FullName,
 		&i.EmailAddress,
 		&i.PhoneNumber,
@@ -834,29 +835,28 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.IsSuspended,
 		&i.GroupRefs,
 		&i.DeletingAt,
+		&i.DesiredGen,
+		&i.ChangedAt,
 		&i.VendorRef,
 		&i.Applied,
-		&i.DesiredGen,
+		&i.SyncedAt,
 		&i.WrittenGen,
 		&i.BlockedGen,
-		&i.ChangedAt,
+		&i.BlockedBy,
+		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.SyncedAt,
+		&i.Disputes,
+		&i.DisputedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
-		&i.CreatedAt,
-		&i.WriteAt,
-		&i.Disputes,
-		&i.DisputedAt,
-		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const lockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -874,6 +874,7 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.AcsSystemID,
 			&i.UserIdentityID,
 			&i.IsManaged,
+			&i.CreatedAt,
 			&i.FullName,
 			&i.EmailAddress,
 			&i.PhoneNumber,
@@ -882,23 +883,22 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.IsSuspended,
 			&i.GroupRefs,
 			&i.DeletingAt,
+			&i.DesiredGen,
+			&i.ChangedAt,
 			&i.VendorRef,
 			&i.Applied,
-			&i.DesiredGen,
+			&i.SyncedAt,
 			&i.WrittenGen,
 			&i.BlockedGen,
-			&i.ChangedAt,
+			&i.BlockedBy,
+			&i.WriteAt,
 			&i.Attempts,
 			&i.NextAttemptAt,
-			&i.SyncedAt,
+			&i.Disputes,
+			&i.DisputedAt,
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,
-			&i.CreatedAt,
-			&i.WriteAt,
-			&i.Disputes,
-			&i.DisputedAt,
-			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}

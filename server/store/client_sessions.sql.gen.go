@@ -120,7 +120,7 @@ func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimed
 }
 
 const deleteClientSession = `-- name: DeleteClientSession :one
-delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
+delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
 
 type DeleteClientSessionParams struct {
@@ -139,10 +139,10 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 		&i.UserIdentifierKey,
 		&i.UserIdentityID,
 		&i.CustomerKey,
+		&i.IsUnclaimed,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
-		&i.IsUnclaimed,
 	)
 	return i, err
 }
@@ -153,7 +153,7 @@ delete from client_sessions where client_session_id in (
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
     and not exists (select 1 from client_session_reach r where r.client_session_id = s.client_session_id)
   order by s.created_at limit $3::integer for update of s skip locked
-) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
+) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
 
 type EndForgottenSessionsParams struct {
@@ -180,10 +180,10 @@ func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSess
 			&i.UserIdentifierKey,
 			&i.UserIdentityID,
 			&i.CustomerKey,
+			&i.IsUnclaimed,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
-			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}
@@ -196,7 +196,7 @@ func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSess
 }
 
 const getClientSession = `-- name: GetClientSession :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions where workspace_id = $1 and client_session_id = $2
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions where workspace_id = $1 and client_session_id = $2
 `
 
 type GetClientSessionParams struct {
@@ -215,16 +215,16 @@ func (q *Queries) GetClientSession(ctx context.Context, arg GetClientSessionPara
 		&i.UserIdentifierKey,
 		&i.UserIdentityID,
 		&i.CustomerKey,
+		&i.IsUnclaimed,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
-		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const getClientSessionOfEndUser = `-- name: GetClientSessionOfEndUser :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
 where workspace_id = $1 and user_identifier_key = $2::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -246,16 +246,16 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 		&i.UserIdentifierKey,
 		&i.UserIdentityID,
 		&i.CustomerKey,
+		&i.IsUnclaimed,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
-		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const getClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
 where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -277,10 +277,10 @@ func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientS
 		&i.UserIdentifierKey,
 		&i.UserIdentityID,
 		&i.CustomerKey,
+		&i.IsUnclaimed,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
-		&i.IsUnclaimed,
 	)
 	return i, err
 }
@@ -359,7 +359,7 @@ func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uu
 }
 
 const listClientSessions = `-- name: ListClientSessions :many
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions s
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions s
 where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and (s.created_at, s.client_session_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or s.client_session_id = $4::uuid)
@@ -412,10 +412,10 @@ func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessions
 			&i.UserIdentifierKey,
 			&i.UserIdentityID,
 			&i.CustomerKey,
+			&i.IsUnclaimed,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
-			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}

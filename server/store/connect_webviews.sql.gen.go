@@ -86,7 +86,7 @@ func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWeb
 
 const failWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
 `
 
 // Those that wait for the devices of an account which is no more.
@@ -113,11 +113,11 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
+			&i.AccountLeft,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
-			&i.AccountLeft,
 		); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 }
 
 const findConnectWebviews = `-- name: FindConnectWebviews :many
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
@@ -190,11 +190,11 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
+			&i.AccountLeft,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
-			&i.AccountLeft,
 		); err != nil {
 			return nil, err
 		}
@@ -207,7 +207,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 }
 
 const getConnectWebview = `-- name: GetConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
 type GetConnectWebviewParams struct {
@@ -232,11 +232,11 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
+		&i.AccountLeft,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
-		&i.AccountLeft,
 	)
 	return i, err
 }
@@ -246,7 +246,7 @@ insert into connect_webviews (connect_webview_id, workspace_id, accepted_provide
   redirect_url, failure_url, custom_metadata, customer_key, expires_at)
 values ($1, $2, $3, $4, $5, $6,
   $7, $8, $9, $10, $11)
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
 `
 
 type InsertConnectWebviewParams struct {
@@ -292,11 +292,11 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
+		&i.AccountLeft,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
-		&i.AccountLeft,
 	)
 	return i, err
 }
@@ -330,7 +330,7 @@ func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) er
 }
 
 const lockConnectWebview = `-- name: LockConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where connect_webview_id = $1 for no key update
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
 `
 
 // Whoever locks an account, too, does that first.
@@ -351,11 +351,11 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
+		&i.AccountLeft,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
-		&i.AccountLeft,
 	)
 	return i, err
 }
@@ -430,7 +430,7 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 }
 
 const openConnectWebview = `-- name: OpenConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where connect_webview_id = $1
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
 `
 
 // For whoever holds its token.
@@ -451,11 +451,11 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
+		&i.AccountLeft,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
-		&i.AccountLeft,
 	)
 	return i, err
 }

@@ -268,7 +268,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const getEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, webhooks.is_prompt, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_prompt, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks join workspaces using (workspace_id) where webhook_id = $2
@@ -296,17 +296,17 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.Url,
 		&i.Webhook.EventTypes,
 		&i.Webhook.SecretSealed,
+		&i.Webhook.OldSecretSealed,
+		&i.Webhook.OldSecretUntil,
 		&i.Webhook.CreatedAt,
-		&i.Webhook.DueAt,
+		&i.Webhook.IsPrompt,
 		&i.Webhook.PausedUntil,
 		&i.Webhook.FailingSince,
+		&i.Webhook.FailedAt,
 		&i.Webhook.ConsecutiveFailures,
 		&i.Webhook.DisabledAt,
 		&i.Webhook.DisabledReason,
-		&i.Webhook.OldSecretSealed,
-		&i.Webhook.OldSecretUntil,
-		&i.Webhook.FailedAt,
-		&i.Webhook.IsPrompt,
+		&i.Webhook.DueAt,
 		&i.Suspended,
 		&i.Paused,
 		&i.OldSecretSigns,
@@ -441,7 +441,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.created_at, h.due_at, h.paused_until, h.failing_since, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.old_secret_sealed, h.old_secret_until, h.failed_at, h.is_prompt, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_prompt, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
@@ -467,17 +467,17 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.Url,
 			&i.Webhook.EventTypes,
 			&i.Webhook.SecretSealed,
+			&i.Webhook.OldSecretSealed,
+			&i.Webhook.OldSecretUntil,
 			&i.Webhook.CreatedAt,
-			&i.Webhook.DueAt,
+			&i.Webhook.IsPrompt,
 			&i.Webhook.PausedUntil,
 			&i.Webhook.FailingSince,
+			&i.Webhook.FailedAt,
 			&i.Webhook.ConsecutiveFailures,
 			&i.Webhook.DisabledAt,
 			&i.Webhook.DisabledReason,
-			&i.Webhook.OldSecretSealed,
-			&i.Webhook.OldSecretUntil,
-			&i.Webhook.FailedAt,
-			&i.Webhook.IsPrompt,
+			&i.Webhook.DueAt,
 			&i.Suspended,
 			&i.FailingSeconds,
 		); err != nil {
@@ -492,7 +492,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 }
 
 const lockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -504,17 +504,17 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.Url,
 		&i.EventTypes,
 		&i.SecretSealed,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.DueAt,
+		&i.IsPrompt,
 		&i.PausedUntil,
 		&i.FailingSince,
+		&i.FailedAt,
 		&i.ConsecutiveFailures,
 		&i.DisabledAt,
 		&i.DisabledReason,
-		&i.OldSecretSealed,
-		&i.OldSecretUntil,
-		&i.FailedAt,
-		&i.IsPrompt,
+		&i.DueAt,
 	)
 	return i, err
 }
@@ -714,7 +714,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const shareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where webhook_id = $1 for key share
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
 `
 
 // It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
@@ -727,17 +727,17 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 		&i.Url,
 		&i.EventTypes,
 		&i.SecretSealed,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.DueAt,
+		&i.IsPrompt,
 		&i.PausedUntil,
 		&i.FailingSince,
+		&i.FailedAt,
 		&i.ConsecutiveFailures,
 		&i.DisabledAt,
 		&i.DisabledReason,
-		&i.OldSecretSealed,
-		&i.OldSecretUntil,
-		&i.FailedAt,
-		&i.IsPrompt,
+		&i.DueAt,
 	)
 	return i, err
 }

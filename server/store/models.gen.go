@@ -15,25 +15,39 @@ type AccessCode struct {
 	WorkspaceID                 uuid.UUID
 	DeviceID                    uuid.UUID
 	IsManaged                   bool
+	Status                      string
+	CreatedAt                   time.Time
 	Name                        *string
 	PinSealed                   []byte
 	PinMac                      []byte
 	StartsAt                    *time.Time
 	EndsAt                      *time.Time
-	Status                      string
 	ExternalModificationAllowed bool
 	PreferNativeScheduling      bool
-	VendorRef                   *string
+	CommonCodeKey               *string
+	OfflineKind                 *string
 	DesiredGen                  int64
+	WantedAt                    time.Time
+	VendorRef                   *string
 	AppliedGen                  int64
 	AppliedAt                   *time.Time
+	AppliedSealed               []byte
+	ExternalChange              *string
 	BlockedGen                  int64
 	WriteGen                    int64
 	WriteAt                     *time.Time
 	WriteAccepted               bool
+	WriteRef                    *string
+	WritePinMac                 []byte
 	Attempts                    int32
 	NextAttemptAt               *time.Time
 	RemovingSince               *time.Time
+	Disputes                    int32
+	DisputedAt                  *time.Time
+	UsesBackupPool              bool
+	IsBackup                    bool
+	InPool                      bool
+	PulledBackupCodeID          *uuid.UUID
 	ErrorCode                   *string
 	ErrorMessage                *string
 	ErrorAt                     *time.Time
@@ -41,20 +55,6 @@ type AccessCode struct {
 	WarningCode                 *string
 	WarningMessage              *string
 	WarningAt                   *time.Time
-	CreatedAt                   time.Time
-	WantedAt                    time.Time
-	AppliedSealed               []byte
-	Disputes                    int32
-	DisputedAt                  *time.Time
-	WriteRef                    *string
-	CommonCodeKey               *string
-	UsesBackupPool              bool
-	IsBackup                    bool
-	InPool                      bool
-	PulledBackupCodeID          *uuid.UUID
-	OfflineKind                 *string
-	WritePinMac                 []byte
-	ExternalChange              *string
 }
 
 type AcsAccessGroup struct {
@@ -85,13 +85,13 @@ type AcsSystem struct {
 	TimeZone           *string
 	ErrorMessage       *string
 	ErrorAt            *time.Time
-	RemovedAt          *time.Time
-	CreatedAt          time.Time
-	WakeSeq            int64
-	DueAt              *time.Time
+	WriteRefused       bool
 	UnlistedAt         *time.Time
 	EmptiedAt          *time.Time
-	WriteRefused       bool
+	CreatedAt          time.Time
+	RemovedAt          *time.Time
+	WakeSeq            int64
+	DueAt              *time.Time
 }
 
 type AcsUser struct {
@@ -100,6 +100,7 @@ type AcsUser struct {
 	AcsSystemID    uuid.UUID
 	UserIdentityID *uuid.UUID
 	IsManaged      bool
+	CreatedAt      time.Time
 	FullName       string
 	EmailAddress   *string
 	PhoneNumber    *string
@@ -108,23 +109,22 @@ type AcsUser struct {
 	IsSuspended    bool
 	GroupRefs      []string
 	DeletingAt     *time.Time
+	DesiredGen     int64
+	ChangedAt      time.Time
 	VendorRef      *string
 	Applied        []byte
-	DesiredGen     int64
+	SyncedAt       *time.Time
 	WrittenGen     int64
 	BlockedGen     int64
-	ChangedAt      time.Time
+	BlockedBy      *uuid.UUID
+	WriteAt        *time.Time
 	Attempts       int32
 	NextAttemptAt  *time.Time
-	SyncedAt       *time.Time
+	Disputes       int32
+	DisputedAt     *time.Time
 	ErrorCode      *string
 	ErrorMessage   *string
 	ErrorAt        *time.Time
-	CreatedAt      time.Time
-	WriteAt        *time.Time
-	Disputes       int32
-	DisputedAt     *time.Time
-	BlockedBy      *uuid.UUID
 }
 
 type ActionAttempt struct {
@@ -139,10 +139,10 @@ type ActionAttempt struct {
 	ErrorType       *string
 	ErrorMessage    *string
 	CreatedAt       time.Time
-	DeadlineAt      time.Time
-	FinishedAt      *time.Time
 	StartedAt       *time.Time
 	ToldAt          *time.Time
+	DeadlineAt      time.Time
+	FinishedAt      *time.Time
 }
 
 type AuditLog struct {
@@ -167,10 +167,10 @@ type ClientSession struct {
 	UserIdentifierKey *string
 	UserIdentityID    *uuid.UUID
 	CustomerKey       *string
+	IsUnclaimed       bool
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 	RevokedAt         *time.Time
-	IsUnclaimed       bool
 }
 
 type CodeDevice struct {
@@ -202,11 +202,11 @@ type ConnectWebview struct {
 	Status               string
 	SelectedProvider     *string
 	ConnectedAccountID   *uuid.UUID
+	AccountLeft          bool
 	LoginAttempts        int32
 	CreatedAt            time.Time
 	ExpiresAt            time.Time
 	AuthorizedAt         *time.Time
-	AccountLeft          bool
 }
 
 type ConnectedAccount struct {
@@ -216,21 +216,21 @@ type ConnectedAccount struct {
 	Provider             string
 	DisplayName          string
 	ConfigSealed         []byte
-	ErrorCode            *string
-	ErrorMessage         *string
-	CreatedAt            time.Time
-	WakeSeq              int64
-	DueAt                *time.Time
-	FirstSyncedAt        *time.Time
-	ErrorAt              *time.Time
 	AddressMac           []byte
-	DeletedAt            *time.Time
-	CustomMetadata       []byte
+	GatewayMac           []byte
+	UserIdentifier       []byte
 	CustomerKey          *string
+	CustomMetadata       []byte
 	ManageNewDevices     bool
 	AcceptedCapabilities []string
-	UserIdentifier       []byte
-	GatewayMac           []byte
+	ErrorCode            *string
+	ErrorMessage         *string
+	ErrorAt              *time.Time
+	CreatedAt            time.Time
+	FirstSyncedAt        *time.Time
+	DeletedAt            *time.Time
+	WakeSeq              int64
+	DueAt                *time.Time
 }
 
 type DataKey struct {
@@ -258,45 +258,45 @@ type Device struct {
 	WorkspaceID           uuid.UUID
 	ConnectedAccountID    uuid.UUID
 	VendorRef             string
+	IsManaged             bool
+	CreatedAt             time.Time
+	RemovedAt             *time.Time
 	DeviceType            string
 	Provider              string
 	Manufacturer          string
 	Model                 string
 	SerialNumber          string
 	Name                  string
-	Online                bool
-	Locked                *bool
-	BatteryLevel          *float64
 	Capabilities          []byte
 	Flags                 []string
+	Nickname              *string
 	CustomMetadata        []byte
-	CreatedAt             time.Time
+	ReportedCodeLengths   []int32
+	ReportedTimeZone      *string
+	Online                bool
 	OnlineChangedAt       time.Time
-	RemovedAt             *time.Time
-	ReadNeeded            bool
-	LastGoodReadAt        *time.Time
-	RereadAt              *time.Time
-	Failures              int32
-	WakeSeq               int64
-	DueAt                 *time.Time
+	Locked                *bool
 	LockedChangedAt       time.Time
+	OperatedAt            *time.Time
+	BatteryLevel          *float64
+	AutoLockEnabled       *bool
+	AutoLockDelaySeconds  *float64
+	Losses                []time.Time
+	FlakySince            *time.Time
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
+	AccountError          []byte
+	BackupPool            []byte
 	ToldOnline            bool
 	ToldLocked            *bool
 	ToldBattery           *string
+	ReadNeeded            bool
+	LastGoodReadAt        *time.Time
+	RereadAt              *time.Time
 	EmptiedAt             *time.Time
-	Losses                []time.Time
-	FlakySince            *time.Time
-	IsManaged             bool
-	Nickname              *string
-	AccountError          []byte
-	ReportedCodeLengths   []int32
-	BackupPool            []byte
-	AutoLockEnabled       *bool
-	AutoLockDelaySeconds  *float64
-	HubDisconnected       bool
-	SubscriptionMissingAt *time.Time
-	ReportedTimeZone      *string
-	OperatedAt            *time.Time
+	Failures              int32
+	WakeSeq               int64
+	DueAt                 *time.Time
 }
 
 type Event struct {
@@ -374,17 +374,17 @@ type Webhook struct {
 	Url                 string
 	EventTypes          []string
 	SecretSealed        []byte
+	OldSecretSealed     []byte
+	OldSecretUntil      *time.Time
 	CreatedAt           time.Time
-	DueAt               *time.Time
+	IsPrompt            bool
 	PausedUntil         *time.Time
 	FailingSince        *time.Time
+	FailedAt            *time.Time
 	ConsecutiveFailures int32
 	DisabledAt          *time.Time
 	DisabledReason      *string
-	OldSecretSealed     []byte
-	OldSecretUntil      *time.Time
-	FailedAt            *time.Time
-	IsPrompt            bool
+	DueAt               *time.Time
 }
 
 type Workspace struct {
@@ -393,10 +393,10 @@ type Workspace struct {
 	CompanyName                 string
 	ConnectPartnerName          *string
 	IsSandbox                   bool
-	CreatedAt                   time.Time
-	RetentionDueAt              time.Time
 	IsSuspended                 bool
 	IsPublishableKeyAuthEnabled bool
 	ConnectWebviewCustomization []byte
 	MadeBy                      *uuid.UUID
+	CreatedAt                   time.Time
+	RetentionDueAt              time.Time
 }

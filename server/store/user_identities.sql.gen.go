@@ -27,7 +27,7 @@ func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentity
 }
 
 const endSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
-delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
+delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
 
 type EndSessionsOfIdentityParams struct {
@@ -52,10 +52,10 @@ func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfId
 			&i.UserIdentifierKey,
 			&i.UserIdentityID,
 			&i.CustomerKey,
+			&i.IsUnclaimed,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
-			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}
@@ -271,7 +271,7 @@ func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID
 }
 
 const listUsersOfIdentities = `-- name: ListUsersOfIdentities :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
 `
 
@@ -296,6 +296,7 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 			&i.AcsSystemID,
 			&i.UserIdentityID,
 			&i.IsManaged,
+			&i.CreatedAt,
 			&i.FullName,
 			&i.EmailAddress,
 			&i.PhoneNumber,
@@ -304,23 +305,22 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 			&i.IsSuspended,
 			&i.GroupRefs,
 			&i.DeletingAt,
+			&i.DesiredGen,
+			&i.ChangedAt,
 			&i.VendorRef,
 			&i.Applied,
-			&i.DesiredGen,
+			&i.SyncedAt,
 			&i.WrittenGen,
 			&i.BlockedGen,
-			&i.ChangedAt,
+			&i.BlockedBy,
+			&i.WriteAt,
 			&i.Attempts,
 			&i.NextAttemptAt,
-			&i.SyncedAt,
+			&i.Disputes,
+			&i.DisputedAt,
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,
-			&i.CreatedAt,
-			&i.WriteAt,
-			&i.Disputes,
-			&i.DisputedAt,
-			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}

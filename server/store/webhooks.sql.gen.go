@@ -90,7 +90,7 @@ func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (in
 }
 
 const getWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -107,17 +107,17 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.Url,
 		&i.EventTypes,
 		&i.SecretSealed,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.DueAt,
+		&i.IsPrompt,
 		&i.PausedUntil,
 		&i.FailingSince,
+		&i.FailedAt,
 		&i.ConsecutiveFailures,
 		&i.DisabledAt,
 		&i.DisabledReason,
-		&i.OldSecretSealed,
-		&i.OldSecretUntil,
-		&i.FailedAt,
-		&i.IsPrompt,
+		&i.DueAt,
 	)
 	return i, err
 }
@@ -147,7 +147,7 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 }
 
 const listWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -165,17 +165,17 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.Url,
 			&i.EventTypes,
 			&i.SecretSealed,
+			&i.OldSecretSealed,
+			&i.OldSecretUntil,
 			&i.CreatedAt,
-			&i.DueAt,
+			&i.IsPrompt,
 			&i.PausedUntil,
 			&i.FailingSince,
+			&i.FailedAt,
 			&i.ConsecutiveFailures,
 			&i.DisabledAt,
 			&i.DisabledReason,
-			&i.OldSecretSealed,
-			&i.OldSecretUntil,
-			&i.FailedAt,
-			&i.IsPrompt,
+			&i.DueAt,
 		); err != nil {
 			return nil, err
 		}

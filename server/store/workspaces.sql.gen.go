@@ -106,7 +106,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 }
 
 const getWorkspace = `-- name: GetWorkspace :one
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `
 
 type GetWorkspaceRow struct {
@@ -123,12 +123,12 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetW
 		&i.Workspace.CompanyName,
 		&i.Workspace.ConnectPartnerName,
 		&i.Workspace.IsSandbox,
-		&i.Workspace.CreatedAt,
-		&i.Workspace.RetentionDueAt,
 		&i.Workspace.IsSuspended,
 		&i.Workspace.IsPublishableKeyAuthEnabled,
 		&i.Workspace.ConnectWebviewCustomization,
 		&i.Workspace.MadeBy,
+		&i.Workspace.CreatedAt,
+		&i.Workspace.RetentionDueAt,
 		&i.PublishableKey,
 	)
 	return i, err
@@ -218,7 +218,7 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 }
 
 const listAllWorkspaces = `-- name: ListAllWorkspaces :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
 `
 
 type ListAllWorkspacesRow struct {
@@ -241,12 +241,12 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 			&i.Workspace.CompanyName,
 			&i.Workspace.ConnectPartnerName,
 			&i.Workspace.IsSandbox,
-			&i.Workspace.CreatedAt,
-			&i.Workspace.RetentionDueAt,
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
 			&i.Workspace.MadeBy,
+			&i.Workspace.CreatedAt,
+			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
 		); err != nil {
 			return nil, err
@@ -260,7 +260,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 }
 
 const listCredentials = `-- name: ListCredentials :many
-select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.created_at, c.expires_at, c.revoked_at, c.public_token, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
+select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id
 `
@@ -271,10 +271,10 @@ type ListCredentialsRow struct {
 	Name         string
 	Hint         string
 	TokenHash    []byte
+	PublicToken  *string
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
-	PublicToken  *string
 	WorkspaceIds []uuid.UUID
 }
 
@@ -293,10 +293,10 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 			&i.Name,
 			&i.Hint,
 			&i.TokenHash,
+			&i.PublicToken,
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
-			&i.PublicToken,
 			&i.WorkspaceIds,
 		); err != nil {
 			return nil, err
@@ -310,7 +310,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
@@ -334,12 +334,12 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.Workspace.CompanyName,
 			&i.Workspace.ConnectPartnerName,
 			&i.Workspace.IsSandbox,
-			&i.Workspace.CreatedAt,
-			&i.Workspace.RetentionDueAt,
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
 			&i.Workspace.MadeBy,
+			&i.Workspace.CreatedAt,
+			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
 		); err != nil {
 			return nil, err
@@ -353,7 +353,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 }
 
 const lockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 order by connected_account_id for update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 order by connected_account_id for update
 `
 
 // Before their devices, as everybody does.
@@ -373,21 +373,21 @@ func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.
 			&i.Provider,
 			&i.DisplayName,
 			&i.ConfigSealed,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.CreatedAt,
-			&i.WakeSeq,
-			&i.DueAt,
-			&i.FirstSyncedAt,
-			&i.ErrorAt,
 			&i.AddressMac,
-			&i.DeletedAt,
-			&i.CustomMetadata,
+			&i.GatewayMac,
+			&i.UserIdentifier,
 			&i.CustomerKey,
+			&i.CustomMetadata,
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
-			&i.UserIdentifier,
-			&i.GatewayMac,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.CreatedAt,
+			&i.FirstSyncedAt,
+			&i.DeletedAt,
+			&i.WakeSeq,
+			&i.DueAt,
 		); err != nil {
 			return nil, err
 		}
@@ -409,7 +409,7 @@ func (q *Queries) LockDevicesOfAccounts(ctx context.Context, accountIds []uuid.U
 }
 
 const lockWorkspace = `-- name: LockWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, made_by from workspaces where workspace_id = $1 for no key update
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, made_by, created_at, retention_due_at from workspaces where workspace_id = $1 for no key update
 `
 
 // Changes of a workspace itself happen one after another; what is in it goes on.
@@ -422,12 +422,12 @@ func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Wor
 		&i.CompanyName,
 		&i.ConnectPartnerName,
 		&i.IsSandbox,
-		&i.CreatedAt,
-		&i.RetentionDueAt,
 		&i.IsSuspended,
 		&i.IsPublishableKeyAuthEnabled,
 		&i.ConnectWebviewCustomization,
 		&i.MadeBy,
+		&i.CreatedAt,
+		&i.RetentionDueAt,
 	)
 	return i, err
 }
