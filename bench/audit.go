@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const auditBatch = 500 // entries that are put in one transaction, so that its sync is not what is measured
@@ -87,7 +88,7 @@ func (b *auditBed) puts(ctx context.Context, rounds int) ([]figure, error) {
 			var errs []error
 			for i := range auditBatch {
 				w := auditWorkspace(1 + i*i%growthWorkspaces)
-				errs = append(errs, tx.PutAuditEntry(ctx, store.PutAuditEntryParams{AuditID: uuid.Must(uuid.NewV7()), WorkspaceID: &w, ActorKind: "api_key", Operation: "/access_codes/create",
+				errs = append(errs, tx.PutAuditEntry(ctx, dbsqlc.PutAuditEntryParams{AuditID: uuid.Must(uuid.NewV7()), WorkspaceID: &w, ActorKind: "api_key", Operation: "/access_codes/create",
 					SubjectKinds: []string{"access_code_id", "device_id", "action_attempt_id"}, SubjectIds: []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}, Outcome: "begun"}))
 			}
 			return errors.Join(errs...)

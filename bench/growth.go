@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // grown is what was measured at one size, by name, and in which order.
@@ -210,20 +211,20 @@ func (g *grown) sweeps(ctx context.Context, b *listBed, db *store.DB, rounds int
 		sweep func() error
 	}{
 		{"sweep of devices", func() error {
-			_, err := db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
+			_, err := db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of outboxes", func() error {
-			_, err := db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: 1000, ButMakers: []uuid.UUID{}})
+			_, err := db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 1000, ButMakers: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of webhooks", func() error {
-			_, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
+			_, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of retentions", func() error { _, err := db.DueRetentions(ctx, 1000); return err }},
 		{"old rows of a workspace", func() error {
-			_, err := db.OldEvents(ctx, store.OldEventsParams{WorkspaceID: b.app.Sandbox.WorkspaceID, Retention: 40 * store.Day, Before: store.FirstID(time.Now().Add(-40 * store.Day)), MaxRows: 500})
+			_, err := db.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: b.app.Sandbox.WorkspaceID, Retention: 40 * store.Day, Before: store.FirstID(time.Now().Add(-40 * store.Day)), MaxRows: 500})
 			return err
 		}},
 	} {
@@ -246,28 +247,28 @@ func (g *grown) fanOut(ctx context.Context, b *listBed, db *store.DB, rounds int
 		if err := g.each(ctx, b, fmt.Sprintf("100 events to %d webhooks", hooks), 5*max(1, rounds), func(int) error {
 			err := db.InTx(ctx, func(tx store.Tx) error {
 				w := uuid.New()
-				if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w, Name: "fan out"}); err != nil {
+				if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: w, Name: "fan out"}); err != nil {
 					return err
 				}
 				for range hooks {
-					if err := tx.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: uuid.New(), WorkspaceID: w, Url: "https://example.com", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
+					if err := tx.InsertWebhook(ctx, dbsqlc.InsertWebhookParams{WebhookID: uuid.New(), WorkspaceID: w, Url: "https://example.com", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
 						return err
 					}
 				}
 				for range 100 {
-					if _, err := tx.InsertEvent(ctx, store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: w, EventType: eventType, Payload: payload}); err != nil {
+					if _, err := tx.InsertEvent(ctx, dbsqlc.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: w, EventType: eventType, Payload: payload}); err != nil {
 						return err
 					}
 				}
-				taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: w, MaxRows: 500, MaxDeliveries: 50_000})
+				taken, err := tx.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: w, MaxRows: 500, MaxDeliveries: 50_000})
 				if err != nil {
 					return err
 				}
-				arg := store.FanOutParams{}
+				arg := dbsqlc.FanOutParams{}
 				for _, e := range taken {
 					arg.EventIds = append(arg.EventIds, e.EventID)
 				}
-				if arg.WebhookIds, err = tx.LockWebhooksFor(ctx, store.LockWebhooksForParams{WorkspaceID: w, EventTypes: []string{eventType}}); err != nil {
+				if arg.WebhookIds, err = tx.LockWebhooksFor(ctx, dbsqlc.LockWebhooksForParams{WorkspaceID: w, EventTypes: []string{eventType}}); err != nil {
 					return err
 				}
 				if _, err = tx.FanOut(ctx, arg); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -89,23 +90,23 @@ var asked = []struct {
 	ask  func(ctx context.Context, db *store.DB, at place) error
 }{
 	{"100 devices of a workspace, planned anew", func(ctx context.Context, db *store.DB, at place) error {
-		_, err := db.PlannedAnew.FindDevices(ctx, store.FindDevicesParams{WorkspaceID: at.workspace, IsManaged: true, MaxRows: 100})
+		_, err := db.PlannedAnew.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: at.workspace, IsManaged: true, MaxRows: 100})
 		return err
 	}},
 	{"100 devices of a workspace, prepared", func(ctx context.Context, db *store.DB, at place) error {
-		_, err := db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: at.workspace, MaxRows: 100})
+		_, err := db.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: at.workspace, MaxRows: 100})
 		return err
 	}},
 	{"a code by identifier and workspace, planned anew", func(ctx context.Context, db *store.DB, at place) error {
-		_, err := db.PlannedAnew.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code})
+		_, err := db.PlannedAnew.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code})
 		return err
 	}},
 	{"a code by identifier and workspace, prepared", func(ctx context.Context, db *store.DB, at place) error {
-		_, err := db.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code})
+		_, err := db.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code})
 		return err
 	}},
 	{"the same with its device, which is joined by identifier alone, prepared", func(ctx context.Context, db *store.DB, at place) error {
-		_, err := db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code, IsManaged: true})
+		_, err := db.GetAccessCode(ctx, dbsqlc.GetAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code, IsManaged: true})
 		return err
 	}},
 	{"codes of a device without its workspace, planned anew", func(ctx context.Context, db *store.DB, at place) error {

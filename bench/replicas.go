@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -60,7 +61,7 @@ func (b *replicaBed) write(ctx context.Context) (place, error) {
 
 // find reads a code as /access_codes/get does.
 func (n node) find(ctx context.Context, at place) (bool, error) {
-	_, err := n.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code, IsManaged: true})
+	_, err := n.db.GetAccessCode(ctx, dbsqlc.GetAccessCodeParams{WorkspaceID: at.workspace, AccessCodeID: at.code, IsManaged: true})
 	if store.IsNoRows(err) {
 		return false, nil
 	}

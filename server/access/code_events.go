@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // codeState is what can be changed about a code.
@@ -20,7 +21,7 @@ type codeState struct {
 	EndsAt   *time.Time `json:"ends_at"`
 }
 
-func (s *Service) stateOf(c store.AccessCode) (codeState, error) {
+func (s *Service) stateOf(c dbsqlc.AccessCode) (codeState, error) {
 	pin, err := s.pinOf(c)
 	return codeState{Name: c.Name, PIN: nonEmpty(pin), StartsAt: utc(c.StartsAt), EndsAt: utc(c.EndsAt)}, err
 }
@@ -94,7 +95,7 @@ func asking(a about, mutation string) about {
 func appliedPlace(code uuid.UUID) string { return "access_codes.applied/" + code.String() }
 
 // appliedOf is what the device has confirmed of a code; nil where that is not known.
-func (s *Service) appliedOf(c store.AccessCode) (*codeState, error) {
+func (s *Service) appliedOf(c dbsqlc.AccessCode) (*codeState, error) {
 	if c.AppliedSealed == nil {
 		return nil, nil
 	}
@@ -111,7 +112,7 @@ func (s *Service) appliedOf(c store.AccessCode) (*codeState, error) {
 
 // confirmed notes what the device has of a code now, and tells how that differs from what it had before; by says
 // through whom it has changed.
-func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string) error {
+func (t *deviceTx) confirmed(ctx context.Context, c *dbsqlc.AccessCode, by string) error {
 	state, err := t.s.stateOf(*c)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string
 	return t.confirmedAs(ctx, c, state, by)
 }
 
-func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state codeState, by string) error {
+func (t *deviceTx) confirmedAs(ctx context.Context, c *dbsqlc.AccessCode, state codeState, by string) error {
 	was, err := t.s.appliedOf(*c)
 	if err != nil {
 		return err
@@ -153,13 +154,13 @@ const (
 )
 
 // warnsOfDelay says whether the warning that a code has is that of a delay.
-func warnsOfDelay(c store.AccessCode) bool {
+func warnsOfDelay(c dbsqlc.AccessCode) bool {
 	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, text(c.WarningCode))
 }
 
 // delay is the warning of a code that is not yet as it should be, and since when that is a delay; empty where it is as
 // it should be, or waits for nothing.
-func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late time.Time) {
+func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late time.Time) {
 	var since time.Time
 	switch {
 	case !c.IsManaged:
@@ -180,7 +181,7 @@ func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late tim
 }
 
 // tellDelay warns of a delay, once, and of none any more that is over.
-func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) tellDelay(ctx context.Context, c *dbsqlc.AccessCode) error {
 	warning, message, late := t.delay(c)
 	if warnsOfDelay(*c) && (text(c.WarningCode) != warning || at(c.WarningAt).Before(late)) {
 		clearWarning(c)
@@ -193,7 +194,7 @@ func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 }
 
 // aboutWithPIN is about a code, with its PIN for the types that carry one: null where it is not known.
-func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (about, error) {
+func (s *Service) aboutWithPIN(d dbsqlc.Device, c dbsqlc.AccessCode) (about, error) {
 	a := aboutCode(d, c)
 	pin, err := s.pinOf(c)
 	if err != nil || pin == "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Many more codes may be wanted on a device than it holds, where they are not there at once: most stays are months ahead, and
@@ -21,7 +21,7 @@ type stay struct {
 }
 
 // stayOf is when a code is to be on its device, as far as that is known.
-func stayOf(c store.AccessCode, caps Capabilities) stay {
+func stayOf(c dbsqlc.AccessCode, caps Capabilities) stay {
 	if !c.IsManaged { // whether its vendor takes it off when its time is over nobody knows
 		return stay{}
 	}
@@ -34,11 +34,11 @@ func stayOf(c store.AccessCode, caps Capabilities) stay {
 }
 
 // mayBeThere says whether a code is on its device, or may be.
-func mayBeThere(c store.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
+func mayBeThere(c dbsqlc.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
 
 // planned is what of a code on a device tells when it is there.
-func planned(r store.TakenOnDeviceRow) store.AccessCode {
-	c := store.AccessCode{AccessCodeID: r.AccessCodeID, IsManaged: r.IsManaged, StartsAt: r.StartsAt, EndsAt: r.EndsAt,
+func planned(r dbsqlc.TakenOnDeviceRow) dbsqlc.AccessCode {
+	c := dbsqlc.AccessCode{AccessCodeID: r.AccessCodeID, IsManaged: r.IsManaged, StartsAt: r.StartsAt, EndsAt: r.EndsAt,
 		PreferNativeScheduling: r.PreferNativeScheduling, IsBackup: r.IsBackup, OfflineKind: r.OfflineKind}
 	if r.There {
 		c.WriteGen = 1
@@ -47,12 +47,12 @@ func planned(r store.TakenOnDeviceRow) store.AccessCode {
 }
 
 // checkRoom says why a device has no room for one more code. It fails with Invalid.
-func checkRoom(caps Capabilities, taken []store.TakenOnDeviceRow, c store.AccessCode, now time.Time) error {
+func checkRoom(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, c dbsqlc.AccessCode, now time.Time) error {
 	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
 }
 
 // checkMoreRoom is checkRoom for a code that gets another time frame: what it had before it keeps.
-func checkMoreRoom(caps Capabilities, taken []store.TakenOnDeviceRow, before, after store.AccessCode, now time.Time) error {
+func checkMoreRoom(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, before, after dbsqlc.AccessCode, now time.Time) error {
 	had, wants := stayOf(before, caps), stayOf(after, caps)
 	earlier, later := wants, wants
 	if earlier.until == nil || earlier.until.After(had.from) {
@@ -69,7 +69,7 @@ func checkMoreRoom(caps Capabilities, taken []store.TakenOnDeviceRow, before, af
 
 // roomFor says why a device has no room for the code self while it is to be there. Those on their way off make room, and those
 // of the backup pool give way.
-func roomFor(caps Capabilities, taken []store.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
+func roomFor(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // webviewLifetime is how long somebody can log in on a webview.
@@ -73,7 +74,7 @@ func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error
 	return base64.RawURLEncoding.EncodeToString(append(id[:], h.Sum(nil)[:24]...)), nil
 }
 
-func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webview, error) {
+func (s *Service) toWebview(ctx context.Context, r dbsqlc.ConnectWebview) (Webview, error) {
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
 	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
 		WaitForDevices: r.WaitForDevices, RedirectURL: text(r.RedirectUrl), FailureURL: text(r.FailureUrl), CustomerKey: text(r.CustomerKey),
@@ -128,9 +129,9 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err != nil {
 		return Webview{}, err
 	}
-	var r store.ConnectWebview
+	var r dbsqlc.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
+		r, err = tx.InsertConnectWebview(ctx, dbsqlc.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
 			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
 			FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
 		if err != nil || p.Kind != EndUser {
@@ -141,7 +142,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		} else if err != nil {
 			return err
 		}
-		if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
+		if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
 			return err
 		}
 		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
@@ -229,7 +230,7 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	if err != nil {
 		return Webview{}, webviewNotFound(id)
 	}
-	r, err := s.db.GetConnectWebview(ctx, store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	r, err := s.db.GetConnectWebview(ctx, dbsqlc.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return Webview{}, webviewNotFound(id)
@@ -237,7 +238,7 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
 	if p.Kind == EndUser {
-		sees, err := s.db.SeesWebview(ctx, store.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
+		sees, err := s.db.SeesWebview(ctx, dbsqlc.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
 		if err != nil {
 			return Webview{}, fmt.Errorf("read the webview: %w", err)
 		}
@@ -265,7 +266,7 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	if err != nil {
 		return nil, false, err
 	}
-	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+	arg := dbsqlc.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Session: session}
 	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -304,7 +305,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		return webviewNotFound(id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.LockWorkspaceWebview(ctx, store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		_, err := tx.LockWorkspaceWebview(ctx, dbsqlc.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 		if store.IsNoRows(err) {
 			return webviewNotFound(id)
 		}
@@ -318,7 +319,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		return tx.DeleteConnectWebview(ctx, dbsqlc.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	})
 	return named(err, "delete the webview")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // ConnectedAccount is an account as its workspace sees it: without its credentials.
@@ -32,7 +33,7 @@ type UserIdentifier struct {
 	Username string `json:"username,omitempty"`
 }
 
-func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
+func toConnectedAccount(r dbsqlc.ConnectedAccount) ConnectedAccount {
 	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: text(r.CustomerKey),
 		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: metadata(r.CustomMetadata), Errors: accountErrors(r),
 		CreatedAt: r.CreatedAt}
@@ -40,7 +41,7 @@ func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
 	return a
 }
 
-func accountErrors(r store.ConnectedAccount) []Problem {
+func accountErrors(r dbsqlc.ConnectedAccount) []Problem {
 	if r.ErrorCode == nil {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 	if (id == "") == (email == "") {
 		return ConnectedAccount{}, invalid("", "Must specify either connected_account_id or email")
 	}
-	var r store.ConnectedAccount
+	var r dbsqlc.ConnectedAccount
 	var err error
 	missing := accountNotFound("email", email)
 	if id != "" {
@@ -92,12 +93,12 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 		if bad != nil {
 			return ConnectedAccount{}, missing
 		}
-		r, err = s.db.GetWorkspaceAccount(ctx, store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
+		r, err = s.db.GetWorkspaceAccount(ctx, dbsqlc.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
 		if err == nil && !p.reaches(r.ConnectedAccountID) {
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
+		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -121,7 +122,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+	arg := dbsqlc.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
@@ -158,11 +159,11 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
-			if err := tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
+			if err := tx.LeaveCustomer(ctx, dbsqlc.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
 		if store.IsNoRows(err) {
 			return accountNotFound("connected_account_id", id)
 		}
@@ -173,7 +174,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 			return err
 		}
 		a = toConnectedAccount(r)
-		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
+		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
 			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
 	})
 	if _, ok := asError(err); err != nil && !ok {
@@ -183,7 +184,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 }
 
 // apply makes the changes to what is kept of an account. It fails with Invalid.
-func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
+func (u AccountUpdate) apply(r *dbsqlc.ConnectedAccount) (err error) {
 	if u.DisplayName != "" {
 		if err := checkLabel("display_name", u.DisplayName); err != nil {
 			return err

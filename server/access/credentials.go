@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // CredentialKind says what a credential is. The prefixes of the tokens are those that existing clients of
@@ -106,12 +107,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 		if n.Kind == PublishableKey {
 			public = &token
 		}
-		if err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
+		if err := tx.InsertCredential(ctx, dbsqlc.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
 			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public}); err != nil {
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
-			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(ctx, dbsqlc.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
 				return err
 			}
 		}
@@ -210,7 +211,7 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	if kind == EndUser {
 		return s.authenticateSession(ctx, hash[:], asked)
 	}
-	r, err := s.db.FindCredential(ctx, store.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
+	r, err := s.db.FindCredential(ctx, dbsqlc.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
 	switch {
 	case store.IsNoRows(err):
 		return Principal{}, unauthorized(kind)

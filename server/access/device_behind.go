@@ -3,14 +3,14 @@ package access
 import (
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // What a device shows may be older than what was sent to it last, or leave out what is there.
 
 // renamed says whether a code does not show, or need not, the name that the device had confirmed before it was given another: devices
 // may change names, or keep none, but what shows the old one has not been written.
-func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
+func (r *reading) renamed(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	if f.Name == "" || f.Name == text(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
 	}
@@ -21,7 +21,7 @@ func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
 // comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as
 // neither on its way nor there, and one that is cut short does not show what is there. Taking it away is the surer way to know, which
 // does no harm where it has left; a list is believed where that has failed again and again.
-func (r *reading) comes(c *store.AccessCode) bool {
+func (r *reading) comes(c *dbsqlc.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
 		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
@@ -35,7 +35,7 @@ func (r *reading) comes(c *store.AccessCode) bool {
 }
 
 // unborn says whether a code that is to leave, and was never confirmed, was sent so short a time ago that it may arrive yet.
-func (r *reading) unborn(c *store.AccessCode) bool {
+func (r *reading) unborn(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // DeviceChange says what is to change of what a workspace keeps about a device; nil and zero fields stay.
@@ -47,7 +48,7 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		if t.d.CustomMetadata = data; c.Name != nil {
 			t.d.Nickname = nonEmpty(*c.Name)
 		}
-		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{DeviceID: t.d.DeviceID, CustomMetadata: t.d.CustomMetadata, Nickname: t.d.Nickname}); err != nil {
+		if err := t.tx.DescribeDevice(ctx, dbsqlc.DescribeDeviceParams{DeviceID: t.d.DeviceID, CustomMetadata: t.d.CustomMetadata, Nickname: t.d.Nickname}); err != nil {
 			return err
 		}
 		if name := toDevice(told(t.d)).Name; name != was {
@@ -73,14 +74,14 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	event := "device.unmanaged.converted_to_managed"
 	if t.d.IsManaged = managed; !managed {
 		event = "device.converted_to_unmanaged"
-		if err := t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_unmanaged", "The device is no longer managed."); err != nil {
+		if err := t.end(ctx, func(dbsqlc.ActionAttempt) bool { return true }, Failed, "device_unmanaged", "The device is no longer managed."); err != nil {
 			return err
 		}
 		if err := t.dropPool(ctx); err != nil {
 			return err
 		}
 	}
-	if err := t.tx.SetDeviceManaged(ctx, store.SetDeviceManagedParams{DeviceID: t.d.DeviceID, IsManaged: managed}); err != nil {
+	if err := t.tx.SetDeviceManaged(ctx, dbsqlc.SetDeviceManagedParams{DeviceID: t.d.DeviceID, IsManaged: managed}); err != nil {
 		return err
 	}
 	if err := t.s.emit(ctx, t.tx, event, aboutDevice(t.d)); err != nil {
@@ -132,7 +133,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return deviceNotFound("device_id", id)
 	}
 	err = s.onLockedDevice(ctx, parsed, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		return tx.LockWorkspaceDeviceWithCodes(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Reach: p.Reach})
+		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Reach: p.Reach})
 	}, func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return deviceNotFound("device_id", id)
@@ -175,6 +176,6 @@ func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string,
 			return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
 				Message: "The vendor of this device tells how many digits its codes have; only those of SmartThings do not."}
 		}
-		return t.tx.ReportCodeLengths(ctx, store.ReportCodeLengthsParams{DeviceID: t.d.DeviceID, ReportedCodeLengths: kept})
+		return t.tx.ReportCodeLengths(ctx, dbsqlc.ReportCodeLengthsParams{DeviceID: t.d.DeviceID, ReportedCodeLengths: kept})
 	})
 }

@@ -6,10 +6,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // disabled shows whether an unmanaged code opens anything.
-func (r *reading) disabled(c *store.AccessCode, is bool) {
+func (r *reading) disabled(c *dbsqlc.AccessCode, is bool) {
 	switch {
 	case is && c.ErrorCode == nil:
 		r.setError(c, errInactive, "The code is disabled at the device: it opens nothing.", uuid.Nil)
@@ -22,7 +23,7 @@ const disabledAllowed = "The code was disabled at the device, which is allowed: 
 
 // allow sets whether what is done to a code at its device stands. Where something stood and no longer does the device is
 // read; undo says that it has to have the code put once more, because it was deleted or disabled there.
-func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, allowed *bool) (undo bool, err error) {
+func (s *Service) allow(ctx context.Context, tx store.Tx, c *dbsqlc.AccessCode, allowed *bool) (undo bool, err error) {
 	if allowed == nil {
 		return false, nil
 	}
@@ -38,7 +39,7 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, a
 
 // modified deals with a managed code that was changed at the device: it is put right, or the change stands
 // where that is allowed.
-func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	if (changed(*c, f) || f.Disabled && text(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
 		return nil // it stands, and was told
 	}
@@ -76,7 +77,7 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 
 // follow gives a code that stands as it was changed at the device, or was enabled there, the status that its time frame makes, and tells
 // when it opens by that.
-func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) follow(ctx context.Context, c *dbsqlc.AccessCode) error {
 	was := c.Status
 	if c.Status = string(statusOn(*c, t.now)); c.Status == was || c.Status != string(StatusSet) {
 		return nil
@@ -85,13 +86,13 @@ func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
 }
 
 // vendorsPIN says whether a code is as it should be but for a PIN that nobody can ask for.
-func (r *reading) vendorsPIN(c store.AccessCode, f Found) bool {
+func (r *reading) vendorsPIN(c dbsqlc.AccessCode, f Found) bool {
 	c.PinMac = r.mac(f.PIN)
 	return r.caps.ProviderPIN && f.PIN != "" && r.same(&c, f)
 }
 
 // forgetPIN forgets, of a code that is not on its device, a PIN that the vendor has chosen: it chooses another.
-func (t *deviceTx) forgetPIN(c *store.AccessCode) {
+func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 	if t.caps.ProviderPIN {
 		t.s.setPIN(c, "")
 	}
@@ -99,7 +100,7 @@ func (t *deviceTx) forgetPIN(c *store.AccessCode) {
 
 // dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
 // and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
-func (t *deviceTx) dispute(c *store.AccessCode, what string) {
+func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
 	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
 		c.Disputes = 0
 	}
@@ -113,17 +114,17 @@ func (t *deviceTx) dispute(c *store.AccessCode, what string) {
 	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
 }
 
-func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
+func (t *deviceTx) warn(c *dbsqlc.AccessCode, code, message string) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
 }
 
-func clearWarning(c *store.AccessCode) {
+func clearWarning(c *dbsqlc.AccessCode) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
 }
 
 // vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
 // off where that is allowed.
-func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) vanished(ctx context.Context, c *dbsqlc.AccessCode) error {
 	had := c.AppliedGen
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
@@ -154,7 +155,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 }
 
 // enable has a code that was just converted open again, unless it may stay as somebody has left it.
-func (r *reading) enable(c *store.AccessCode) {
+func (r *reading) enable(c *dbsqlc.AccessCode) {
 	if text(c.ErrorCode) != errInactive {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // anybody is the Holder of what may be noted at any time, as it is decided by nobody here: what a vendor tells.
@@ -18,7 +19,7 @@ func (anybody) Check(context.Context, store.Tx) error { return nil }
 // tell writes the events of what has become of a device since it was last told of, as far as that has lasted, and
 // says when to ask again: a device that comes back soon was never gone. Bolts are told of by package access's
 // operations (see bolt.go).
-func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
+func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if d.RemovedAt != nil {
 		return nil, nil
 	}
@@ -61,13 +62,13 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	return again, saveTold(ctx, tx, *d)
 }
 
-func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
-	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
+func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
+	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
 		Losses: d.Losses, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
 }
 
 // emitDisconnected tells that a device was offline for long enough.
-func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Device) error {
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	a, err := s.withTrouble(ctx, tx, aboutDevice(d), d)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Dev
 }
 
 // ofDevice is the type of an event that has one of its own for devices that are not managed.
-func ofDevice(d store.Device, what string) string {
+func ofDevice(d dbsqlc.Device, what string) string {
 	if d.IsManaged {
 		return "device." + what
 	}
@@ -89,7 +90,7 @@ func ofDevice(d store.Device, what string) string {
 }
 
 // tellBattery tells of another battery status than the one last told.
-func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device) error {
+func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device) error {
 	if d.BatteryLevel == nil {
 		return nil
 	}
@@ -140,7 +141,7 @@ func nextBatteryStatus(was string, level float64) string {
 }
 
 // withTrouble adds the errors and warnings of a device and its account as they are now.
-func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store.Device) (about, error) {
+func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d dbsqlc.Device) (about, error) {
 	account, err := tx.GetAccount(ctx, d.ConnectedAccountID)
 	if err != nil {
 		return a, err
@@ -149,7 +150,7 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store
 		with("device_warnings", problems("warning_code", toDevice(told(d)).Warnings())).withAccountTrouble(account), nil
 }
 
-func (a about) withAccountTrouble(account store.ConnectedAccount) about {
+func (a about) withAccountTrouble(account dbsqlc.ConnectedAccount) about {
 	return a.with("connected_account_errors", problems("error_code", accountErrors(account))).with("connected_account_warnings", []any{})
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A creation that nobody knows the end of shows in no list of a device that has none. A code of which that is so and that is to leave is
@@ -17,12 +17,12 @@ import (
 const findTries = 8
 
 // findable says whether a code in doubt is to be asked for before it counts as gone.
-func findable(c store.AccessCode, caps Capabilities) bool {
+func findable(c dbsqlc.AccessCode, caps Capabilities) bool {
 	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < findTries
 }
 
 // unfound says whether a code in doubt that is to leave was asked for in vain, and can arrive no more.
-func (t *deviceTx) unfound(c *store.AccessCode) bool {
+func (t *deviceTx) unfound(c *dbsqlc.AccessCode) bool {
 	return !t.caps.ListCodes && c.VendorRef == nil && t.leaving(c) && !findable(*c, t.caps) && !t.onItsWay(c)
 }
 

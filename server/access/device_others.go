@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // other has a code of somebody else's be kept as an unmanaged one; so is one that was made for a code that was deleted since, and is taken
@@ -16,7 +17,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 	if left, err := r.leftInPool(ctx, f); err != nil || left {
 		return err
 	}
-	c := &store.AccessCode{AccessCodeID: newID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: nonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
+	c := &dbsqlc.AccessCode{AccessCodeID: newID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: nonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
 		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
@@ -33,22 +34,22 @@ func (r *reading) other(ctx context.Context, f Found) error {
 }
 
 // add has a code that was seen be among those of the device.
-func (r *reading) add(c *store.AccessCode) {
+func (r *reading) add(c *dbsqlc.AccessCode) {
 	r.codes, r.byRef[text(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
 // keepOthers writes down what other has found: where nobody has read the device yet that is all there is.
 func (r *reading) keepOthers(ctx context.Context) error {
 	if room := r.admit(len(r.others)); room < len(r.others) {
-		later := map[*store.AccessCode]bool{}
+		later := map[*dbsqlc.AccessCode]bool{}
 		for _, c := range r.others[room:] {
 			later[c] = true
 		}
-		r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool { return later[c] })
+		r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *dbsqlc.AccessCode) bool { return later[c] })
 		r.others, r.rest = r.others[:room], r.rest+len(later)
 	}
-	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *store.AccessCode) error {
-		row, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: c.AccessCodeID, WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID, Name: c.Name,
+	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *dbsqlc.AccessCode) error {
+		row, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: c.AccessCodeID, WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID, Name: c.Name,
 			PinSealed: c.PinSealed, PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, PreferNativeScheduling: true, VendorRef: c.VendorRef, WantedAt: c.WantedAt})
 		if row.AccessCodeID != c.AccessCodeID { // not yet
 			return err
@@ -81,7 +82,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 			awaited[c.AccessCodeID] = true
 		}
 	}
-	departed := func(c *store.AccessCode) bool {
+	departed := func(c *dbsqlc.AccessCode) bool {
 		return !c.IsManaged && !c.IsBackup && !offline(*c) && !r.seen[c.AccessCodeID] && !awaited[c.AccessCodeID]
 	}
 	count := 0
@@ -95,7 +96,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	r.rest += count - room
 	var gone []uuid.UUID
 	var told []happening
-	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool {
+	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *dbsqlc.AccessCode) bool {
 		switch {
 		case !departed(c):
 			return false
@@ -160,9 +161,9 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		if err := r.tx.DeleteAccessCode(ctx, was.AccessCodeID); err != nil {
 			return false, err
 		}
-		row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
+		row := dbsqlc.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
 		r.s.setPIN(&row, pin)
-		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
+		c, err := r.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
 			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,
 			VendorRef: &f.Ref, WantedAt: r.now, IsBackup: true, InPool: true})
 		if err != nil {
@@ -177,9 +178,9 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 }
 
 // leftPools are those codes of pools that were left which may be among what was found.
-func (r *reading) leftPools(ctx context.Context) ([]store.AccessCode, error) {
+func (r *reading) leftPools(ctx context.Context) ([]dbsqlc.AccessCode, error) {
 	if r.left == nil {
-		arg := store.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}
+		arg := dbsqlc.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}
 		for _, f := range r.found {
 			arg.VendorRefs = append(arg.VendorRefs, f.Ref)
 			if key, err := uuid.Parse(f.Key); err == nil {

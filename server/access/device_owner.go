@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // owner is the row that a code on the device belongs to, nil when there is none.
-func (r *reading) owner(f Found) *store.AccessCode {
+func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && text(c.VendorRef) == f.Ref {
 		return c
 	}
@@ -37,7 +37,7 @@ func (r *reading) owner(f Found) *store.AccessCode {
 }
 
 // movedTo says whether a code was put anew by somebody who has left no note of that: before an older dump was restored.
-func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
+func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) { // what it is being replaced with, or was, may be listed beside it
 		return false
 	}
@@ -49,7 +49,7 @@ func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
 const echo = 15 * time.Second
 
 // changed says whether the device has told that somebody has changed a hidden PIN since we wrote it.
-func changed(c store.AccessCode, f Found) bool {
+func changed(c dbsqlc.AccessCode, f Found) bool {
 	for _, ours := range []*time.Time{c.WriteAt, c.AppliedAt} {
 		if ours != nil && !f.ChangedAt.After(ours.Add(echo)) {
 			return false
@@ -66,7 +66,7 @@ func (r *reading) mac(pin string) []byte {
 }
 
 // same says whether a code on the device is as it should be, as far as the device shows.
-func (r *reading) same(c *store.AccessCode, f Found) bool {
+func (r *reading) same(c *dbsqlc.AccessCode, f Found) bool {
 	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
 		return false
 	}

@@ -3,7 +3,7 @@ package access
 import (
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -13,7 +13,7 @@ const (
 )
 
 // poll is when to read next for a write on its way: soon at first, then less and less often.
-func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
+func (s *Service) poll(c *dbsqlc.AccessCode, now time.Time) time.Time {
 	since := c.WriteAt
 	if since == nil {
 		since = &now

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Found is one code as it was read from a device.
@@ -75,7 +76,7 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				return err
 			}
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
 	})
 	if store.IsNoRows(err) {
 		return nil
@@ -88,18 +89,18 @@ type reading struct {
 	*deviceTx
 	found   []Found
 	seen    map[uuid.UUID]bool
-	byRef   map[string]*store.AccessCode // who had that reference last
-	managed []*store.AccessCode
-	others  []*store.AccessCode // of somebody else, and new: keepOthers writes them down
-	rest    int                 // of others that have come or left: there has been too much to tell of the account
-	left    *[]store.AccessCode // what leftInPool looks among; nil: not read yet
-	deleted map[uuid.UUID]bool  // what ofDeleted looks among; nil: not read yet
-	again   *time.Time          // when to read once more before believing it
-	changed bool                // something left the device or became another: what was refused may fit now
+	byRef   map[string]*dbsqlc.AccessCode // who had that reference last
+	managed []*dbsqlc.AccessCode
+	others  []*dbsqlc.AccessCode // of somebody else, and new: keepOthers writes them down
+	rest    int                  // of others that have come or left: there has been too much to tell of the account
+	left    *[]dbsqlc.AccessCode // what leftInPool looks among; nil: not read yet
+	deleted map[uuid.UUID]bool   // what ofDeleted looks among; nil: not read yet
+	again   *time.Time           // when to read once more before believing it
+	changed bool                 // something left the device or became another: what was refused may fit now
 }
 
 func newReading(t *deviceTx, found []Found) *reading {
-	r := &reading{deviceTx: t, found: found, seen: map[uuid.UUID]bool{}, byRef: map[string]*store.AccessCode{}}
+	r := &reading{deviceTx: t, found: found, seen: map[uuid.UUID]bool{}, byRef: map[string]*dbsqlc.AccessCode{}}
 	for _, c := range t.codes {
 		r.byRef[text(c.VendorRef)] = c
 		if c.IsManaged {
@@ -125,12 +126,12 @@ func (r *reading) doubted(found []Found) *time.Time {
 }
 
 // expected says whether a code is on the device by all that is known.
-func (r *reading) expected(c *store.AccessCode) bool {
+func (r *reading) expected(c *dbsqlc.AccessCode) bool {
 	return c.VendorRef != nil && !offline(*c) && (!r.leaving(c) || !sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
 // sent says whether the removal of a code that is to leave has been sent, or may have been.
-func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
+func sent(c *dbsqlc.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
@@ -220,14 +221,14 @@ func (r *reading) take(ctx context.Context, f Found) error {
 }
 
 // saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.
-func (r *reading) saw(c *store.AccessCode, f Found) {
+func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
 	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
 		c.WritePinMac = mac
 	}
 }
 
 // refused records that the vendor gave up a put. It may go on saying so: one write fails once.
-func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) refused(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	gen := c.WriteGen
 	c.WriteGen, c.WriteAt = 0, nil
 	return r.failed(ctx, c, gen, *f.Failure)
@@ -235,7 +236,7 @@ func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) err
 
 // stillborn deals with a code that is listed but never came to be on the device. It can be neither changed
 // nor, at some vendors, deleted, so its reference is of no use.
-func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) stillborn(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	if text(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
@@ -251,7 +252,7 @@ func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) e
 }
 
 // lags says whether what was read may be older than what the device has confirmed; then it is read again.
-func (r *reading) lags(c *store.AccessCode) bool {
+func (r *reading) lags(c *dbsqlc.AccessCode) bool {
 	if c.AppliedAt == nil || c.AppliedGen == 0 {
 		return false
 	}
@@ -264,7 +265,7 @@ func (r *reading) lags(c *store.AccessCode) bool {
 }
 
 // refresh takes over what an unmanaged code has become at the device.
-func (r *reading) refresh(c *store.AccessCode, f Found) {
+func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 	if c.RemovingSince == nil {
 		c.Status = string(StatusSet)
 	}
@@ -281,7 +282,7 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 }
 
 // missing deals with a code that the device did not show.
-func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
+func (r *reading) missing(ctx context.Context, c *dbsqlc.AccessCode) error {
 	onItsWay := r.onItsWay(c)
 	if !onItsWay && c.VendorRef == nil { // who is found in its place later is somebody else
 		c.WriteRef = nil
@@ -311,7 +312,7 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 }
 
 // off records that a code whose time has been moved ahead, or that has stepped aside, has left its device until then.
-func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) off(ctx context.Context, c *dbsqlc.AccessCode) error {
 	wasOn, status := c.AppliedGen > 0, StatusSetting
 	if putOff(*c, t.caps, t.now) {
 		status = StatusUnset

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // RecordRemoved notes that the account no longer has the device. For good says that what has its reference from
@@ -39,7 +40,7 @@ func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string,
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref, Ago: ago})
+		d, err := tx.LockDeviceByRef(ctx, dbsqlc.LockDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref, Ago: ago})
 		switch {
 		case store.IsNoRows(err):
 			return nil
@@ -61,7 +62,7 @@ func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string,
 }
 
 // removeDevice is for those who hold the device's lock.
-func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
+func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 
 // removeAll is removeDevice for all devices of an account that ends: connected again, they are another account's. It is for
 // those who hold the account's lock.
-func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+func (s *Service) removeAll(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	devices, err := tx.LockDevicesOfAccount(ctx, a.ConnectedAccountID)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedA
 		var told []happening
 		for _, d := range removed {
 			if !gone[d.DeviceID] {
-				told = append(told, happening{"device.removed", aboutDevice(store.Device{WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID,
+				told = append(told, happening{"device.removed", aboutDevice(dbsqlc.Device{WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID,
 					DeviceID: d.DeviceID, CustomMetadata: d.CustomMetadata})})
 			}
 		}
@@ -106,7 +107,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedA
 
 // replaced says whether what a vendor lists under the reference of a device is another one. What has not told its
 // serial number yet is not.
-func replaced(r store.Device, f FoundDevice) bool {
+func replaced(r dbsqlc.Device, f FoundDevice) bool {
 	return OtherSerial(r.SerialNumber, f.SerialNumber)
 }
 
@@ -117,7 +118,7 @@ func OtherSerial(known, told string) bool {
 }
 
 // replaceDevice makes room for another device that has the reference by now. It is for those who hold its lock.
-func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device) error {
+func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r dbsqlc.Device) error {
 	if r.RemovedAt == nil {
 		if err := s.removeDevice(ctx, tx, r); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device
 // deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should it come back, but can be
 // deleted at once. Those that were to leave stay, too, if they may be on it: it may come back with them.
 func (t *deviceTx) deviceGone(ctx context.Context) error {
-	all := func(store.ActionAttempt) bool { return true }
+	all := func(dbsqlc.ActionAttempt) bool { return true }
 	const message = "The device was removed from its vendor account."
 	returns := !leftForGood(t.d)
 	if returns {
@@ -137,7 +138,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+	for _, c := range append([]*dbsqlc.AccessCode(nil), t.codes...) {
 		if ends(*c) && !c.EndsAt.After(t.now) { // it may come back with it
 			if err := t.expire(ctx, c); err != nil {
 				return err
@@ -169,9 +170,9 @@ func (t *deviceTx) nextEnd() (next *time.Time) {
 }
 
 // ends says whether a code has a time to be taken away at.
-func ends(c store.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
+func ends(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
 
 // leftForGood says whether what its vendor lists from now on is another device (GiveUpDeviceRef, ForgetDevice).
-func leftForGood(d store.Device) bool {
+func leftForGood(d dbsqlc.Device) bool {
 	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }

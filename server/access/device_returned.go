@@ -1,14 +1,14 @@
 package access
 
 import (
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A device that leaves its account may lose its codes until it is back, so that nothing counts as confirmed from then on (deviceGone).
 
 // asItWas takes a code that is on a device that has come back, and is not as it is wanted, for what the device had confirmed before,
 // where that is what it shows. It says whether that was so.
-func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
+func (r *reading) asItWas(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	mayBeOff := f.Disabled && c.ExternalModificationAllowed && text(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
 	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil || f.PIN == "" && !blocked && !mayBeOff {

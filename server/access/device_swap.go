@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A code may be to have the PIN that another one still has on the device; then it waits until that has given it up.
@@ -15,9 +15,9 @@ import (
 // nothing, because each step follows from the rows.
 
 // holder is the code that has on the device the PIN that c is to have, and is about to give it up.
-func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode { return t.holderIn(t.holders(), c) }
+func (t *deviceTx) holder(c *dbsqlc.AccessCode) *dbsqlc.AccessCode { return t.holderIn(t.holders(), c) }
 
-func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessCode) *store.AccessCode {
+func (t *deviceTx) holderIn(all map[string][]*dbsqlc.AccessCode, c *dbsqlc.AccessCode) *dbsqlc.AccessCode {
 	if len(c.PinMac) == 0 {
 		return nil
 	}
@@ -33,19 +33,19 @@ func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessC
 type swap struct {
 	codes []asKept
 	macs  [][]byte
-	byMAC map[string][]*store.AccessCode
+	byMAC map[string][]*dbsqlc.AccessCode
 }
 
 // asKept is what macOnDevice goes by.
 type asKept struct {
-	code             *store.AccessCode
+	code             *dbsqlc.AccessCode
 	desired, applied int64
 	removing         bool
 	sealed, pin      *byte
 	seen             *byte
 }
 
-func kept(c *store.AccessCode) asKept {
+func kept(c *dbsqlc.AccessCode) asKept {
 	return asKept{c, c.DesiredGen, c.AppliedGen, c.RemovingSince != nil, first(c.AppliedSealed), first(c.PinMac), first(c.WritePinMac)}
 }
 
@@ -57,7 +57,7 @@ func first(b []byte) *byte {
 }
 
 // holders are the codes by what stands for the PIN that each has on the device, as far as that is known, in their order.
-func (t *deviceTx) holders() map[string][]*store.AccessCode {
+func (t *deviceTx) holders() map[string][]*dbsqlc.AccessCode {
 	was := t.swap
 	same := was.byMAC != nil && len(was.codes) == len(t.codes)
 	for i := 0; same && i < len(t.codes); i++ {
@@ -66,7 +66,7 @@ func (t *deviceTx) holders() map[string][]*store.AccessCode {
 	if same {
 		return was.byMAC
 	}
-	t.swap = swap{byMAC: map[string][]*store.AccessCode{}}
+	t.swap = swap{byMAC: map[string][]*dbsqlc.AccessCode{}}
 	for i, c := range t.codes {
 		now := kept(c)
 		var mac []byte
@@ -85,7 +85,7 @@ func (t *deviceTx) holders() map[string][]*store.AccessCode {
 
 // unseen says whether the device refuses the PIN of c as one that it has although it shows none such. It may have had it
 // until just now: some vendors go on refusing for a moment after a deletion. That is believed after some tries.
-func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
+func (t *deviceTx) unseen(c *dbsqlc.AccessCode, conflict string) bool {
 	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= patience || t.codeByRef(conflict) != uuid.Nil {
 		return false
 	}
@@ -98,18 +98,18 @@ func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
 }
 
 // parts says whether a code will not keep the PIN that it has on the device.
-func (t *deviceTx) parts(c *store.AccessCode) bool {
+func (t *deviceTx) parts(c *dbsqlc.AccessCode) bool {
 	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))
 }
 
 // changes says whether a managed code is to become another on its device.
-func changes(c *store.AccessCode) bool {
+func changes(c *dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
 // macOnDevice stands for the PIN that a code has on the device; nil where that is not known. Of one that was changed there it is the one
 // that was seen.
-func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
+func (t *deviceTx) macOnDevice(c *dbsqlc.AccessCode) []byte {
 	switch {
 	case c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0:
 		return c.PinMac
@@ -125,7 +125,7 @@ func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
 
 // aside says whether a code is to leave the device so that others can have its PIN, or has begun to leave in order to come back, for
 // whatever reason (RecordDeleteStarted).
-func (t *deviceTx) aside(c *store.AccessCode) bool {
+func (t *deviceTx) aside(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false
 	}
@@ -134,9 +134,9 @@ func (t *deviceTx) aside(c *store.AccessCode) bool {
 
 // breaksRing says whether c is the one to step aside of the codes that wait for each other. None does while a write to
 // one of them is on its way.
-func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
+func (t *deviceTx) breaksRing(c *dbsqlc.AccessCode) bool {
 	first := c
-	var all map[string][]*store.AccessCode
+	var all map[string][]*dbsqlc.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
 		if at.RemovingSince != nil || !changes(at) || (at.WriteGen > 0 && at.WriteAccepted) {
 			return false

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Each code of a ring was looked for in all of it, and each PIN opened each time: a ring of 200 took 12 s.
@@ -19,11 +19,11 @@ func TestOfALargeRingOneCodeStepsAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, device := &Service{keys: keys}, uuid.New()
-	tx := &deviceTx{s: s, d: store.Device{DeviceID: device}, now: time.Now()}
+	tx := &deviceTx{s: s, d: dbsqlc.Device{DeviceID: device}, now: time.Now()}
 	const all = 500
 	pin := func(n int) string { return fmt.Sprint(1000 + n%all) }
 	for n := range all {
-		c := &store.AccessCode{AccessCodeID: uuid.New(), DeviceID: device, IsManaged: true, DesiredGen: 2, AppliedGen: 1, VendorRef: new(fmt.Sprint(n))}
+		c := &dbsqlc.AccessCode{AccessCodeID: uuid.New(), DeviceID: device, IsManaged: true, DesiredGen: 2, AppliedGen: 1, VendorRef: new(fmt.Sprint(n))}
 		has := pin(n)
 		c.AppliedSealed = keys.Seal(appliedPlace(c.AccessCodeID), mustJSON(codeState{PIN: &has}))
 		s.setPIN(c, pin(n+1))
@@ -48,7 +48,7 @@ func TestOfALargeRingOneCodeStepsAside(t *testing.T) {
 	}
 }
 
-func stepAside(tx *deviceTx) (aside []*store.AccessCode) {
+func stepAside(tx *deviceTx) (aside []*dbsqlc.AccessCode) {
 	for _, c := range tx.codes {
 		if tx.aside(c) {
 			aside = append(aside, c)

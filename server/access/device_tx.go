@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Holder proves that its owner alone works on a device or an account at the moment: a lease.
@@ -22,11 +23,11 @@ type Holder interface {
 type deviceTx struct {
 	s       *Service
 	tx      store.Tx
-	d       store.Device
+	d       dbsqlc.Device
 	caps    Capabilities
-	codes   []*store.AccessCode
-	before  map[uuid.UUID]store.AccessCode
-	pending []store.ActionAttempt
+	codes   []*dbsqlc.AccessCode
+	before  map[uuid.UUID]dbsqlc.AccessCode
+	pending []dbsqlc.ActionAttempt
 	now     time.Time
 	swap    swap      // what holders found
 	moment  time.Time // the same by the database's clock, which the deadlines of attempts go by
@@ -48,7 +49,7 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 		if err != nil {
 			return err
 		}
-		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]store.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
+		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]dbsqlc.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
 		for _, r := range l.Codes {
 			t.before[r.AccessCodeID] = r
 			for _, at := range []**time.Time{&r.WriteAt, &r.AppliedAt} {
@@ -61,13 +62,13 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 		if err := f(t); err != nil {
 			return err
 		}
-		var changed []*store.AccessCode
+		var changed []*dbsqlc.AccessCode
 		for _, c := range t.codes {
 			if !reflect.DeepEqual(t.before[c.AccessCodeID], *c) {
 				changed = append(changed, c)
 			}
 		}
-		return store.Each(ctx, tx, changed, func(tx store.Tx, c *store.AccessCode) error { return save(ctx, tx, *c) })
+		return store.Each(ctx, tx, changed, func(tx store.Tx, c *dbsqlc.AccessCode) error { return save(ctx, tx, *c) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s of device %s: %w", doing, id, err)
@@ -76,9 +77,9 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 }
 
 // late says whether the time of an attempt is over.
-func (t *deviceTx) late(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
+func (t *deviceTx) late(a dbsqlc.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
 
-func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
+func (t *deviceTx) code(id uuid.UUID) *dbsqlc.AccessCode {
 	for _, c := range t.codes {
 		if c.AccessCodeID == id {
 			return c
@@ -88,7 +89,7 @@ func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
 }
 
 // gone deletes a code that is no longer on the device.
-func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) gone(ctx context.Context, c *dbsqlc.AccessCode) error {
 	for i, other := range t.codes {
 		if other == c {
 			t.codes = append(t.codes[:i:i], t.codes[i+1:]...)
@@ -104,7 +105,7 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 	return t.s.gone(ctx, t.tx, t.d, *c)
 }
 
-func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.ActionAttempt) {
+func without(attempts []dbsqlc.ActionAttempt, code uuid.UUID) (out []dbsqlc.ActionAttempt) {
 	for _, a := range attempts {
 		if idOf(a.AccessCodeID) != code {
 			out = append(out, a)
@@ -114,15 +115,15 @@ func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.Action
 }
 
 // settle ends the attempts that have waited for the code to reach gen.
-func (t *deviceTx) settle(ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
-	return t.end(ctx, func(a store.ActionAttempt) bool {
+func (t *deviceTx) settle(ctx context.Context, c *dbsqlc.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
+	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 		return idOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
 	}, status, errorType, message)
 }
 
 // end finishes the pending attempts that match.
-func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool, status AttemptStatus, errorType, message string) error {
-	var rest []store.ActionAttempt
+func (t *deviceTx) end(ctx context.Context, match func(dbsqlc.ActionAttempt) bool, status AttemptStatus, errorType, message string) error {
+	var rest []dbsqlc.ActionAttempt
 	for _, a := range t.pending {
 		if !match(a) {
 			rest = append(rest, a)
@@ -137,12 +138,12 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 }
 
 // applied records that the device has the code as gen wants it.
-func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+func (t *deviceTx) applied(ctx context.Context, c *dbsqlc.AccessCode, gen int64) error {
 	return t.appliedAs(ctx, c, gen, nil)
 }
 
 // appliedAs is applied where it is known what gen wants, which may not be what is wanted by now; nil: it is not.
-func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
+func (t *deviceTx) appliedAs(ctx context.Context, c *dbsqlc.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = 0, nil, false, nil
@@ -173,7 +174,7 @@ func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64
 	return t.emitWithPIN(ctx, event, c)
 }
 
-func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.AccessCode) error {
+func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *dbsqlc.AccessCode) error {
 	a, err := t.s.aboutWithPIN(t.d, *c)
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ const (
 // failed records that a write of the code as gen wants it came to nothing. What cannot be helped by trying
 // again stands as an error until the code is changed (or the content of the device is), the rest is tried
 // again ever later. Each is told once for what is wanted.
-func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
 	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
 	if c.AppliedGen > 0 { // the code is on the device, as it was before
@@ -257,7 +258,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	return t.tellTrouble(ctx, first, event, c)
 }
 
-func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *store.AccessCode) error {
+func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *dbsqlc.AccessCode) error {
 	if !first {
 		return nil
 	}
@@ -265,7 +266,7 @@ func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c 
 }
 
 // givesUpPIN says whether the code of that reference is another one of ours that is about to have another PIN.
-func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
+func (t *deviceTx) givesUpPIN(c *dbsqlc.AccessCode, ref string) bool {
 	other := t.code(t.codeByRef(ref))
 	return other != nil && other != c && changes(other)
 }
@@ -273,7 +274,7 @@ func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
 // hasPIN says whether a change was refused as the code itself has the PIN, a new one: it was made before, and its answer was lost. Reading
 // shows the rest. Where nobody can look, that has to be the change after what is known to be there: what came before it may have brought the
 // PIN, and the vendor may refuse each code its own.
-func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
+func (t *deviceTx) hasPIN(c *dbsqlc.AccessCode, f Failure) bool {
 	if f.Class != FailedDuplicate || f.ConflictRef == "" || text(c.VendorRef) != f.ConflictRef {
 		return false
 	}
@@ -290,7 +291,7 @@ func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 	return uuid.Nil
 }
 
-func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uuid.UUID) {
+func (t *deviceTx) setError(c *dbsqlc.AccessCode, code, message string, other uuid.UUID) {
 	message = storable(message)
 	if text(c.ErrorCode) != code {
 		c.ErrorAt = &t.now
@@ -301,12 +302,12 @@ func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uui
 	}
 }
 
-func clearError(c *store.AccessCode) {
+func clearError(c *dbsqlc.AccessCode) {
 	c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
 }
 
 // emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
-func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
+func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *dbsqlc.AccessCode) error {
 	a, err := t.s.withTrouble(ctx, t.tx, aboutCode(t.d, *c), t.d)
 	if err != nil {
 		return err

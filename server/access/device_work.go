@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Action is what there is to do about one code.
@@ -167,7 +168,7 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 }
 
 // work says what there is to do about a code now, and when there is something otherwise.
-func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
+func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 	anew := t.putsAnew(c)
 	leaving := t.leaving(c) || anew
 	action, due := t.s.next(c, t.caps, leaving, t.now)
@@ -195,13 +196,13 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	return w, due, nil
 }
 
-func (t *deviceTx) leaving(c *store.AccessCode) bool {
+func (t *deviceTx) leaving(c *dbsqlc.AccessCode) bool {
 	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.aside(c)
 }
 
 // putOff says whether a code is, or may be, on a device that keeps no time frames although its own has been
 // moved far ahead: it has to leave until then, for it opens.
-func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
+func putOff(c dbsqlc.AccessCode, caps Capabilities, now time.Time) bool {
 	when := programAt(c, caps)
 	return c.IsManaged && c.RemovingSince == nil && when != nil && when.After(now) && !nativeSchedule(c, caps) &&
 		(c.VendorRef != nil || c.WriteGen > 0)
@@ -209,7 +210,7 @@ func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
 
 // next decides what there is to do about a code at now, and when to look again. It is where the states of a
 // code meet the clock.
-func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
+func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
 	switch {
@@ -276,12 +277,12 @@ func (t *deviceTx) tick(ctx context.Context) error {
 	return t.giveUp(ctx)
 }
 
-func is(a store.ActionAttempt) func(store.ActionAttempt) bool {
-	return func(b store.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
+func is(a dbsqlc.ActionAttempt) func(dbsqlc.ActionAttempt) bool {
+	return func(b dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
 }
 
-func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a store.ActionAttempt, errorType, message string) error {
-	var rest []store.ActionAttempt
+func (t *deviceTx) failConversion(ctx context.Context, c *dbsqlc.AccessCode, a dbsqlc.ActionAttempt, errorType, message string) error {
+	var rest []dbsqlc.ActionAttempt
 	for _, b := range t.pending {
 		if !is(a)(b) {
 			rest = append(rest, b)
@@ -291,7 +292,7 @@ func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a st
 	return t.s.failConversion(ctx, t.tx, t.d, *c, a, errorType, message)
 }
 
-func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
 	case t.unfound(c) && c.RemovingSince != nil: // it will never show
@@ -355,12 +356,12 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 }
 
 // onItsWay says whether a write that is not confirmed may still arrive.
-func (t *deviceTx) onItsWay(c *store.AccessCode) bool {
+func (t *deviceTx) onItsWay(c *dbsqlc.AccessCode) bool {
 	return c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 }
 
 // expire takes a code away whose time frame is over.
-func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) expire(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if c.VendorRef == nil && c.WriteGen == 0 || offline(*c) {
 		return t.gone(ctx, c)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -36,7 +37,7 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 // anotherPIN says whether a creation in doubt was sent with another PIN than is wanted now, and nobody will see which one is on the device. A
 // vendor that knows a creation again, by the identifier of the code, answers with what it was made as first. One that is given a place for
 // each write does not.
-func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
+func (t *deviceTx) anotherPIN(c *dbsqlc.AccessCode) bool {
 	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
 		return false
 	}
@@ -146,7 +147,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 }
 
 // notPut records that a write has failed.
-func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, f Failure) error {
+func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork, f Failure) error {
 	f.Unsure = f.Unsure || w.InDoubt
 	switch {
 	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // it may have arrived: reading will show
@@ -165,7 +166,7 @@ func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, 
 }
 
 // otherwise records that a creation has shown where the code is, which is not as it is to be: it is written over, put anew, or taken off.
-func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) otherwise(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, &t.now, false
 	if c.WriteGen == 0 || c.RemovingSince != nil {
 		c.WriteGen, c.WriteAt = 0, nil
@@ -178,7 +179,7 @@ func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64
 
 // absent records that a code is not on its device any more, as its vendor has said when it was to become another: the next try makes it
 // anew.
-func (t *deviceTx) absent(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) absent(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	was := c.AppliedGen > 0
 	if err := t.vanished(ctx, c); err != nil || was {
 		return err
@@ -228,13 +229,13 @@ func (s *Service) RecordDelete(ctx context.Context, h Holder, device uuid.UUID, 
 		default:
 			c.WriteGen, c.WriteAccepted, c.WriteAt = 0, true, &t.now
 		}
-		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true}) // others may have waited for that
+		return t.tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: device, ReadNeeded: true}) // others may have waited for that
 	})
 }
 
 // failedToRemove records that a removal came to nothing. A code that cannot be removed is not given up,
 // unless the vendor does not let codes of others be removed at all.
-func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Failure) error {
+func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f Failure) error {
 	if f.Unsure && t.aside(c) { // it may have left by us: that is to be seen by what was noted before
 		c.WriteAccepted = false
 	} else {
@@ -242,7 +243,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	}
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
-		return t.end(ctx, func(a store.ActionAttempt) bool {
+		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 			return idOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
 		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
 	}
@@ -268,7 +269,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 // it has happened, and when something is to be told of it.
 func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline, unread bool) (failures int, tell *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
-		n, err := t.tx.SetDeviceFailed(ctx, store.SetDeviceFailedParams{DeviceID: device, Unread: unread})
+		n, err := t.tx.SetDeviceFailed(ctx, dbsqlc.SetDeviceFailedParams{DeviceID: device, Unread: unread})
 		failures = int(n)
 		if err != nil || !offline || !t.d.Online {
 			return err
@@ -304,7 +305,7 @@ func (s *Service) RecordAnswered(ctx context.Context, h Holder, device uuid.UUID
 
 // online records a transition, and says when it is to be told.
 func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, err error) {
-	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online, OnlineChangedAt: t.now}); err != nil {
+	if err := t.tx.SetDeviceOnline(ctx, dbsqlc.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online, OnlineChangedAt: t.now}); err != nil {
 		return nil, err
 	}
 	t.d.Online, t.d.OnlineChangedAt = online, t.now
@@ -314,7 +315,7 @@ func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, er
 // ScheduleDevice says when the device is to be looked at again unless it is woken before; nil: not by itself.
 // What has woken it since seq makes it due at once.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
-	arg := store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
+	arg := dbsqlc.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
 	if due != nil { // the database's clock may be another: what counts is how long it is until then
 		arg.After = due.Sub(s.opt.Now())
 	}
@@ -332,7 +333,7 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 
 // DueDevices lists devices on which there is something to do and nobody is doing it.
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // DeviceOwners are the accounts and the workspaces of devices, and who has made these.

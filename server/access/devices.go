@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Device is a device and what it can do.
@@ -127,15 +128,15 @@ func (d Device) connectionErrors() []Problem {
 }
 
 // standing is as much of a device as its codes tell: whether it, and its account, can be reached, and what it can do.
-func standing(r store.CodeDevice) Device {
+func standing(r dbsqlc.CodeDevice) Device {
 	return Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Online: r.Online, OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil,
 		Capabilities: toCapabilities(r.Capabilities, r.ReportedCodeLengths), AccountErrors: readAccountError(r.AccountError), HubDisconnected: r.HubDisconnected,
 		SubscriptionMissing: at(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
 }
 
 // told is what is told of a device whose row was read as a whole.
-func told(d store.Device) store.ToldDevice {
-	return store.ToldDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
+func told(d dbsqlc.Device) dbsqlc.ToldDevice {
+	return dbsqlc.ToldDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
 		Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model, SerialNumber: d.SerialNumber, Name: d.Name, Nickname: d.Nickname, IsManaged: d.IsManaged,
 		Online: d.Online, OnlineChangedAt: d.OnlineChangedAt, FlakySince: d.FlakySince, RemovedAt: d.RemovedAt, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
 		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, CustomMetadata: d.CustomMetadata, AccountError: d.AccountError,
@@ -144,13 +145,13 @@ func told(d store.Device) store.ToldDevice {
 }
 
 // beside is what a code tells of its device.
-func beside(d store.ToldDevice) store.CodeDevice {
-	return store.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
+func beside(d dbsqlc.ToldDevice) dbsqlc.CodeDevice {
+	return dbsqlc.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
 		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
 		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
 }
 
-func toDevice(r store.ToldDevice) Device {
+func toDevice(r dbsqlc.ToldDevice) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
@@ -172,12 +173,12 @@ func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (
 }
 
 // findDevice is GetDevice for those who want to know only that the device is there, and whose it is.
-func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d store.FindDeviceRow, err error) {
+func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d dbsqlc.FindDeviceRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return d, deviceNotFound("device_id", id)
 	}
-	d, err = s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+	d, err = s.db.FindDevice(ctx, dbsqlc.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
 	switch {
 	case store.IsNoRows(err) || err == nil && !p.reaches(d.ConnectedAccountID):
 		return d, deviceNotFound("device_id", id)
@@ -196,19 +197,19 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	if (id == "") == (name == "") {
 		return Device{}, invalid("", "Must specify either device_id or name")
 	}
-	var r store.ToldDevice
+	var r dbsqlc.ToldDevice
 	var err error
 	if id != "" {
 		parsed, bad := uuid.Parse(id)
 		if bad != nil {
 			return Device{}, deviceNotFound("device_id", id)
 		}
-		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
+		r, err = s.db.GetDevice(ctx, dbsqlc.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
 		if err == nil && !p.reaches(r.ConnectedAccountID) {
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Reach: p.Reach})
+		r, err = s.db.GetDeviceByName(ctx, dbsqlc.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Reach: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err) && id != "":
@@ -253,11 +254,11 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.ToldDevice, error) {
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.ToldDevice, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
-		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
+		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
 	}
-	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+	arg := dbsqlc.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
 		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
@@ -273,7 +274,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		arg.ConnectWebviewID = &ids[0]
 	}
 	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
-	out := make([]store.ToldDevice, len(rows))
+	out := make([]dbsqlc.ToldDevice, len(rows))
 	for i, r := range rows {
 		out[i] = told(r)
 	}
@@ -282,7 +283,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 
 // wakeDevice asks for a look at the device once tx is committed; read says that what is on it may have changed.
 func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, read bool) error {
-	if err := tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
+	if err := tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
 		return err
 	}
 	return s.waker.Wake(ctx, tx, DeviceLane, id)
@@ -325,6 +326,6 @@ func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt
 		a.Status, a.ErrorType, a.Message = Failed, "device_refused", refusal
 	}
 	return a, s.onDevice(ctx, anybody{}, device, "end a simulation", func(t *deviceTx) error {
-		return t.end(ctx, func(r store.ActionAttempt) bool { return r.ActionAttemptID == a.ID }, a.Status, a.ErrorType, a.Message)
+		return t.end(ctx, func(r dbsqlc.ActionAttempt) bool { return r.ActionAttemptID == a.ID }, a.Status, a.ErrorType, a.Message)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Event is something that has happened.
@@ -63,11 +64,11 @@ type about struct {
 	untold             bool           // nobody is to hear of it
 }
 
-func aboutDevice(d store.Device) about {
+func aboutDevice(d dbsqlc.Device) about {
 	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID, metadata: d.CustomMetadata}
 }
 
-func aboutCode(d store.Device, c store.AccessCode) about {
+func aboutCode(d dbsqlc.Device, c dbsqlc.AccessCode) about {
 	a := aboutDevice(d)
 	a.code, a.untold = &c.AccessCodeID, c.InPool
 	return a
@@ -116,7 +117,7 @@ func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) err
 		s.count(ctx, tx, all[0].account, len(all))
 	}
 	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
-		var rows []store.InsertEventParams
+		var rows []dbsqlc.InsertEventParams
 		for _, h := range some {
 			row, err := s.eventOf(h.eventType, h.about)
 			if err != nil {
@@ -126,7 +127,7 @@ func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) err
 				rows = append(rows, row)
 			}
 		}
-		err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertEventParams) error {
+		err := store.Each(ctx, tx, rows, func(tx store.Tx, row dbsqlc.InsertEventParams) error {
 			one, err := tx.InsertEvent(ctx, row)
 			waits = waits || one
 			return err
@@ -142,7 +143,7 @@ func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) err
 }
 
 // eventOf is the row of an event. Its type must be one of eventFields.
-func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParams, err error) {
+func (s *Service) eventOf(eventType string, a about) (arg dbsqlc.InsertEventParams, err error) {
 	if _, known := eventFields[eventType]; !known {
 		return arg, fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
@@ -161,7 +162,7 @@ func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParam
 		fields["access_code_id"] = *a.code
 	}
 	maps.Copy(fields, a.fields)
-	arg = store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
+	arg = dbsqlc.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
 		ConnectedAccountID: account, Payload: mustJSON(fields), OccurredAt: a.at}
 	if len(a.secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), mustJSON(a.secret))
@@ -170,7 +171,7 @@ func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParam
 }
 
 // writeEvent writes an event, and has it delivered where the workspace has webhooks.
-func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
+func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg dbsqlc.InsertEventParams) error {
 	waits, err := tx.InsertEvent(ctx, arg)
 	if err != nil {
 		return fmt.Errorf("write the event %s: %w", arg.EventType, err)
@@ -183,7 +184,7 @@ func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertE
 
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
-func (s *Service) toEvent(r store.Event) (Event, error) {
+func (s *Service) toEvent(r dbsqlc.Event) (Event, error) {
 	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
@@ -224,7 +225,7 @@ func pinsIn(value any) (out []string) {
 // GetEvent reads an event by its identifier, or the latest of a type on a device.
 // It fails with Invalid unless it is told which, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, eventType string) (Event, error) {
-	var r store.Event
+	var r dbsqlc.Event
 	var err error
 	switch {
 	case id != "":
@@ -232,13 +233,13 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 		if bad != nil {
 			return Event{}, eventNotFound(id)
 		}
-		r, err = s.db.GetEvent(ctx, store.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
+		r, err = s.db.GetEvent(ctx, dbsqlc.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
 	case deviceID != "" && eventType != "":
 		parsed, bad := uuid.Parse(deviceID)
 		if bad != nil {
 			return Event{}, eventNotFound("")
 		}
-		r, err = s.db.GetLatestEvent(ctx, store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
+		r, err = s.db.GetLatestEvent(ctx, dbsqlc.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
 	default:
 		return Event{}, invalid("", "Must specify either event_id or both device_id and event_type")
 	}
@@ -295,7 +296,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, invalid("", "Must specify either since or between")
 	}
-	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
+	arg := dbsqlc.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
 		AccessCodeIds: parseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
 		CustomerKey: nonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}

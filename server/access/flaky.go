@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A connection is flaky once it is lost so often within the time, and until it has held for as long.
@@ -17,7 +18,7 @@ const (
 
 // tellFlaky tells of a connection that is lost again and again, also where each loss is too short to be told by
 // itself, and of its end. It says when to ask again.
-func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
+func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)
 		recent := slices.DeleteFunc(slices.Clone(d.Losses), func(t time.Time) bool { return t.Before(since) })
@@ -45,7 +46,7 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (
 
 // lost says whether a device has gone offline and that is not counted yet. One that was told to be offline, or never
 // was online, has not.
-func lost(d store.Device) bool {
+func lost(d dbsqlc.Device) bool {
 	counted := len(d.Losses) > 0 && !d.Losses[len(d.Losses)-1].Before(d.OnlineChangedAt)
 	return !d.Online && d.ToldOnline && !counted
 }

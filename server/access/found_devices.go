@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // FoundDevice is one device as its vendor describes it.
@@ -59,7 +60,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 			return err
 		}
 		outage := a.ErrorCode != nil && a.ErrorAt != nil && !a.ErrorAt.Add(outageFrom).After(moment)
-		known := map[string]store.Device{}
+		known := map[string]dbsqlc.Device{}
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
@@ -119,7 +120,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 
 // forgotten says whether the codes of a device at rest are to be read because nobody has for long. Those that were read at one time
 // are so at times of their own: their vendor is not to be asked for all at once.
-func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) bool {
+func (s *Service) forgotten(r dbsqlc.Device, f FoundDevice, moment time.Time) bool {
 	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded || r.LastGoodReadAt == nil {
 		return false
 	}
@@ -129,18 +130,18 @@ func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) boo
 }
 
 // addDevices adds what an account that has so many has not been known to have.
-func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice, has int) error {
+func (s *Service) addDevices(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, found []FoundDevice, has int) error {
 	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
 		return nil
 	}
 	found = found[:s.Room(a.ConnectedAccountID, has, len(found))]
-	var rows []store.InsertDeviceParams
+	var rows []dbsqlc.InsertDeviceParams
 	var ids []uuid.UUID
 	var told []happening
-	var unpaid []store.Device
+	var unpaid []dbsqlc.Device
 	for _, f := range found {
 		row := s.deviceRow(a, f)
-		d := store.Device{DeviceID: row.DeviceID, WorkspaceID: row.WorkspaceID, ConnectedAccountID: row.ConnectedAccountID, IsManaged: row.IsManaged,
+		d := dbsqlc.Device{DeviceID: row.DeviceID, WorkspaceID: row.WorkspaceID, ConnectedAccountID: row.ConnectedAccountID, IsManaged: row.IsManaged,
 			Online: row.Online, HubDisconnected: row.HubDisconnected, SubscriptionMissingAt: row.SubscriptionMissingAt}
 		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, happening{"device.added", aboutDevice(d)})
 		if d.Online {
@@ -150,7 +151,7 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 			unpaid = append(unpaid, d)
 		}
 	}
-	err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) })
+	err := store.Each(ctx, tx, rows, func(tx store.Tx, row dbsqlc.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) })
 	if err != nil {
 		return err
 	}
@@ -158,16 +159,16 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 		return err
 	}
 	for _, d := range unpaid {
-		if err := s.tellSubscription(ctx, tx, store.Device{}, d); err != nil {
+		if err := s.tellSubscription(ctx, tx, dbsqlc.Device{}, d); err != nil {
 			return err
 		}
 	}
 	return s.waker.WakeEach(ctx, tx, DeviceLane, ids)
 }
 
-func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {
+func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.InsertDeviceParams {
 	now := s.opt.Now().UTC()
-	row := store.InsertDeviceParams{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
+	row := dbsqlc.InsertDeviceParams{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
 		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
 		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
 		SeenAt: now, HubDisconnected: f.HubDisconnected}
@@ -181,7 +182,7 @@ func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.Inser
 	return row
 }
 
-func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
+func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Device, f FoundDevice) error {
 	if f.SerialNumber == "" { // it has not told yet
 		f.SerialNumber = r.SerialNumber
 	}
@@ -210,7 +211,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 		missing = new(s.opt.Now().UTC())
 	}
 	on, delay := f.AutoLock.columns()
-	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
+	err := tx.UpdateDevice(ctx, dbsqlc.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
 		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
 		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
 		HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: missing})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // GenerateCode makes a PIN that the device would take now; nothing is created.
@@ -29,7 +29,7 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 
 // generatePIN makes a PIN that obeys the device and is not on it: of the preferred length if the device
 // takes that, else of the shortest it takes. It fails with Invalid.
-func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int) (string, error) {
+func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, preferred int) (string, error) {
 	if caps.ProviderPIN {
 		return "", invalid("device_id", "The vendor of this device chooses the PINs; create one without `code`")
 	}
@@ -78,7 +78,7 @@ func (s *Service) pinOn(device uuid.UUID, pin string) string {
 	return string(s.keys.MAC(pinScope(device), []byte(pin)))
 }
 
-func pinsOf(taken []store.TakenOnDeviceRow) map[string]bool {
+func pinsOf(taken []dbsqlc.TakenOnDeviceRow) map[string]bool {
 	there := make(map[string]bool, len(taken))
 	for _, c := range taken {
 		there[string(c.PinMac)] = true

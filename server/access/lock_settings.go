@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // AutoLock says whether a device locks itself, and how many seconds after it was unlocked.
@@ -16,7 +17,7 @@ type AutoLock struct {
 	Delay   float64 `json:"delay_seconds"`
 }
 
-func autoLockOf(d store.Device) *AutoLock {
+func autoLockOf(d dbsqlc.Device) *AutoLock {
 	return toAutoLock(d.AutoLockEnabled, d.AutoLockDelaySeconds)
 }
 
@@ -120,11 +121,11 @@ func (s *Service) RecordAutoLockSet(ctx context.Context, h Holder, device uuid.U
 			setting.Delay = was.Delay
 		}
 		on, delay := setting.columns()
-		err := t.tx.SetDeviceAutoLock(ctx, store.SetDeviceAutoLockParams{DeviceID: device, AutoLockEnabled: on, AutoLockDelaySeconds: delay})
+		err := t.tx.SetDeviceAutoLock(ctx, dbsqlc.SetDeviceAutoLockParams{DeviceID: device, AutoLockEnabled: on, AutoLockDelaySeconds: delay})
 		if err != nil {
 			return err
 		}
-		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Succeeded, "", "")
+		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Succeeded, "", "")
 	})
 }
 
@@ -144,7 +145,7 @@ func (d Device) subscriptionErrors() []Problem {
 }
 
 // tellSubscription tells that the vendor wants to be paid, or has been.
-func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is store.Device) error {
+func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is dbsqlc.Device) error {
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil
 	}

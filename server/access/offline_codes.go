@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Offline codes are made by the vendor's cloud, and the device accepts them without being told: from the digits and its
@@ -32,10 +32,10 @@ const (
 	activation      = day // within which a code that lasts longer has to be used first
 )
 
-func offline(c store.AccessCode) bool { return c.OfflineKind != nil }
+func offline(c dbsqlc.AccessCode) bool { return c.OfflineKind != nil }
 
 // newOfflineCode is the row of an offline code on d. It fails with Invalid.
-func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
+func (s *Service) newOfflineCode(d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRow, n NewCode) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
 		return r, invalid("is_one_time_use", "Only offline access codes open once; give is_offline_access_code true, or leave this out")
@@ -57,7 +57,7 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if err != nil {
 		return r, err
 	}
-	code := store.AccessCode{IsManaged: true, StartsAt: &starts, EndsAt: &ends, OfflineKind: new(string(kind))}
+	code := dbsqlc.AccessCode{IsManaged: true, StartsAt: &starts, EndsAt: &ends, OfflineKind: new(string(kind))}
 	if err := checkRoom(caps, taken, code, s.opt.Now()); err != nil {
 		return r, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if n.Name != nil {
 		name = *n.Name
 	}
-	return store.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
+	return dbsqlc.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
 		OfflineKind: code.OfflineKind}, nil
 }
@@ -139,7 +139,7 @@ func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) 
 }
 
 // offlineWarnings are of a code that has to be used soon.
-func offlineWarnings(c store.AccessCode) []Problem {
+func offlineWarnings(c dbsqlc.AccessCode) []Problem {
 	if OfflineKind(text(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
 		return nil
 	}
@@ -166,7 +166,7 @@ func offlineUnchangeable(ch CodeChange) error {
 }
 
 // checkOfflineDeletion says why an offline code cannot be deleted: it opens, and nobody can tell the lock not to.
-func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error {
+func (s *Service) checkOfflineDeletion(d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil { // its generation says less: it begins anew when the device was gone
 		return nil
 	}
@@ -183,7 +183,7 @@ type IssueWork struct {
 }
 
 // issue says whether an offline code is to be made now, and when there is something to do otherwise.
-func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
+func (t *deviceTx) issue(c *dbsqlc.AccessCode) (*IssueWork, *time.Time) {
 	switch {
 	case c.AppliedGen >= c.DesiredGen && c.StartsAt.After(t.now):
 		return nil, c.StartsAt
@@ -236,7 +236,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, 
 // claimIssued makes sure that no other row has the reference of an offline code that was just made, or says why that cannot be. A vendor
 // that lists such codes, too, may have shown this one as an unmanaged one before its answer. One that makes them of their hours answers
 // two wishes with the same code.
-func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOutcome) (*Failure, error) {
+func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutOutcome) (*Failure, error) {
 	for _, other := range t.codes {
 		if other == c || text(other.VendorRef) != o.Ref {
 			continue

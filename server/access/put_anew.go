@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Where a vendor changes no code in place (Capabilities.PutAnew), a code that is to become another leaves its device first,
@@ -13,7 +13,7 @@ import (
 // putsAnew says whether a code is to leave its device in order to be put there as it is to be. One that the vendor has been given so
 // already is waited for, however long that takes: it would be put at the end of the same line again. So is one whose PIN is to be had
 // from another. One whose PIN nobody knows could not be put again: its change is refused.
-func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
+func (t *deviceTx) putsAnew(c *dbsqlc.AccessCode) bool {
 	if !t.caps.PutAnew || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !changes(c) {
 		return false
 	}
@@ -23,7 +23,7 @@ func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
 
 // keepAsItIs has a change count as made where the device has the code so already, as it keeps no time frames: it would leave the
 // door for nothing. A code that was pulled from the pool stays, too, and is taken off when its time ends.
-func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) keepAsItIs(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if !t.putsAnew(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 }
 
 // retryAnew has a change made that was refused before it was known that the vendor makes none in place.
-func (t *deviceTx) retryAnew(c *store.AccessCode) {
+func (t *deviceTx) retryAnew(c *dbsqlc.AccessCode) {
 	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 && text(c.ErrorCode) == errFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
@@ -54,7 +54,7 @@ const unheardOf = "The vendor took the code and has not confirmed it, and the co
 
 // unheard says whether a code was taken by its vendor without ever being confirmed, on a device that shows no codes. To put it anew again
 // and again would take off what may well open, and to wait would have no end.
-func (t *deviceTx) unheard(c *store.AccessCode) bool {
+func (t *deviceTx) unheard(c *dbsqlc.AccessCode) bool {
 	if t.caps.ListCodes || !t.caps.PutAnew || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // RetentionLane is the kind of key for which a workspace is looked through for what was kept long enough: secrets
@@ -45,7 +46,7 @@ func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, re
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		old, err := tx.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
+		old, err := tx.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -53,7 +54,7 @@ func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, re
 		for i, e := range old {
 			ids[i] = e.EventID
 		}
-		if d.Deliveries, err = tx.DropDeliveries(ctx, store.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
+		if d.Deliveries, err = tx.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
 			return err
 		}
 		if d.Deliveries == oldDeliveryBatch { // there may be more of these events
@@ -124,7 +125,7 @@ func (s *Service) DropOldSessions(ctx context.Context, h Holder, workspace uuid.
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		n, err = tx.DropClientSessions(ctx, store.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
+		n, err = tx.DropClientSessions(ctx, dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
 		return err
 	})
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) erro
 	message := "The simulated devices have not answered in time. They appear when they do; reset the workspace again if they do not."
 	var ended []uuid.UUID
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
-		ended, err = tx.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+		ended, err = tx.FailLateWorkspaceAttempts(ctx, dbsqlc.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
 		return err
 	})
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pa
 			}
 			return err
 		}
-		return tx.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
+		return tx.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
 	})
 	if err != nil {
 		return fmt.Errorf("schedule the retention of workspace %s: %w", workspace, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Reach is what a client session is to be given.
@@ -19,11 +20,11 @@ type Reach struct {
 func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // granted is the session once it has been given more.
-func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) (ClientSession, error) {
+func (s *Service) granted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
-	r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
+	r, err := tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -31,7 +32,7 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSessio
 }
 
 // grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
-func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
+func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) error {
 	// The person first, as whoever deletes one does.
 	if err := s.identify(ctx, tx, &r, more.UserIdentityIDs); err != nil {
 		return err
@@ -42,43 +43,43 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 		return err
 	}
 	if r.UserIdentityID != nil {
-		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
+		if err := tx.SetIdentityOfClientSession(ctx, dbsqlc.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
 			return err
 		}
 	}
-	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
+	accounts, err := tx.AccountsOfWorkspace(ctx, dbsqlc.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
 		return accountNotFound("connected_account_id", missing)
 	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: parseIDs(&more.WebviewIDs)})
+	webviews, err := tx.WebviewsOfWorkspace(ctx, dbsqlc.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: parseIDs(&more.WebviewIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
 		return webviewNotFound(missing)
 	}
-	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+	if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
 		return err
 	}
 	if err := tx.KeepWebviewsOfIdentity(ctx, r.ClientSessionID); err != nil {
 		return err
 	}
-	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
+	return tx.GrantAccountsToClientSession(ctx, dbsqlc.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
 }
 
 // identify says whose a session is to be. It fails with NotFound for the user identity, which stays until the
 // transaction ends, and with Invalid where the session is another's already.
-func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSession, identities []string) error {
+func (s *Service) identify(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSession, identities []string) error {
 	for _, text := range identities {
 		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
 		id, err := uuid.Parse(text)
 		if err != nil {
 			return missing
 		}
-		_, err = tx.HoldUserIdentity(ctx, store.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		_, err = tx.HoldUserIdentity(ctx, dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
 		switch {
 		case store.IsNoRows(err):
 			return missing

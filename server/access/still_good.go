@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // StandsNow is whoever began a request, with what he reaches at this moment: what is answered after a wait goes by that. It fails with
@@ -16,7 +16,7 @@ func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error)
 	if p.CredentialID == uuid.Nil { // it is the server itself that asks
 		return p, nil
 	}
-	now, err := s.db.StandingNow(ctx, store.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
+	now, err := s.db.StandingNow(ctx, dbsqlc.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
 	switch {
 	case err != nil:
 		return p, fmt.Errorf("look what the credential still reaches: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // TimeZone is where a device is, as somebody reports it for a device whose vendor does not tell.
@@ -55,7 +56,7 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 					i := slices.IndexFunc(zones, func(z TimeZone) bool { return names(z.DeviceID, id) })
 					return invalid(fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider)
 				default:
-					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &zone}); err != nil {
+					if err := tx.ReportTimeZone(ctx, dbsqlc.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &zone}); err != nil {
 						return err
 					}
 				}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // TimelineFilter says which part of what has happened to a code is asked for.
@@ -86,7 +86,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	if err != nil {
 		return t, codeNotFound(f.CodeID)
 	}
-	known, err := s.db.HasTimeline(ctx, store.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach})
+	known, err := s.db.HasTimeline(ctx, dbsqlc.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach})
 	if err != nil {
 		return t, fmt.Errorf("read the timeline of access code %s: %w", id, err)
 	}
@@ -161,11 +161,11 @@ func (s *Service) hasTimeline(ctx context.Context, p Principal, id uuid.UUID, ty
 	return len(rows) > 0, err
 }
 
-func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []store.Event, err error) {
+func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []dbsqlc.Event, err error) {
 	if backwards {
-		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
 	} else {
-		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineAfter(ctx, dbsqlc.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the timeline of access code %s: %w", id, err)

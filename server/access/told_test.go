@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // What is told of a device is the same however its row was read.
 func TestNothingIsLostOfADeviceThatIsToldOf(t *testing.T) {
 	t.Parallel()
-	var d store.Device
+	var d dbsqlc.Device
 	row := reflect.ValueOf(&d).Elem()
 	for _, field := range row.Fields() {
 		fill(t, field)

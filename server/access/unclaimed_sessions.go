@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -28,12 +29,12 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 	}
 	left := int64(0)
 	if !known {
-		n, err := tx.CountUnclaimedSessions(ctx, store.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
+		n, err := tx.CountUnclaimedSessions(ctx, dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
 		if err != nil {
 			return err
 		}
 		if left = int64(s.opt.UnclaimedSessions) - int64(n); left <= 0 {
-			if left, err = tx.ClaimSessionsThatReach(ctx, store.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
+			if left, err = tx.ClaimSessionsThatReach(ctx, dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
 				return err
 			}
 			if left == 0 {
@@ -53,7 +54,7 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 
 // endForgottenSessions says how many it has ended.
 func (s *Service) endForgottenSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID) (int64, error) {
-	ended, err := tx.EndForgottenSessions(ctx, store.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
+	ended, err := tx.EndForgottenSessions(ctx, dbsqlc.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
 	if err != nil {
 		return 0, fmt.Errorf("end client sessions that nobody has come back to: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Webhook is an endpoint that events are sent to.
@@ -61,7 +62,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 		return Webhook{}, err
 	}
 	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: newSecret()}
-	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
+	err = s.db.InsertWebhook(ctx, dbsqlc.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
 	if err != nil {
 		return Webhook{}, fmt.Errorf("create the webhook: %w", err)
@@ -76,7 +77,7 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	if taken, _ := s.webhooks.take(workspace, now); taken {
 		return nil
 	}
-	n, err := s.db.CountWebhooks(ctx, store.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
+	n, err := s.db.CountWebhooks(ctx, dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
 	if err != nil {
 		return fmt.Errorf("count the webhooks: %w", err)
 	}
@@ -182,7 +183,7 @@ func unknownEventTypes(unknown []string) *Error {
 		Message: fmt.Sprintf("No such event type: %s. \"*\" stands for all; the documentation lists the others.", strings.Join(unknown, ", "))}
 }
 
-func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
+func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
 	secret, err := s.keys.Open(secretPlace(r.WebhookID), r.SecretSealed)
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
@@ -200,7 +201,7 @@ func (s *Service) GetWebhook(ctx context.Context, p Principal, id string) (Webho
 	if err != nil {
 		return Webhook{}, webhookNotFound(id)
 	}
-	r, err := s.db.GetWebhook(ctx, store.GetWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
+	r, err := s.db.GetWebhook(ctx, dbsqlc.GetWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
 	if store.IsNoRows(err) {
 		return Webhook{}, webhookNotFound(id)
 	}
@@ -235,7 +236,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	if err != nil {
 		return webhookNotFound(id)
 	}
-	n, err := s.db.UpdateWebhook(ctx, store.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types})
+	n, err := s.db.UpdateWebhook(ctx, dbsqlc.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types})
 	if err != nil {
 		return fmt.Errorf("update the webhook: %w", err)
 	}
@@ -256,7 +257,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 		return webhookNotFound(id)
 	}
 	for {
-		n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
+		n, err := s.db.DeleteWebhook(ctx, dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
 		if err != nil {
 			return fmt.Errorf("delete the webhook: %w", err)
 		}
@@ -276,15 +277,15 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 // dropDeliveries deletes a part of a webhook's history. It is no act by itself: the audit log tells of the webhook's end, once that is reached.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
 	err = s.db.InTx(Unasked(ctx), func(tx store.Tx) error {
-		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
+		events, err := tx.SomeDeliveries(ctx, dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err
 		}
 		// The deliveries are first, which keeps others from adding to their attempts.
-		if err := tx.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
+		if err := tx.DropDeliveriesOf(ctx, dbsqlc.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
 			return err
 		}
-		return tx.DropAttemptsOf(ctx, store.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
+		return tx.DropAttemptsOf(ctx, dbsqlc.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
 	})
 	return dropped, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // maxLogins is how often it can be tried to log in on one webview: whoever has its URL shall not guess passwords.
@@ -73,7 +74,7 @@ func IsTooManyLogins(err error) bool {
 // BeginLogin counts a login on a webview before it is tried. It fails with NotFound for one that has come to its end,
 // and with Conflict when it was tried too often.
 func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
-	n, err := s.db.BeginLogin(ctx, store.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
+	n, err := s.db.BeginLogin(ctx, dbsqlc.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
 	if err != nil || n == 1 {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		if waits, err := waitsForDevices(ctx, tx, r); waits || err != nil {
 			return err
 		}
-		if err := tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
+		if err := tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
 			return err
 		}
 		return s.emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
@@ -110,7 +111,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 }
 
 // lockWebview fails with NotFound where nobody can log in any more.
-func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectWebview, error) {
+func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (dbsqlc.ConnectWebview, error) {
 	r, err := tx.LockConnectWebview(ctx, id)
 	if store.IsNoRows(err) || (err == nil && WebviewStatus(r.Status) == WebviewAuthorized) {
 		return r, webviewNotFound(id.String())
@@ -119,7 +120,7 @@ func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectW
 }
 
 // waitsForDevices says whether a webview has had its login, and waits for the devices of an account that nothing is wrong with.
-func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (bool, error) {
+func waitsForDevices(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview) (bool, error) {
 	if r.ConnectedAccountID == nil {
 		return false, nil
 	}
@@ -129,7 +130,7 @@ func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (
 
 // admits fails with Conflict where a webview waits for the devices of another account than that: one of the two would be
 // connected, and reached by nobody whom the webview is of.
-func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uuid.UUID) error {
+func admits(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview, account uuid.UUID) error {
 	waits, err := waitsForDevices(ctx, tx, r)
 	if err != nil || !waits || *r.ConnectedAccountID == account {
 		return err
@@ -138,7 +139,7 @@ func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uu
 		Message: "Somebody has logged in with this link already, and it is good for one account. Ask whoever has sent it to you for another link."}
 }
 
-func aboutWebview(r store.ConnectWebview) about {
+func aboutWebview(r dbsqlc.ConnectWebview) about {
 	a := about{workspace: r.WorkspaceID}.with("connect_webview_id", r.ConnectWebviewID)
 	if r.CustomerKey != nil {
 		a = a.with("customer_key", *r.CustomerKey)
@@ -219,7 +220,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 				return err
 			}
 		}
-		err = tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
+		err = tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
 		if err != nil {
 			return err
 		}
@@ -235,8 +236,8 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 // accountToLogIn locks the account that n leads to, where there is one. What a gateway says of itself leads to none: anybody
 // can say it. It only keeps a gateway that is connected from being another account by another address, of which anybody has
 // any number: a name, such as of one's own, leads to whom its owner likes, now or later.
-func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a store.ConnectedAccount, known bool, err error) {
-	a, err = tx.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
+func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a dbsqlc.ConnectedAccount, known bool, err error) {
+	a, err = tx.GetAccountByAddress(ctx, dbsqlc.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
 	known, elsewhere := err == nil, false
 	if store.IsNoRows(err) {
 		a, elsewhere, err = s.accountOfGateway(ctx, tx, n.Adapter, n.Gateway, uuid.Nil)
@@ -264,7 +265,7 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 }
 
 // connectAnew has an account be reached as n says, and all that waits for it tried again.
-func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.ConnectedAccount, n NewAccount) error {
+func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, n NewAccount) error {
 	id := a.ConnectedAccountID
 	config, err := s.withKept(a, n.Config)
 	if err != nil {
@@ -274,7 +275,7 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	if n.Gateway != "" {
 		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
 	}
-	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
+	_, err = tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
 		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
 	if err != nil {
 		return err
@@ -283,7 +284,7 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 }
 
 // withKept adds to how an account is reached from now on what nobody enters at a login, such as a CA or a time zone.
-func (s *Service) withKept(a store.ConnectedAccount, anew json.RawMessage) (json.RawMessage, error) {
+func (s *Service) withKept(a dbsqlc.ConnectedAccount, anew json.RawMessage) (json.RawMessage, error) {
 	was, err := s.toAccount(a)
 	if err != nil {
 		return nil, err
@@ -297,7 +298,7 @@ func (s *Service) withKept(a store.ConnectedAccount, anew json.RawMessage) (json
 
 // describeAsWebview copies what the webview keeps for the account. What the workspace has said since about the devices
 // of one that it had before stays.
-func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w store.ConnectWebview, isNew bool) error {
+func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w dbsqlc.ConnectWebview, isNew bool) error {
 	a, err := tx.GetAccount(ctx, account)
 	if err != nil {
 		return err
@@ -315,12 +316,12 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if isNew && w.AcceptedCapabilities != nil {
 		a.AcceptedCapabilities = w.AcceptedCapabilities
 	}
-	return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
+	return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
 		CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
 }
 
 // authorizeWaiting tells those who wait for the devices of an account that they are there.
-func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	webviews, err := tx.AuthorizeWaiting(ctx, &a.ConnectedAccountID)
 	if err != nil {
 		return err

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // compare records what was found of a managed user, and says what there is to do for it, or in how long.
-func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups refs, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) compare(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, u dbsqlc.AcsUser, f FoundUser, found bool, groups refs, now time.Time) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
 		if wait := s.onItsWay(u, now); wait > 0 {
 			return nil, wait, nil
@@ -28,7 +29,7 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 	}
 	asDesired := u.DeletingAt == nil && desired(u).equal(f.Profile)
 	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) || asDesired && (u.WrittenGen != u.DesiredGen || u.ErrorCode != nil) {
-		err := tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: u.AcsUserID, VendorRef: &f.Ref, Applied: mustJSON(f.Profile), AsDesired: asDesired})
+		err := tx.AcsUserFound(ctx, dbsqlc.AcsUserFoundParams{AcsUserID: u.AcsUserID, VendorRef: &f.Ref, Applied: mustJSON(f.Profile), AsDesired: asDesired})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -46,10 +47,10 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 }
 
 // missing is compare for a user that should be on the system and is not.
-func (s *Service) missing(ctx context.Context, tx store.Tx, u store.AcsUser, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) missing(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now time.Time) (*Write, time.Duration, error) {
 	if u.Applied != nil {
 		deleted := u.WrittenGen == u.DesiredGen // nothing was asked for since: somebody does not want it there
-		if err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{AcsUserID: u.AcsUserID, DeletedThere: deleted, ErrorMessage: deletedThere}); err != nil {
+		if err := tx.AcsUserMissing(ctx, dbsqlc.AcsUserMissingParams{AcsUserID: u.AcsUserID, DeletedThere: deleted, ErrorMessage: deletedThere}); err != nil {
 			return nil, 0, err
 		}
 		if deleted {
@@ -62,7 +63,7 @@ func (s *Service) missing(ctx context.Context, tx store.Tx, u store.AcsUser, now
 const deletedThere = "Somebody has deleted the user at the access system. It stays away until it is changed here; delete it here, too, if it is to stay away for good."
 
 // inTurn leaves out what the system has refused for good, and puts off what has failed just now.
-func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) inTurn(u dbsqlc.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
 	switch {
 	case u.BlockedGen == u.DesiredGen:
 		return nil, 0, nil
@@ -74,23 +75,23 @@ func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time
 
 // leaveLostGroups takes a user out of groups that its system does not have any more: nobody can be in them. That is
 // another state than was asked for, which nobody has refused yet. It says whether there were any.
-func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups refs) (lost bool, err error) {
+func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups refs) (lost bool, err error) {
 	gone := func(ref string) bool { return !groups[ref] }
 	if !slices.ContainsFunc(u.GroupRefs, gone) {
 		return false, nil
 	}
-	*u, err = tx.AcsUserLeavesGroups(ctx, store.AcsUserLeavesGroupsParams{AcsUserID: u.AcsUserID, GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone)})
+	*u, err = tx.AcsUserLeavesGroups(ctx, dbsqlc.AcsUserLeavesGroupsParams{AcsUserID: u.AcsUserID, GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone)})
 	return true, err
 }
 
 // dispute has a user put right that is found otherwise than it was put: at once, unless that happens again and again.
 // Then somebody else changes it too, or its system does not keep what it is given, and pauses grow.
-func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) error {
+func dispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
 	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
 		u.Disputes = 0
 	}
 	u.Disputes, u.DisputedAt = u.Disputes+1, &now
-	arg := store.AcsUserDisputedParams{AcsUserID: u.AcsUserID, Disputes: u.Disputes, DisputedAt: &now, NextAttemptAt: u.NextAttemptAt}
+	arg := dbsqlc.AcsUserDisputedParams{AcsUserID: u.AcsUserID, Disputes: u.Disputes, DisputedAt: &now, NextAttemptAt: u.NextAttemptAt}
 	if u.Disputes >= patience {
 		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
 		arg.NextAttemptAt = u.NextAttemptAt

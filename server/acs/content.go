@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // FoundUser is a user as its system keeps it.
@@ -37,7 +38,7 @@ func (f *FoundUser) tidy() {
 // RecordContent takes in all that is on a system, and says what there is to do, in that order, and in how long there will
 // be more (0: nothing that is known of).
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
-	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		todo, later = nil, 0
 		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) }) // nobody could be spoken to so
 		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !keepable(g.Ref) })
@@ -68,7 +69,7 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 			return err
 		}
 		if r.UnlistedAt != nil { // it is there, whatever the list says: that is doubted anew
-			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
+			if err := tx.SetAcsSystemUnlisted(ctx, dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
 				return err
 			}
 		}
@@ -109,7 +110,7 @@ func sooner(a, b time.Duration) time.Duration {
 
 // recordOthers keeps those that somebody else has made. Of the others nobody wants any: they are to be taken away, now
 // or later.
-func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
+func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, rows []dbsqlc.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
 	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
 	if err != nil {
 		return nil, 0, err
@@ -129,9 +130,9 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 }
 
 // recordUnmanaged takes over what somebody else has done with users of theirs. Of those that are gone nobody is told.
-func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+func recordUnmanaged(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var gone []uuid.UUID
-	var changed []store.UnmanagedAcsUserFoundParams
+	var changed []dbsqlc.UnmanagedAcsUserFoundParams
 	for _, u := range rows {
 		f, found := there[u.AcsUserID]
 		switch has := applied(u); {
@@ -139,7 +140,7 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 		case !found:
 			gone = append(gone, u.AcsUserID)
 		case has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref):
-			changed = append(changed, store.UnmanagedAcsUserFoundParams{AcsUserID: u.AcsUserID, FullName: f.FullName, EmailAddress: nonEmpty(f.Email),
+			changed = append(changed, dbsqlc.UnmanagedAcsUserFoundParams{AcsUserID: u.AcsUserID, FullName: f.FullName, EmailAddress: nonEmpty(f.Email),
 				PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended, GroupRefs: append([]string{}, f.Groups...),
 				Applied: mustJSON(f.Profile), VendorRef: &f.Ref})
 		}
@@ -149,13 +150,13 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 			return err
 		}
 	}
-	return store.Each(ctx, tx, changed, func(tx store.Tx, arg store.UnmanagedAcsUserFoundParams) error {
+	return store.Each(ctx, tx, changed, func(tx store.Tx, arg dbsqlc.UnmanagedAcsUserFoundParams) error {
 		return tx.UnmanagedAcsUserFound(ctx, arg)
 	})
 }
 
-func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
-	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
+func insertFound(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, f FoundUser) error {
+	_, err := tx.InsertAcsUser(ctx, dbsqlc.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
 		EmailAddress: nonEmpty(f.Email), PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended,
 		GroupRefs: append([]string{}, f.Groups...), VendorRef: &f.Ref, Applied: mustJSON(f.Profile)})
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -26,12 +27,12 @@ type FoundSystem struct {
 // missing: what was wanted on a system is lost with it, so that more than a list has to say that it is gone.
 func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
 	ctx = access.Listed(ctx)
-	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
+	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
 		if err != nil {
 			return err
 		}
-		known := map[string]store.AcsSystem{}
+		known := map[string]dbsqlc.AcsSystem{}
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
@@ -78,12 +79,12 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 	return nil
 }
 
-func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundSystem, r store.AcsSystem, known bool) (_ store.AcsSystem, err error) {
+func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, f FoundSystem, r dbsqlc.AcsSystem, known bool) (_ dbsqlc.AcsSystem, err error) {
 	name, zone := access.Storable(f.Name), nonEmpty(access.Storable(f.TimeZone))
 	if known {
-		err = tx.UpdateAcsSystem(ctx, store.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
+		err = tx.UpdateAcsSystem(ctx, dbsqlc.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
 	} else {
-		r, err = tx.InsertAcsSystem(ctx, store.InsertAcsSystemParams{AcsSystemID: access.NewID(), WorkspaceID: a.WorkspaceID,
+		r, err = tx.InsertAcsSystem(ctx, dbsqlc.InsertAcsSystemParams{AcsSystemID: access.NewID(), WorkspaceID: a.WorkspaceID,
 			ConnectedAccountID: a.ConnectedAccountID, VendorRef: f.Ref, Name: name, TimeZone: zone})
 	}
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.Connect
 
 // emitDisconnected tells that a system is not reached any more, with what the system suffers from; message is empty for
 // one that is gone.
-func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.AcsSystem, message string) error {
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, message string) error {
 	errors := []any{}
 	if message != "" {
 		errors = append(errors, map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
@@ -109,12 +110,12 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.Acs
 		"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}})
 }
 
-func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
+func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r dbsqlc.AcsSystem) error {
 	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
 // endSystem removes a system and what is on it. It is for those who hold its lock.
-func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	users, err := tx.LockAcsUsersOfSystem(ctx, r.AcsSystemID)
 	if err != nil {
 		return err
@@ -171,42 +172,42 @@ type FoundGroup struct {
 type FoundEntrance struct{ Ref, Name string }
 
 // recordParts takes in the groups and the entrances of a system.
-func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
+func (s *Service) recordParts(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
 	if err := s.recordEntrances(ctx, tx, r, entrances); err != nil {
 		return err
 	}
 	refs := []string{}
-	var puts []store.PutAcsAccessGroupParams
+	var puts []dbsqlc.PutAcsAccessGroupParams
 	for _, g := range groups {
 		if keepable(g.Ref) {
 			refs = append(refs, g.Ref)
-			puts = append(puts, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
+			puts = append(puts, dbsqlc.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
 				VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: refsOf(g.Entrances)})
 		}
 	}
-	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
+	err := store.Each(ctx, tx, puts, func(tx store.Tx, put dbsqlc.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
 	if err != nil {
 		return err
 	}
-	gone, err := tx.DeleteOtherAcsAccessGroups(ctx, store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	gone, err := tx.DeleteOtherAcsAccessGroups(ctx, dbsqlc.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
 	return s.emitParts(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", gone)
 }
 
-func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsSystem, entrances []FoundEntrance) error {
+func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, entrances []FoundEntrance) error {
 	refs := []string{}
-	var puts []store.PutAcsEntranceParams
+	var puts []dbsqlc.PutAcsEntranceParams
 	for _, e := range entrances {
 		if keepable(e.Ref) {
 			refs = append(refs, e.Ref)
-			puts = append(puts, store.PutAcsEntranceParams{AcsEntranceID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
+			puts = append(puts, dbsqlc.PutAcsEntranceParams{AcsEntranceID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
 				VendorRef: e.Ref, Name: access.Storable(e.Name)})
 		}
 	}
 	var added []uuid.UUID
-	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsEntranceParams) error {
+	err := store.Each(ctx, tx, puts, func(tx store.Tx, put dbsqlc.PutAcsEntranceParams) error {
 		kept, err := tx.PutAcsEntrance(ctx, put)
 		if err == nil && kept == put.AcsEntranceID {
 			added = append(added, kept)
@@ -222,14 +223,14 @@ func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsS
 	if err := s.emitParts(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", added); err != nil {
 		return err
 	}
-	gone, err := tx.DeleteOtherAcsEntrances(ctx, store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	gone, err := tx.DeleteOtherAcsEntrances(ctx, dbsqlc.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
 	return s.emitParts(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", gone)
 }
 
-func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, ids []uuid.UUID) error {
+func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r dbsqlc.AcsSystem, field string, ids []uuid.UUID) error {
 	return s.access.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
 		return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
 	})
@@ -256,7 +257,7 @@ func refsOf(all []string) []string {
 }
 
 // userGone takes a managed user that is not on the system, and is not to be, from what is kept.
-func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser) error {
+func (s *Service) userGone(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, u dbsqlc.AcsUser) error {
 	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (s *Service) UsersOnSystem(ctx context.Context, id uuid.UUID) (int, error) 
 
 // ScheduleSystem says after how long a system is to be looked at again; what has woken it since seq makes it due at once.
 func (s *Service) ScheduleSystem(ctx context.Context, id uuid.UUID, seq int64, after time.Duration) error {
-	return s.db.ScheduleAcsSystem(ctx, store.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
+	return s.db.ScheduleAcsSystem(ctx, dbsqlc.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
 }
 
 // SystemDue says whether it is time to look at the system.
@@ -305,7 +306,7 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 
 // DueSystems lists systems that it is time to look at and nobody looks at.
 func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // SystemOwners are the accounts and the workspaces of systems, and who has made these.
@@ -344,7 +345,7 @@ func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid
 }
 
 // onSystem runs f on a system that is locked, in the name of its holder; one that was removed is left alone.
-func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
+func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, dbsqlc.AcsSystem) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -18,12 +19,12 @@ const (
 
 // remember keeps that a user was deleted: what was sent to make it may be slower than all that is waited for, and the
 // list that does not show it may not be complete. One that was taken over is known by its reference, until then.
-func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now, until time.Time) error {
-	err := tx.ForgetAcsUsersGone(ctx, store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
+func (s *Service) remember(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now, until time.Time) error {
+	err := tx.ForgetAcsUsersGone(ctx, dbsqlc.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
 	if err != nil {
 		return err
 	}
-	arg := store.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now}
+	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now}
 	if has := applied(u); has != nil && u.VendorRef != nil {
 		arg.VendorRef, arg.Who, arg.RefUntil = u.VendorRef, has.who(), &until
 	}
@@ -38,11 +39,11 @@ func (p Profile) who() []byte {
 
 // nobodyWants are those of the others that were made for a user who has been deleted since, or who is there already, and
 // those that are such a user, by what they are called there; by that, with the user.
-func nobodyWants(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (map[string]uuid.UUID, error) {
+func nobodyWants(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, rows []dbsqlc.AcsUser, others []FoundUser, now time.Time) (map[string]uuid.UUID, error) {
 	if len(others) == 0 {
 		return nil, nil
 	}
-	arg := store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
+	arg := dbsqlc.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
 	for _, f := range others {
 		arg.Refs = append(arg.Refs, f.Ref)
 		if key := f.madeFor(); key != uuid.Nil {
@@ -53,7 +54,7 @@ func nobodyWants(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []sto
 	if err != nil {
 		return nil, err
 	}
-	keys, refs := map[uuid.UUID]bool{}, map[string]store.ListAcsUsersGoneRow{}
+	keys, refs := map[uuid.UUID]bool{}, map[string]dbsqlc.ListAcsUsersGoneRow{}
 	for _, g := range gone {
 		keys[g.AcsUserID] = true
 		if g.VendorRef != nil {

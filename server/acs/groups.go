@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Group is an access group: its users may pass its entrances. Groups are made at the system itself.
@@ -25,11 +26,11 @@ type Entrance struct {
 	CreatedAt                            time.Time // when it was first seen
 }
 
-func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
+func toGroup(r dbsqlc.AcsAccessGroup, account uuid.UUID) Group {
 	return Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
 }
 
-func toEntrance(r store.AcsEntrance, account uuid.UUID) Entrance {
+func toEntrance(r dbsqlc.AcsEntrance, account uuid.UUID) Entrance {
 	return Entrance{ID: r.AcsEntranceID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
 }
 
@@ -43,12 +44,12 @@ func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (
 	return toGroup(r, account), err
 }
 
-func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id string) (store.AcsAccessGroup, uuid.UUID, error) {
+func getGroup(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, id string) (dbsqlc.AcsAccessGroup, uuid.UUID, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return store.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
+		return dbsqlc.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
 	}
-	r, err := q.GetAcsAccessGroup(ctx, store.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
+	r, err := q.GetAcsAccessGroup(ctx, dbsqlc.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return r.AcsAccessGroup, uuid.Nil, groupNotFound(id)
@@ -66,7 +67,7 @@ type GroupFilter struct {
 
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
-	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
+	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.UserID, &arg.AcsUserID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}
@@ -88,7 +89,7 @@ func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string
 	if err != nil {
 		return Entrance{}, missing
 	}
-	r, err := s.db.GetAcsEntrance(ctx, store.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
+	r, err := s.db.GetAcsEntrance(ctx, dbsqlc.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return Entrance{}, missing
@@ -107,7 +108,7 @@ type EntranceFilter struct {
 
 // ListEntrances lists entrances, oldest first, and says whether more follow the page.
 func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f EntranceFilter, page access.Page) ([]Entrance, bool, error) {
-	arg := store.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+	arg := dbsqlc.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
 		return nil, false, nil
@@ -131,7 +132,7 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.ListAcsEntrancesOfGroups(ctx, store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+	rows, err := s.db.ListAcsEntrancesOfGroups(ctx, dbsqlc.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
 		GroupRefs: r.AcsUser.GroupRefs})
 	if err != nil {
 		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)

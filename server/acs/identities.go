@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Identity is a person as the workspace's application knows them.
@@ -60,8 +61,8 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 	return out, taken(err, nonEmpty(n.Key), nonEmpty(n.Email), nonEmpty(n.Phone))
 }
 
-func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (store.UserIdentity, error) {
-	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{UserIdentityID: access.NewID(), WorkspaceID: workspace,
+func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (dbsqlc.UserIdentity, error) {
+	return tx.InsertUserIdentity(ctx, dbsqlc.InsertUserIdentityParams{UserIdentityID: access.NewID(), WorkspaceID: workspace,
 		UserIdentityKey: nonEmpty(n.Key), EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), FullName: nonEmpty(n.FullName)})
 }
 
@@ -106,7 +107,7 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 	return describeOne(ctx, s.db.Queries, r)
 }
 
-func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id, key string) (r store.UserIdentity, err error) {
+func findIdentity(ctx context.Context, q *dbsqlc.Queries, p access.Principal, id, key string) (r dbsqlc.UserIdentity, err error) {
 	if (id == "") == (key == "") {
 		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
@@ -116,9 +117,9 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 		if bad != nil {
 			return r, missing
 		}
-		r, err = q.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err = q.GetUserIdentity(ctx, dbsqlc.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	} else {
-		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{WorkspaceID: p.WorkspaceID, UserIdentityKey: key})
+		r, err = q.GetUserIdentityByKey(ctx, dbsqlc.GetUserIdentityByKeyParams{WorkspaceID: p.WorkspaceID, UserIdentityKey: key})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -139,7 +140,7 @@ func noIdentity(id, key string) error {
 }
 
 // keep has an identity that was found not end before tx does. It fails with NotFound.
-func keep(ctx context.Context, tx store.Tx, r store.UserIdentity) error {
+func keep(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
 	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
 	if store.IsNoRows(err) { // since it was found
 		return notFound("user_identity", "user_identity_id", r.UserIdentityID)
@@ -160,7 +161,7 @@ func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f Iden
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+	arg := dbsqlc.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
 	if p.Kind == access.EndUser {
 		arg.Session = &p.CredentialID
@@ -202,21 +203,21 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.LockUserIdentity(ctx, store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err := tx.LockUserIdentity(ctx, dbsqlc.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{UserIdentityID: parsed, UserIdentityKey: c.Key.on(r.UserIdentityKey),
+		return tx.UpdateUserIdentity(ctx, dbsqlc.UpdateUserIdentityParams{UserIdentityID: parsed, UserIdentityKey: c.Key.on(r.UserIdentityKey),
 			EmailAddress: c.Email.on(r.EmailAddress), PhoneNumber: c.Phone.on(r.PhoneNumber), FullName: c.FullName.on(r.FullName)})
 	})
 	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
 }
 
-func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (Identity, error) {
-	out, err := describe(ctx, q, r.WorkspaceID, []store.UserIdentity{r})
+func describeOne(ctx context.Context, q *dbsqlc.Queries, r dbsqlc.UserIdentity) (Identity, error) {
+	out, err := describe(ctx, q, r.WorkspaceID, []dbsqlc.UserIdentity{r})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -224,16 +225,16 @@ func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (I
 }
 
 // describe reads what the users of identities tell of these.
-func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows []store.UserIdentity) ([]Identity, error) {
+func describe(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, rows []dbsqlc.UserIdentity) ([]Identity, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.UserIdentityID
 	}
-	users, err := q.ListUsersOfIdentities(ctx, store.ListUsersOfIdentitiesParams{WorkspaceID: workspace, Ids: ids})
+	users, err := q.ListUsersOfIdentities(ctx, dbsqlc.ListUsersOfIdentitiesParams{WorkspaceID: workspace, Ids: ids})
 	if err != nil {
 		return nil, fmt.Errorf("list the users of user identities: %w", err)
 	}
-	of := map[uuid.UUID][]store.AcsUser{}
+	of := map[uuid.UUID][]dbsqlc.AcsUser{}
 	for _, u := range users {
 		of[*u.UserIdentityID] = append(of[*u.UserIdentityID], u)
 	}
@@ -257,7 +258,7 @@ func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows [
 }
 
 // unlike names what a person's user has otherwise than the identity. What either does not have is no difference.
-func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
+func unlike(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string) {
 	if i.FullName != nil && *i.FullName != u.FullName {
 		fields = append(fields, "full_name")
 	}
@@ -277,7 +278,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.EndUserIdentity(ctx, store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		_, err := tx.EndUserIdentity(ctx, dbsqlc.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
@@ -290,7 +291,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		if err := s.access.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		return tx.DeleteUserIdentity(ctx, dbsqlc.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("delete the user identity %s: %w", id, err)

@@ -9,11 +9,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // joinSystems gives a new person a user on each of the systems: the one with the person's email address or phone number
 // that is there already, or else a new one. A user that somebody has made at the system is taken over by that.
-func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIdentity, systems []string) error {
+func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIdentity, systems []string) error {
 	systems = slices.Clone(systems)
 	for n, id := range systems {
 		if parsed, err := uuid.Parse(id); err == nil { // the same one may be written in several ways
@@ -33,10 +34,10 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		if err != nil {
 			return err
 		}
-		found, err := tx.FindAcsUserToLink(ctx, store.FindAcsUserToLinkParams{AcsSystemID: system.AcsSystemID, EmailAddress: i.EmailAddress, PhoneNumber: i.PhoneNumber})
+		found, err := tx.FindAcsUserToLink(ctx, dbsqlc.FindAcsUserToLinkParams{AcsSystemID: system.AcsSystemID, EmailAddress: i.EmailAddress, PhoneNumber: i.PhoneNumber})
 		switch {
 		case err == nil:
-			err = tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+			err = tx.LinkAcsUser(ctx, dbsqlc.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
 			if err == nil && !found.IsManaged {
 				found.UserIdentityID = &i.UserIdentityID
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
@@ -44,7 +45,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		case store.IsNoRows(err) && i.FullName == nil:
 			return access.Invalidf("full_name", "Needed for a new user: nobody with this email address or phone number is on the access system acs_system_ids.%d", at)
 		case store.IsNoRows(err):
-			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{UserIdentityID: &i.UserIdentityID, FullName: *i.FullName, EmailAddress: i.EmailAddress,
+			_, err = s.insertUser(ctx, tx, system, dbsqlc.InsertAcsUserParams{UserIdentityID: &i.UserIdentityID, FullName: *i.FullName, EmailAddress: i.EmailAddress,
 				PhoneNumber: i.PhoneNumber, GroupRefs: []string{}})
 		}
 		if err != nil {
@@ -85,7 +86,7 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 			return &access.Error{Kind: access.Conflict, Type: "acs_user_belongs_to_another_user_identity", Data: map[string]any{"user_identity_id": *r.UserIdentityID},
 				Message: "The user belongs to another user identity. Take it from that with /user_identities/remove_acs_user first."}
 		}
-		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
+		return tx.LinkAcsUser(ctx, dbsqlc.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
 	})
 	return onSystemAlready(err, identity)
 }
@@ -109,7 +110,7 @@ func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, 
 		if err != nil {
 			return err
 		}
-		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: r.AcsUserID})
+		return tx.LinkAcsUser(ctx, dbsqlc.LinkAcsUserParams{AcsUserID: r.AcsUserID})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("take the user %s from its identity: %w", user, err)

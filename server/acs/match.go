@@ -6,11 +6,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // match finds out which of the users on a system are those that are known, and which are others.
-func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
-	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]store.AcsUser{}
+func match(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
+	byRef, ours := map[string]dbsqlc.AcsUser{}, map[uuid.UUID]dbsqlc.AcsUser{}
 	for _, u := range rows {
 		if u.VendorRef != nil {
 			byRef[*u.VendorRef] = u
@@ -52,7 +53,7 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 }
 
 // takenFor says whether a user was refused because its system takes it for another one, who is to be there.
-func takenFor(refused, other store.AcsUser) bool {
+func takenFor(refused, other dbsqlc.AcsUser) bool {
 	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID && refused.BlockedGen == refused.DesiredGen && other.DeletingAt == nil
 }
 
@@ -71,7 +72,7 @@ func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UU
 }
 
 // unblock has those be tried again that the system took for somebody who is gone, or that are there by now.
-func unblock(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+func unblock(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var free []uuid.UUID
 	for i := range rows {
 		u := &rows[i]

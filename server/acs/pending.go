@@ -3,11 +3,11 @@ package acs
 import (
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // pending are the changes of a user that its system does not have yet; groups are by what the system calls them.
-func pending(r store.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
+func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
 	has, wants := applied(r), desired(r)
 	if r.DeletingAt != nil {
 		return []Mutation{{Code: "deleting", Message: "The user is being deleted from the access system.", At: *r.DeletingAt}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // System is an access system: it keeps who may pass which entrances.
@@ -26,7 +27,7 @@ type System struct {
 
 const systemDisconnected = "acs_system_disconnected"
 
-func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt *time.Time, users, groups int32) System {
+func toSystem(r dbsqlc.AcsSystem, accountCode, accountMessage *string, accountAt *time.Time, users, groups int32) System {
 	s := System{ID: r.AcsSystemID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Name: r.Name, TimeZone: r.TimeZone,
 		Users: int(users), Groups: int(groups), CreatedAt: r.CreatedAt}
 	if accountCode != nil && accountAt != nil {
@@ -44,7 +45,7 @@ func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) 
 	if err != nil {
 		return System{}, systemNotFound(id)
 	}
-	r, err := s.db.GetAcsSystem(ctx, store.GetAcsSystemParams{WorkspaceID: p.WorkspaceID, AcsSystemID: parsed})
+	r, err := s.db.GetAcsSystem(ctx, dbsqlc.GetAcsSystemParams{WorkspaceID: p.WorkspaceID, AcsSystemID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return System{}, systemNotFound(id)
@@ -64,7 +65,7 @@ type SystemFilter struct {
 
 // ListSystems lists the systems of the workspace, oldest first.
 func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
-	arg := store.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+	arg := dbsqlc.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}
@@ -101,12 +102,12 @@ func (c conditions) read() bool {
 }
 
 // lockSystem locks a system of the workspace for a change of what should be on it.
-func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (store.AcsSystem, error) {
+func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (dbsqlc.AcsSystem, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return store.AcsSystem{}, systemNotFound(id)
+		return dbsqlc.AcsSystem{}, systemNotFound(id)
 	}
-	r, err := tx.LockWorkspaceAcsSystem(ctx, store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
+	r, err := tx.LockWorkspaceAcsSystem(ctx, dbsqlc.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
 	if store.IsNoRows(err) {
 		return r, systemNotFound(id)
 	}

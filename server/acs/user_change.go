@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // UserChange says what is to change of a user; nil and empty fields stay.
@@ -22,7 +23,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 	if err := checkNumber(c.Phone); err != nil {
 		return err
 	}
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) (err error) {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) (err error) {
 		if c.FullName != "" {
 			r.FullName = c.FullName
 		}
@@ -45,7 +46,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 // SetSuspended suspends a user, who keeps everything but may not pass, or ends that. It fails with Invalid unless it
 // is told which user, and with NotFound.
 func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name UserName, suspended bool) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.IsSuspended = suspended
 		return nil
 	})
@@ -54,7 +55,7 @@ func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name Use
 // AddToGroup puts a user into an access group. It fails with Invalid, also for a group of another system, and with
 // NotFound.
 func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
 		if err == nil && !slices.Contains(r.GroupRefs, g.VendorRef) {
 			r.GroupRefs = append(r.GroupRefs, g.VendorRef)
@@ -73,7 +74,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 		}
 		name.SystemID = g.SystemID.String()
 	}
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
 		r.GroupRefs = slices.DeleteFunc(slices.Clone(r.GroupRefs), func(ref string) bool { return ref == g.VendorRef })
 		return err
@@ -83,7 +84,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 // RevokeAllEntrances takes a user out of all access groups, which is what entrances open for. It fails like
 // SetSuspended.
 func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, name UserName) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.GroupRefs = []string{}
 		return nil
 	})
@@ -91,13 +92,13 @@ func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, na
 
 // DeleteUser has a user be taken from its system; it is there until that is done. It fails like SetSuspended.
 func (s *Service) DeleteUser(ctx context.Context, p access.Principal, name UserName) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		s.deleteUser(r)
 		return nil
 	})
 }
 
-func (s *Service) deleteUser(r *store.AcsUser) {
+func (s *Service) deleteUser(r *dbsqlc.AcsUser) {
 	if r.DeletingAt == nil {
 		r.DeletingAt = new(s.access.Now().UTC())
 	}
@@ -105,7 +106,7 @@ func (s *Service) deleteUser(r *store.AcsUser) {
 
 // onUser runs f on a managed user that is locked, and writes down what it makes of it. One that is being deleted is
 // not changed any more.
-func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName, f func(store.Tx, store.AcsSystem, *store.AcsUser) error) error {
+func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName, f func(store.Tx, dbsqlc.AcsSystem, *dbsqlc.AcsUser) error) error {
 	found, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return err
@@ -139,13 +140,13 @@ func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName,
 
 // changeUser writes down what should be from now on, if that is something else or has got lost at the system, and has
 // it be done. It is for those who hold the locks of the system and the user.
-func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsUser) error {
+func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r dbsqlc.AcsUser) error {
 	lost := was.ErrorCode != nil && *was.ErrorCode == deletedExternally
 	if desired(was).equal(desired(r)) && sameInstant(was.StartsAt, r.StartsAt) && sameInstant(was.EndsAt, r.EndsAt) &&
 		sameInstant(was.DeletingAt, r.DeletingAt) && !lost {
 		return nil
 	}
-	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{AcsUserID: r.AcsUserID, FullName: r.FullName, EmailAddress: r.EmailAddress, PhoneNumber: r.PhoneNumber,
+	err := tx.ChangeAcsUser(ctx, dbsqlc.ChangeAcsUserParams{AcsUserID: r.AcsUserID, FullName: r.FullName, EmailAddress: r.EmailAddress, PhoneNumber: r.PhoneNumber,
 		StartsAt: r.StartsAt, EndsAt: r.EndsAt, IsSuspended: r.IsSuspended, GroupRefs: r.GroupRefs, DeletingAt: r.DeletingAt})
 	if err != nil {
 		return err
@@ -156,11 +157,11 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 
 // endUsersOf has all managed users of an identity be deleted, in the transaction that ends it.
 func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	rows, err := tx.ListAcsUsersOfIdentity(ctx, store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	rows, err := tx.ListAcsUsersOfIdentity(ctx, dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b store.ListAcsUsersOfIdentityRow) int { // systems in one order, whoever locks them
+	slices.SortFunc(rows, func(a, b dbsqlc.ListAcsUsersOfIdentityRow) int { // systems in one order, whoever locks them
 		return slices.Compare(a.AcsUser.AcsSystemID[:], b.AcsUser.AcsSystemID[:])
 	})
 	for _, row := range rows {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // NewSchedule is a schedule as it is asked for, in times of the API.
@@ -58,7 +59,7 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 	var out User
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var row userRow
-		arg := store.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
+		arg := dbsqlc.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
 		if n.IdentityID != "" { // before its systems, as whoever deletes it does
 			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
 			if err == nil {
@@ -103,7 +104,7 @@ func checkNumber(number string) error {
 }
 
 // insertUser is for those who hold the system's lock.
-func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsSystem, arg store.InsertAcsUserParams) (store.AcsUser, error) {
+func (s *Service) insertUser(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, arg dbsqlc.InsertAcsUserParams) (dbsqlc.AcsUser, error) {
 	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
 	r, err := tx.InsertAcsUser(ctx, arg)
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsS
 	return r, s.wake(ctx, tx, system.AcsSystemID)
 }
 
-func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, u store.AcsUser) error {
+func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system dbsqlc.AcsSystem, u dbsqlc.AcsUser) error {
 	fields := map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": u.AcsUserID}
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
@@ -126,7 +127,7 @@ func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, syste
 
 // groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid
 // for a group of another system.
-func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field string) (store.AcsAccessGroup, error) {
+func groupOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, id, field string) (dbsqlc.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
 		return g, access.Invalidf(field, "The access group belongs to another access system")
@@ -135,7 +136,7 @@ func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field
 }
 
 // groupsOn are the references of groups of a system, each once, that acs_access_group_ids names. It fails like groupOn.
-func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []string) ([]string, error) {
+func groupsOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, ids []string) ([]string, error) {
 	parsed, seen := make([]uuid.UUID, len(ids)), map[uuid.UUID]bool{}
 	for i, id := range ids {
 		var err error
@@ -147,11 +148,11 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 	if len(ids) == 0 {
 		return refs, nil
 	}
-	rows, err := tx.FindAcsAccessGroups(ctx, store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
+	rows, err := tx.FindAcsAccessGroups(ctx, dbsqlc.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
 	if err != nil {
 		return nil, fmt.Errorf("read the access groups: %w", err)
 	}
-	found := make(map[uuid.UUID]store.FindAcsAccessGroupsRow, len(rows))
+	found := make(map[uuid.UUID]dbsqlc.FindAcsAccessGroupsRow, len(rows))
 	for _, r := range rows {
 		found[r.AcsAccessGroupID] = r
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // User is a person's account on a system.
@@ -84,7 +85,7 @@ func sameTime(a, b *time.Time) bool {
 func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // desired is what should be on the system of a user.
-func desired(r store.AcsUser) Profile {
+func desired(r dbsqlc.AcsUser) Profile {
 	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: utc(r.StartsAt), EndsAt: utc(r.EndsAt),
 		Suspended: r.IsSuspended, Groups: slices.Compact(slices.Sorted(slices.Values(r.GroupRefs)))}
 }
@@ -98,7 +99,7 @@ func utc(t *time.Time) *time.Time {
 }
 
 // applied is what the system was last seen to have of a user; nil: it is not there.
-func applied(r store.AcsUser) *Profile {
+func applied(r dbsqlc.AcsUser) *Profile {
 	if r.Applied == nil {
 		return nil
 	}
@@ -109,7 +110,7 @@ func applied(r store.AcsUser) *Profile {
 
 // userRow is a user with what is told along with it.
 type userRow struct {
-	AcsUser              store.AcsUser
+	AcsUser              dbsqlc.AcsUser
 	ConnectedAccountID   uuid.UUID
 	IdentityFullName     *string
 	IdentityEmailAddress *string
@@ -125,7 +126,7 @@ type UserName struct {
 
 // findUser finds a managed user. Without its system a person names it who has only one. It fails with Invalid unless
 // it is told which, and with NotFound.
-func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
+func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
 		return userRow{}, access.Invalidf("", "Must specify either acs_user_id or both acs_system_id and user_identity_id")
@@ -134,7 +135,7 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	case n.UserID != "":
 		return getUser(ctx, q, workspace, n.UserID, n.SystemID, true)
 	}
-	arg := store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
+	arg := dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
 	identity, err := uuid.Parse(n.IdentityID)
 	if err != nil {
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
@@ -149,7 +150,7 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	switch {
 	case len(rows) == 0:
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
-	case n.SystemID == "" && slices.ContainsFunc(rows, func(r store.ListAcsUsersOfIdentityRow) bool {
+	case n.SystemID == "" && slices.ContainsFunc(rows, func(r dbsqlc.ListAcsUsersOfIdentityRow) bool {
 		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
 	}):
 		return userRow{}, access.Invalidf("acs_system_id", "The person has users on several access systems; say on which one is meant")
@@ -158,12 +159,12 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 }
 
 // getUser reads a user by its identifier; system, if given, is the one that it must be on.
-func getUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, id, system string, managed bool) (userRow, error) {
+func getUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, id, system string, managed bool) (userRow, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return userRow{}, userNotFound("acs_user_id", id)
 	}
-	r, err := q.GetAcsUser(ctx, store.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
+	r, err := q.GetAcsUser(ctx, dbsqlc.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
 	switch {
 	case store.IsNoRows(err):
 		return userRow{}, userNotFound("acs_user_id", id)
@@ -205,7 +206,7 @@ type UserFilter struct {
 
 // ListUsers lists users, oldest first, and says whether more follow the page. It fails with Invalid.
 func (s *Service) ListUsers(ctx context.Context, p access.Principal, f UserFilter, page access.Page) ([]User, bool, error) {
-	arg := store.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+	arg := dbsqlc.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Reach: p.Reach}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Write is one thing to do at a system.
@@ -45,9 +46,9 @@ func (w Write) turn() int {
 // RecordWriteStarted notes, before something is sent to a system, that this is about to happen: after a crash the next
 // holder knows that it may be there. It says whether it still is to be done so.
 func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
-	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ dbsqlc.AcsSystem) error {
 		if w.Stray { // unless its reference was given to one who was just put
-			_, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
+			_, err := tx.FindAcsUserByRef(ctx, dbsqlc.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
 			if still = store.IsNoRows(err); still {
 				return nil
 			}
@@ -64,7 +65,7 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 		if !still || w.Ref != "" {
 			return nil
 		}
-		return tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Now())})
+		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Now())})
 	})
 	return still, err
 }
@@ -72,7 +73,7 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 // RecordWritten notes that a system has taken a write, and says whether to look at it for what has come of that: of a
 // deletion only what it shows then is believed. Nobody waits to be told of a stray's.
 func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
-	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		look = w.Delete && !w.Stray
 		if r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
@@ -97,7 +98,7 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		if look = leaves; err != nil || !free {
 			return err
 		}
-		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
+		return tx.AcsUserFound(ctx, dbsqlc.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
 	})
 	if w.Stray && err == nil {
 		s.strays.try(strayKey{system, w.Ref}, s.access.Now(), 0)
@@ -106,8 +107,8 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 }
 
 // deleteSent has a deletion be repeated in a while, should the system go on showing the user.
-func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, w Write) error {
-	arg := store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, w Write) error {
+	arg := dbsqlc.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
 	if u.Attempts >= patience {
 		arg.ErrorCode, arg.ErrorMessage = new(failedToDelete), new("The access system says that it has deleted the user, and goes on showing it. The deletion is repeated from time to time.")
 	}
@@ -117,8 +118,8 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 // claim makes sure that no other user has the reference of the one that was just put. An unmanaged one turns out to be
 // that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused for
 // as long as that one is there. Whose of the two it is shows the next look where the other one leaves: it may have left.
-func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free, leaves bool, err error) {
-	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
+func (s *Service) claim(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, w Write, ref string) (free, leaves bool, err error) {
+	other, err := tx.FindAcsUserByRef(ctx, dbsqlc.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
 	case store.IsNoRows(err) || err == nil && other.AcsUserID == u.AcsUserID:
 		return true, false, nil
@@ -131,17 +132,17 @@ func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Wri
 	}
 	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String()
 	if other.DeletingAt != nil {
-		arg := store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+		arg := dbsqlc.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
 		if u.Attempts >= patience {
 			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. It is tried again.")
 		}
 		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
-	if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
+	if err := tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
 		return false, false, err
 	}
 	message += ". Give them different addresses and numbers, or delete one of them."
-	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
+	return false, false, tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
 		Blocked: true, BlockedBy: &other.AcsUserID, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 }
 
@@ -161,7 +162,7 @@ const (
 )
 
 // pause is before the next try of what has failed so often.
-func pause(u store.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
+func pause(u dbsqlc.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
 
 func pauseAfter(attempts int32) time.Duration {
 	return min(time.Second<<min(attempts, 16), longestPause)
@@ -181,7 +182,7 @@ func failedTo(w Write) string {
 
 // RecordFailure notes that a write came to nothing, and says in how long it is tried again.
 func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uuid.UUID, w Write, f Failure) (again time.Duration, err error) {
-	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		if f.Answered && r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
 				return err
@@ -199,13 +200,13 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 			return err
 		}
 		if f.Answered && w.Ref == "" {
-			if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: w.UserID}); err != nil {
+			if err := tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID}); err != nil {
 				return err
 			}
 		}
 		again = max(pause(u), f.RetryAfter)
 		message := access.Storable(f.Message)
-		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(again)), Blocked: f.ForGood && !w.Delete,
+		return tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(again)), Blocked: f.ForGood && !w.Delete,
 			ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 	})
 	if w.Stray && err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -33,7 +34,7 @@ func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
 		}
 	}
 	fresh := must(elsewhere.NewDataKey(nil))(t)
-	if err := db.InsertDataKey(t.Context(), store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}); err != nil {
+	if err := db.InsertDataKey(t.Context(), dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}); err != nil {
 		t.Fatal(err)
 	}
 	if err := elsewhere.Reread(t.Context()); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -174,7 +175,7 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 		return tooMany(b.access.MoveBolt(ctx, b.p, b.device, true)), tooMany(b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay))
 	}
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error { // whoever is refused waits for nobody, and has nobody wait
-		if _, err := tx.LockWorkspaceDevice(t.Context(), store.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
+		if _, err := tx.LockWorkspaceDevice(t.Context(), dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
 			return err
 		}
 		if lock, auto := refused(); !lock || !auto {

@@ -22,6 +22,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -128,7 +129,7 @@ func (b *bed) until(what string, ok func() bool) {
 func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())
-	arg := store.InsertEventParams{EventID: id, WorkspaceID: p.WorkspaceID, EventType: eventType, Payload: []byte(`{"device_id":"d","n":1.5}`)}
+	arg := dbsqlc.InsertEventParams{EventID: id, WorkspaceID: p.WorkspaceID, EventType: eventType, Payload: []byte(`{"device_id":"d","n":1.5}`)}
 	if pin != "" {
 		arg.PinSealed = b.keys.Seal("events.pin/"+id.String(), []byte(pin))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Whoever schedules the next look at a workspace while a change asks for an earlier one does not undo that.
@@ -16,12 +17,12 @@ func TestAnEarlierLookIsNotPutOff(t *testing.T) {
 	scheduled := make(chan error, 1)
 	soon := time.Now().Add(time.Minute)
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		until, err := tx.RotateWebhookSecret(t.Context(), store.RotateWebhookSecretParams{WebhookID: w.ID, Overlap: time.Minute, OldSecretSealed: []byte("old"), SecretSealed: []byte("new")})
+		until, err := tx.RotateWebhookSecret(t.Context(), dbsqlc.RotateWebhookSecretParams{WebhookID: w.ID, Overlap: time.Minute, OldSecretSealed: []byte("old"), SecretSealed: []byte("new")})
 		if err != nil {
 			return err
 		}
 		soon = *until
-		if err := tx.HastenRetention(t.Context(), store.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
+		if err := tx.HastenRetention(t.Context(), dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
 			return err
 		}
 		go func() { scheduled <- b.access.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()

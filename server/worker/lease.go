@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // ErrLost says that the lease has gone to somebody else, or has run out.
@@ -27,7 +28,7 @@ type Lease struct {
 // take gets the lease of a key for ttl; nil when another holds it.
 func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
-	fence, err := db.TakeLease(store.Within(ctx, answer), store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
+	fence, err := db.TakeLease(store.Within(ctx, answer), dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
 	if store.IsNoRows(err) || store.GaveUp(err) { // a transaction that has checked it goes on, or stands still
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func Held(ctx context.Context) error {
 // Check fails with ErrLost unless the lease is still held, and keeps it from changing hands until tx ends:
 // what tx records is the work of the holder.
 func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
-	held, err := tx.CheckLease(ctx, store.CheckLeaseParams{Key: l.key, Fence: l.fence})
+	held, err := tx.CheckLease(ctx, dbsqlc.CheckLeaseParams{Key: l.key, Fence: l.fence})
 	if err != nil {
 		return fmt.Errorf("check the lease of %s: %w", l.key, err)
 	}
@@ -122,14 +123,14 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
 func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(store.Unshared(ctx), ttl/3)
 	defer cancel()
-	return l.db.RenewLease(ctx, store.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
+	return l.db.RenewLease(ctx, dbsqlc.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
 }
 
 func (l *Lease) release(ctx context.Context) error {
 	// Not ended by the context of the work: a lease kept for nothing holds its key up.
 	ctx, cancel := context.WithTimeout(store.Unshared(context.WithoutCancel(ctx)), 5*time.Second)
 	defer cancel()
-	if err := l.db.ReleaseLease(ctx, store.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {
+	if err := l.db.ReleaseLease(ctx, dbsqlc.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {
 		return fmt.Errorf("release the lease of %s: %w", l.key, err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // kept is a PIN or a webhook's secret, which the server tells as it was whatever it is sealed with.
@@ -167,7 +168,7 @@ func waiting(n int) string {
 }
 
 // left counts the PINs that another key has sealed than the current one, and everything.
-func (v *vault) left() (pins, all int64, keys []store.DataKey) {
+func (v *vault) left() (pins, all int64, keys []dbsqlc.DataKey) {
 	v.Helper()
 	keys, err := v.db.ListDataKeys(v.Context())
 	if err != nil || len(keys) == 0 {
@@ -319,7 +320,7 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 }
 
 // states are data keys without what they are.
-func states(keys []store.DataKey) []store.DataKey {
+func states(keys []dbsqlc.DataKey) []dbsqlc.DataKey {
 	for i := range keys {
 		keys[i].Wrapped = nil
 	}

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: user_identities.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const deleteUserIdentity = `-- name: DeleteUserIdentity :exec
+const DeleteUserIdentity = `-- name: DeleteUserIdentity :exec
 delete from user_identities where workspace_id = $1 and user_identity_id = $2
 `
 
@@ -22,11 +22,11 @@ type DeleteUserIdentityParams struct {
 }
 
 func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentityParams) error {
-	_, err := q.db.Exec(ctx, deleteUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	_, err := q.db.Exec(ctx, DeleteUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	return err
 }
 
-const endSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
+const EndSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
 delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
 
@@ -36,7 +36,7 @@ type EndSessionsOfIdentityParams struct {
 }
 
 func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfIdentityParams) ([]ClientSession, error) {
-	rows, err := q.db.Query(ctx, endSessionsOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	rows, err := q.db.Query(ctx, EndSessionsOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfId
 	return items, nil
 }
 
-const endUserIdentity = `-- name: EndUserIdentity :one
+const EndUserIdentity = `-- name: EndUserIdentity :one
 select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for update
 `
 
@@ -78,13 +78,13 @@ type EndUserIdentityParams struct {
 
 // Nobody gets a user of it any more.
 func (q *Queries) EndUserIdentity(ctx context.Context, arg EndUserIdentityParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, endUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	row := q.db.QueryRow(ctx, EndUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
 	err := row.Scan(&user_identity_id)
 	return user_identity_id, err
 }
 
-const findUserIdentities = `-- name: FindUserIdentities :many
+const FindUserIdentities = `-- name: FindUserIdentities :many
 select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i
 where i.workspace_id = $1 and (i.created_at, i.user_identity_id) > ($2::timestamptz, $3::uuid)
   and ($4::timestamptz is null or i.created_at < $4::timestamptz)
@@ -109,7 +109,7 @@ type FindUserIdentitiesParams struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentitiesParams) ([]UserIdentity, error) {
-	rows, err := q.db.Query(ctx, findUserIdentities,
+	rows, err := q.db.Query(ctx, FindUserIdentities,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -145,7 +145,7 @@ func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentities
 	return items, nil
 }
 
-const getUserIdentity = `-- name: GetUserIdentity :one
+const GetUserIdentity = `-- name: GetUserIdentity :one
 select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_id = $2
 `
 
@@ -155,7 +155,7 @@ type GetUserIdentityParams struct {
 }
 
 func (q *Queries) GetUserIdentity(ctx context.Context, arg GetUserIdentityParams) (UserIdentity, error) {
-	row := q.db.QueryRow(ctx, getUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	row := q.db.QueryRow(ctx, GetUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i UserIdentity
 	err := row.Scan(
 		&i.UserIdentityID,
@@ -169,7 +169,7 @@ func (q *Queries) GetUserIdentity(ctx context.Context, arg GetUserIdentityParams
 	return i, err
 }
 
-const getUserIdentityByKey = `-- name: GetUserIdentityByKey :one
+const GetUserIdentityByKey = `-- name: GetUserIdentityByKey :one
 select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_key = $2::text
 `
 
@@ -179,7 +179,7 @@ type GetUserIdentityByKeyParams struct {
 }
 
 func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityByKeyParams) (UserIdentity, error) {
-	row := q.db.QueryRow(ctx, getUserIdentityByKey, arg.WorkspaceID, arg.UserIdentityKey)
+	row := q.db.QueryRow(ctx, GetUserIdentityByKey, arg.WorkspaceID, arg.UserIdentityKey)
 	var i UserIdentity
 	err := row.Scan(
 		&i.UserIdentityID,
@@ -193,7 +193,7 @@ func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityB
 	return i, err
 }
 
-const holdUserIdentity = `-- name: HoldUserIdentity :one
+const HoldUserIdentity = `-- name: HoldUserIdentity :one
 select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for key share
 `
 
@@ -204,25 +204,25 @@ type HoldUserIdentityParams struct {
 
 // It stays until what refers to it is written.
 func (q *Queries) HoldUserIdentity(ctx context.Context, arg HoldUserIdentityParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, holdUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	row := q.db.QueryRow(ctx, HoldUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
 	err := row.Scan(&user_identity_id)
 	return user_identity_id, err
 }
 
-const identityOfSession = `-- name: IdentityOfSession :one
+const IdentityOfSession = `-- name: IdentityOfSession :one
 select user_identity_id from client_sessions where client_session_id = $1
 `
 
 // Whose session it is, if it is somebody's.
 func (q *Queries) IdentityOfSession(ctx context.Context, clientSessionID uuid.UUID) (*uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, identityOfSession, clientSessionID)
+	row := q.db.QueryRow(ctx, IdentityOfSession, clientSessionID)
 	var user_identity_id *uuid.UUID
 	err := row.Scan(&user_identity_id)
 	return user_identity_id, err
 }
 
-const insertUserIdentity = `-- name: InsertUserIdentity :one
+const InsertUserIdentity = `-- name: InsertUserIdentity :one
 insert into user_identities (user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name)
 values ($1, $2, $3, $4, $5, $6)
 returning user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at
@@ -238,7 +238,7 @@ type InsertUserIdentityParams struct {
 }
 
 func (q *Queries) InsertUserIdentity(ctx context.Context, arg InsertUserIdentityParams) (UserIdentity, error) {
-	row := q.db.QueryRow(ctx, insertUserIdentity,
+	row := q.db.QueryRow(ctx, InsertUserIdentity,
 		arg.UserIdentityID,
 		arg.WorkspaceID,
 		arg.UserIdentityKey,
@@ -259,18 +259,18 @@ func (q *Queries) InsertUserIdentity(ctx context.Context, arg InsertUserIdentity
 	return i, err
 }
 
-const keepUserIdentity = `-- name: KeepUserIdentity :one
+const KeepUserIdentity = `-- name: KeepUserIdentity :one
 select user_identity_id from user_identities where user_identity_id = $1 for key share
 `
 
 func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, keepUserIdentity, userIdentityID)
+	row := q.db.QueryRow(ctx, KeepUserIdentity, userIdentityID)
 	var user_identity_id uuid.UUID
 	err := row.Scan(&user_identity_id)
 	return user_identity_id, err
 }
 
-const listUsersOfIdentities = `-- name: ListUsersOfIdentities :many
+const ListUsersOfIdentities = `-- name: ListUsersOfIdentities :many
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
 `
@@ -282,7 +282,7 @@ type ListUsersOfIdentitiesParams struct {
 
 // The managed users of people, for what the people's own records tell of them.
 func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIdentitiesParams) ([]AcsUser, error) {
-	rows, err := q.db.Query(ctx, listUsersOfIdentities, arg.WorkspaceID, arg.Ids)
+	rows, err := q.db.Query(ctx, ListUsersOfIdentities, arg.WorkspaceID, arg.Ids)
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 	return items, nil
 }
 
-const lockUserIdentity = `-- name: LockUserIdentity :one
+const LockUserIdentity = `-- name: LockUserIdentity :one
 select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_id = $2 for no key update
 `
 
@@ -342,7 +342,7 @@ type LockUserIdentityParams struct {
 }
 
 func (q *Queries) LockUserIdentity(ctx context.Context, arg LockUserIdentityParams) (UserIdentity, error) {
-	row := q.db.QueryRow(ctx, lockUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	row := q.db.QueryRow(ctx, LockUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i UserIdentity
 	err := row.Scan(
 		&i.UserIdentityID,
@@ -356,7 +356,7 @@ func (q *Queries) LockUserIdentity(ctx context.Context, arg LockUserIdentityPara
 	return i, err
 }
 
-const updateUserIdentity = `-- name: UpdateUserIdentity :exec
+const UpdateUserIdentity = `-- name: UpdateUserIdentity :exec
 update user_identities set user_identity_key = $1, email_address = $2, phone_number = $3, full_name = $4
 where user_identity_id = $5
 `
@@ -370,7 +370,7 @@ type UpdateUserIdentityParams struct {
 }
 
 func (q *Queries) UpdateUserIdentity(ctx context.Context, arg UpdateUserIdentityParams) error {
-	_, err := q.db.Exec(ctx, updateUserIdentity,
+	_, err := q.db.Exec(ctx, UpdateUserIdentity,
 		arg.UserIdentityKey,
 		arg.EmailAddress,
 		arg.PhoneNumber,

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: workspaces.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const countWorkspacesOfCredential = `-- name: CountWorkspacesOfCredential :one
+const CountWorkspacesOfCredential = `-- name: CountWorkspacesOfCredential :one
 select count(*) from (select from credential_workspaces where credential_id = $1 limit $2::integer) w
 `
 
@@ -23,35 +23,35 @@ type CountWorkspacesOfCredentialParams struct {
 
 // Up to max_rows of them.
 func (q *Queries) CountWorkspacesOfCredential(ctx context.Context, arg CountWorkspacesOfCredentialParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countWorkspacesOfCredential, arg.CredentialID, arg.MaxRows)
+	row := q.db.QueryRow(ctx, CountWorkspacesOfCredential, arg.CredentialID, arg.MaxRows)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const eraseDeliveries = `-- name: EraseDeliveries :exec
+const EraseDeliveries = `-- name: EraseDeliveries :exec
 delete from deliveries d using webhooks w where w.workspace_id = $1 and d.webhook_id = w.webhook_id
 and not exists (select 1 from events e where e.event_id = d.event_id)
 `
 
 // Those whose events are erased. A statement of its own: it sees what was made until the last event was.
 func (q *Queries) EraseDeliveries(ctx context.Context, workspaceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, eraseDeliveries, workspaceID)
+	_, err := q.db.Exec(ctx, EraseDeliveries, workspaceID)
 	return err
 }
 
-const eraseDeliveryAttempts = `-- name: EraseDeliveryAttempts :exec
+const EraseDeliveryAttempts = `-- name: EraseDeliveryAttempts :exec
 delete from delivery_attempts a using webhooks w where w.workspace_id = $1 and a.webhook_id = w.webhook_id
 and not exists (select 1 from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id)
 `
 
 // Those whose deliveries are erased.
 func (q *Queries) EraseDeliveryAttempts(ctx context.Context, workspaceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, eraseDeliveryAttempts, workspaceID)
+	_, err := q.db.Exec(ctx, EraseDeliveryAttempts, workspaceID)
 	return err
 }
 
-const eraseWorkspace = `-- name: EraseWorkspace :exec
+const EraseWorkspace = `-- name: EraseWorkspace :exec
 with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- with their devices, codes and systems
   told as (delete from events e where e.workspace_id = $1), -- EraseDeliveries is next
   attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
@@ -63,11 +63,11 @@ delete from client_sessions s where s.workspace_id = $1
 
 // Everything in it but its credentials and webhooks, and attempts that were made on itself.
 func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, eraseWorkspace, workspaceID)
+	_, err := q.db.Exec(ctx, EraseWorkspace, workspaceID)
 	return err
 }
 
-const findCredential = `-- name: FindCredential :one
+const FindCredential = `-- name: FindCredential :one
 select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
@@ -92,7 +92,7 @@ type FindCredentialRow struct {
 
 // The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
 func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) (FindCredentialRow, error) {
-	row := q.db.QueryRow(ctx, findCredential, arg.WorkspaceID, arg.TokenHash)
+	row := q.db.QueryRow(ctx, FindCredential, arg.WorkspaceID, arg.TokenHash)
 	var i FindCredentialRow
 	err := row.Scan(
 		&i.CredentialID,
@@ -105,7 +105,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 	return i, err
 }
 
-const getWorkspace = `-- name: GetWorkspace :one
+const GetWorkspace = `-- name: GetWorkspace :one
 select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `
 
@@ -115,7 +115,7 @@ type GetWorkspaceRow struct {
 }
 
 func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetWorkspaceRow, error) {
-	row := q.db.QueryRow(ctx, getWorkspace, workspaceID)
+	row := q.db.QueryRow(ctx, GetWorkspace, workspaceID)
 	var i GetWorkspaceRow
 	err := row.Scan(
 		&i.Workspace.WorkspaceID,
@@ -134,19 +134,19 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetW
 	return i, err
 }
 
-const holdWorkspace = `-- name: HoldWorkspace :one
+const HoldWorkspace = `-- name: HoldWorkspace :one
 select workspace_id from workspaces where workspace_id = $1 for share
 `
 
 // It is neither changed nor reset meanwhile.
 func (q *Queries) HoldWorkspace(ctx context.Context, workspaceID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, holdWorkspace, workspaceID)
+	row := q.db.QueryRow(ctx, HoldWorkspace, workspaceID)
 	var workspace_id uuid.UUID
 	err := row.Scan(&workspace_id)
 	return workspace_id, err
 }
 
-const insertCredential = `-- name: InsertCredential :exec
+const InsertCredential = `-- name: InsertCredential :exec
 insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token)
 values ($1, $2, $3, $4, $5, $6, $7)
 `
@@ -162,7 +162,7 @@ type InsertCredentialParams struct {
 }
 
 func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialParams) error {
-	_, err := q.db.Exec(ctx, insertCredential,
+	_, err := q.db.Exec(ctx, InsertCredential,
 		arg.CredentialID,
 		arg.Kind,
 		arg.Name,
@@ -174,7 +174,7 @@ func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialPara
 	return err
 }
 
-const insertCredentialWorkspace = `-- name: InsertCredentialWorkspace :exec
+const InsertCredentialWorkspace = `-- name: InsertCredentialWorkspace :exec
 insert into credential_workspaces (credential_id, workspace_id) values ($1, $2)
 `
 
@@ -184,11 +184,11 @@ type InsertCredentialWorkspaceParams struct {
 }
 
 func (q *Queries) InsertCredentialWorkspace(ctx context.Context, arg InsertCredentialWorkspaceParams) error {
-	_, err := q.db.Exec(ctx, insertCredentialWorkspace, arg.CredentialID, arg.WorkspaceID)
+	_, err := q.db.Exec(ctx, InsertCredentialWorkspace, arg.CredentialID, arg.WorkspaceID)
 	return err
 }
 
-const insertWorkspace = `-- name: InsertWorkspace :exec
+const InsertWorkspace = `-- name: InsertWorkspace :exec
 insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, made_by)
 values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '{}'),
   nullif($7::uuid, '00000000-0000-0000-0000-000000000000'))
@@ -205,7 +205,7 @@ type InsertWorkspaceParams struct {
 }
 
 func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams) error {
-	_, err := q.db.Exec(ctx, insertWorkspace,
+	_, err := q.db.Exec(ctx, InsertWorkspace,
 		arg.WorkspaceID,
 		arg.Name,
 		arg.CompanyName,
@@ -217,7 +217,7 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 	return err
 }
 
-const listAllWorkspaces = `-- name: ListAllWorkspaces :many
+const ListAllWorkspaces = `-- name: ListAllWorkspaces :many
 select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
 `
 
@@ -227,7 +227,7 @@ type ListAllWorkspacesRow struct {
 }
 
 func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow, error) {
-	rows, err := q.db.Query(ctx, listAllWorkspaces)
+	rows, err := q.db.Query(ctx, ListAllWorkspaces)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 	return items, nil
 }
 
-const listCredentials = `-- name: ListCredentials :many
+const ListCredentials = `-- name: ListCredentials :many
 select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id
@@ -279,7 +279,7 @@ type ListCredentialsRow struct {
 }
 
 func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, error) {
-	rows, err := q.db.Query(ctx, listCredentials)
+	rows, err := q.db.Query(ctx, ListCredentials)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 	return items, nil
 }
 
-const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
+const ListWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
 select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
@@ -320,7 +320,7 @@ type ListWorkspacesOfCredentialRow struct {
 }
 
 func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID uuid.UUID) ([]ListWorkspacesOfCredentialRow, error) {
-	rows, err := q.db.Query(ctx, listWorkspacesOfCredential, credentialID)
+	rows, err := q.db.Query(ctx, ListWorkspacesOfCredential, credentialID)
 	if err != nil {
 		return nil, err
 	}
@@ -352,13 +352,13 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 	return items, nil
 }
 
-const lockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
+const LockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 order by connected_account_id for update
 `
 
 // Before their devices, as everybody does.
 func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]ConnectedAccount, error) {
-	rows, err := q.db.Query(ctx, lockAccountsOfWorkspace, workspaceID)
+	rows, err := q.db.Query(ctx, LockAccountsOfWorkspace, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -399,22 +399,22 @@ func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.
 	return items, nil
 }
 
-const lockDevicesOfAccounts = `-- name: LockDevicesOfAccounts :exec
+const LockDevicesOfAccounts = `-- name: LockDevicesOfAccounts :exec
 select from devices where connected_account_id = any($1::uuid[]) order by device_id for update
 `
 
 func (q *Queries) LockDevicesOfAccounts(ctx context.Context, accountIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, lockDevicesOfAccounts, accountIds)
+	_, err := q.db.Exec(ctx, LockDevicesOfAccounts, accountIds)
 	return err
 }
 
-const lockWorkspace = `-- name: LockWorkspace :one
+const LockWorkspace = `-- name: LockWorkspace :one
 select workspace_id, name, company_name, connect_partner_name, is_sandbox, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, made_by, created_at, retention_due_at from workspaces where workspace_id = $1 for no key update
 `
 
 // Changes of a workspace itself happen one after another; what is in it goes on.
 func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
-	row := q.db.QueryRow(ctx, lockWorkspace, workspaceID)
+	row := q.db.QueryRow(ctx, LockWorkspace, workspaceID)
 	var i Workspace
 	err := row.Scan(
 		&i.WorkspaceID,
@@ -432,19 +432,19 @@ func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Wor
 	return i, err
 }
 
-const revokeCredential = `-- name: RevokeCredential :execrows
+const RevokeCredential = `-- name: RevokeCredential :execrows
 update credentials set revoked_at = now() where credential_id = $1 and revoked_at is null
 `
 
 func (q *Queries) RevokeCredential(ctx context.Context, credentialID uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, revokeCredential, credentialID)
+	result, err := q.db.Exec(ctx, RevokeCredential, credentialID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const updateWorkspace = `-- name: UpdateWorkspace :exec
+const UpdateWorkspace = `-- name: UpdateWorkspace :exec
 update workspaces set name = $1, connect_partner_name = $2, is_suspended = $3,
   is_publishable_key_auth_enabled = $4, connect_webview_customization = $5
 where workspace_id = $6
@@ -460,7 +460,7 @@ type UpdateWorkspaceParams struct {
 }
 
 func (q *Queries) UpdateWorkspace(ctx context.Context, arg UpdateWorkspaceParams) error {
-	_, err := q.db.Exec(ctx, updateWorkspace,
+	_, err := q.db.Exec(ctx, UpdateWorkspace,
 		arg.Name,
 		arg.ConnectPartnerName,
 		arg.IsSuspended,

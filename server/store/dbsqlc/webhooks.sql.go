@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: webhooks.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const countWebhooks = `-- name: CountWebhooks :one
+const CountWebhooks = `-- name: CountWebhooks :one
 select count(*)::integer from (select 1 from webhooks where workspace_id = $1 limit $2::integer) w
 `
 
@@ -23,13 +23,13 @@ type CountWebhooksParams struct {
 
 // Of a workspace, and no more of them than may be.
 func (q *Queries) CountWebhooks(ctx context.Context, arg CountWebhooksParams) (int32, error) {
-	row := q.db.QueryRow(ctx, countWebhooks, arg.WorkspaceID, arg.MaxRows)
+	row := q.db.QueryRow(ctx, CountWebhooks, arg.WorkspaceID, arg.MaxRows)
 	var column_1 int32
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const deleteWebhook = `-- name: DeleteWebhook :execrows
+const DeleteWebhook = `-- name: DeleteWebhook :execrows
 delete from webhooks w where w.workspace_id = $1 and w.webhook_id = $2
 and not exists (select 1 from deliveries d where d.webhook_id = $2 order by d.event_id offset $3::integer limit 1)
 `
@@ -42,14 +42,14 @@ type DeleteWebhookParams struct {
 
 // Not one with more deliveries than that: they would all go in this statement.
 func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteWebhook, arg.WorkspaceID, arg.WebhookID, arg.MaxDeliveries)
+	result, err := q.db.Exec(ctx, DeleteWebhook, arg.WorkspaceID, arg.WebhookID, arg.MaxDeliveries)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dropAttemptsOf = `-- name: DropAttemptsOf :exec
+const DropAttemptsOf = `-- name: DropAttemptsOf :exec
 delete from delivery_attempts where webhook_id = $1 and event_id = any($2::uuid[])
 `
 
@@ -59,11 +59,11 @@ type DropAttemptsOfParams struct {
 }
 
 func (q *Queries) DropAttemptsOf(ctx context.Context, arg DropAttemptsOfParams) error {
-	_, err := q.db.Exec(ctx, dropAttemptsOf, arg.WebhookID, arg.EventIds)
+	_, err := q.db.Exec(ctx, DropAttemptsOf, arg.WebhookID, arg.EventIds)
 	return err
 }
 
-const dropDeliveriesOf = `-- name: DropDeliveriesOf :exec
+const DropDeliveriesOf = `-- name: DropDeliveriesOf :exec
 delete from deliveries where webhook_id = $1 and event_id = any($2::uuid[])
 `
 
@@ -73,23 +73,23 @@ type DropDeliveriesOfParams struct {
 }
 
 func (q *Queries) DropDeliveriesOf(ctx context.Context, arg DropDeliveriesOfParams) error {
-	_, err := q.db.Exec(ctx, dropDeliveriesOf, arg.WebhookID, arg.EventIds)
+	_, err := q.db.Exec(ctx, DropDeliveriesOf, arg.WebhookID, arg.EventIds)
 	return err
 }
 
-const dropOldSecrets = `-- name: DropOldSecrets :execrows
+const DropOldSecrets = `-- name: DropOldSecrets :execrows
 update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = $1 and old_secret_until <= now()
 `
 
 func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, dropOldSecrets, workspaceID)
+	result, err := q.db.Exec(ctx, DropOldSecrets, workspaceID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const getWebhook = `-- name: GetWebhook :one
+const GetWebhook = `-- name: GetWebhook :one
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
@@ -99,7 +99,7 @@ type GetWebhookParams struct {
 }
 
 func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook, error) {
-	row := q.db.QueryRow(ctx, getWebhook, arg.WorkspaceID, arg.WebhookID)
+	row := q.db.QueryRow(ctx, GetWebhook, arg.WorkspaceID, arg.WebhookID)
 	var i Webhook
 	err := row.Scan(
 		&i.WebhookID,
@@ -122,7 +122,7 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 	return i, err
 }
 
-const insertWebhook = `-- name: InsertWebhook :exec
+const InsertWebhook = `-- name: InsertWebhook :exec
 insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed)
 values ($1, $2, $3, $4, $5)
 `
@@ -136,7 +136,7 @@ type InsertWebhookParams struct {
 }
 
 func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) error {
-	_, err := q.db.Exec(ctx, insertWebhook,
+	_, err := q.db.Exec(ctx, InsertWebhook,
 		arg.WebhookID,
 		arg.WorkspaceID,
 		arg.Url,
@@ -146,12 +146,12 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 	return err
 }
 
-const listWebhooks = `-- name: ListWebhooks :many
+const ListWebhooks = `-- name: ListWebhooks :many
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
-	rows, err := q.db.Query(ctx, listWebhooks, workspaceID)
+	rows, err := q.db.Query(ctx, ListWebhooks, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 	return items, nil
 }
 
-const rotateWebhookSecret = `-- name: RotateWebhookSecret :one
+const RotateWebhookSecret = `-- name: RotateWebhookSecret :one
 update webhooks set secret_sealed = $1, old_secret_sealed = nullif($2, ''::bytea),
   old_secret_until = now() + nullif($3::interval, interval '0')
 where webhook_id = $4
@@ -203,7 +203,7 @@ type RotateWebhookSecretParams struct {
 
 // The webhook is locked. No overlap: the old secret ends at once.
 func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecretParams) (*time.Time, error) {
-	row := q.db.QueryRow(ctx, rotateWebhookSecret,
+	row := q.db.QueryRow(ctx, RotateWebhookSecret,
 		arg.SecretSealed,
 		arg.OldSecretSealed,
 		arg.Overlap,
@@ -214,7 +214,7 @@ func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecr
 	return old_secret_until, err
 }
 
-const someDeliveries = `-- name: SomeDeliveries :many
+const SomeDeliveries = `-- name: SomeDeliveries :many
 select d.event_id from deliveries d where d.webhook_id = $1
 and exists (select 1 from webhooks w where w.workspace_id = $2 and w.webhook_id = $1)
 order by d.event_id limit $3::integer
@@ -227,7 +227,7 @@ type SomeDeliveriesParams struct {
 }
 
 func (q *Queries) SomeDeliveries(ctx context.Context, arg SomeDeliveriesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, someDeliveries, arg.WebhookID, arg.WorkspaceID, arg.MaxRows)
+	rows, err := q.db.Query(ctx, SomeDeliveries, arg.WebhookID, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (q *Queries) SomeDeliveries(ctx context.Context, arg SomeDeliveriesParams) 
 	return items, nil
 }
 
-const updateWebhook = `-- name: UpdateWebhook :execrows
+const UpdateWebhook = `-- name: UpdateWebhook :execrows
 update webhooks set event_types = $1 where workspace_id = $2 and webhook_id = $3
 `
 
@@ -257,7 +257,7 @@ type UpdateWebhookParams struct {
 }
 
 func (q *Queries) UpdateWebhook(ctx context.Context, arg UpdateWebhookParams) (int64, error) {
-	result, err := q.db.Exec(ctx, updateWebhook, arg.EventTypes, arg.WorkspaceID, arg.WebhookID)
+	result, err := q.db.Exec(ctx, UpdateWebhook, arg.EventTypes, arg.WorkspaceID, arg.WebhookID)
 	if err != nil {
 		return 0, err
 	}

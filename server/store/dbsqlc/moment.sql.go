@@ -3,20 +3,20 @@
 //   sqlc v1.31.1
 // source: moment.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
 	"time"
 )
 
-const moment = `-- name: Moment :one
+const Moment = `-- name: Moment :one
 select clock_timestamp()::timestamptz as at
 `
 
 // The time by the clock of the database.
 func (q *Queries) Moment(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, moment)
+	row := q.db.QueryRow(ctx, Moment)
 	var at time.Time
 	err := row.Scan(&at)
 	return at, err

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: leases.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const checkLease = `-- name: CheckLease :one
+const CheckLease = `-- name: CheckLease :one
 select exists (select 1 from leases where key = $1 and fence = $2 and held_until > now() for share) as held
 `
 
@@ -22,13 +22,13 @@ type CheckLeaseParams struct {
 }
 
 func (q *Queries) CheckLease(ctx context.Context, arg CheckLeaseParams) (bool, error) {
-	row := q.db.QueryRow(ctx, checkLease, arg.Key, arg.Fence)
+	row := q.db.QueryRow(ctx, CheckLease, arg.Key, arg.Fence)
 	var held bool
 	err := row.Scan(&held)
 	return held, err
 }
 
-const releaseLease = `-- name: ReleaseLease :exec
+const ReleaseLease = `-- name: ReleaseLease :exec
 update leases set held_until = '-infinity' where key = $1 and fence = $2
 `
 
@@ -38,11 +38,11 @@ type ReleaseLeaseParams struct {
 }
 
 func (q *Queries) ReleaseLease(ctx context.Context, arg ReleaseLeaseParams) error {
-	_, err := q.db.Exec(ctx, releaseLease, arg.Key, arg.Fence)
+	_, err := q.db.Exec(ctx, ReleaseLease, arg.Key, arg.Fence)
 	return err
 }
 
-const renewLease = `-- name: RenewLease :execrows
+const RenewLease = `-- name: RenewLease :execrows
 update leases set held_until = now() + $1::interval where key = $2 and fence = $3 and held_until > now()
 `
 
@@ -53,14 +53,14 @@ type RenewLeaseParams struct {
 }
 
 func (q *Queries) RenewLease(ctx context.Context, arg RenewLeaseParams) (int64, error) {
-	result, err := q.db.Exec(ctx, renewLease, arg.Ttl, arg.Key, arg.Fence)
+	result, err := q.db.Exec(ctx, RenewLease, arg.Ttl, arg.Key, arg.Fence)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const takeLease = `-- name: TakeLease :one
+const TakeLease = `-- name: TakeLease :one
 insert into leases as l (key, holder, fence, held_until)
 values ($1, $2, (extract(epoch from clock_timestamp()) * 1000000)::bigint, now() + $3::interval)
 on conflict (key) do update set holder = excluded.holder, fence = greatest(l.fence + 1, excluded.fence), held_until = excluded.held_until
@@ -77,7 +77,7 @@ type TakeLeaseParams struct {
 // No row when another holds it. A fence is at least the microseconds since 1970, and so not given twice by a database that has lost
 // its last commits, as a standby may have that is promoted.
 func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, error) {
-	row := q.db.QueryRow(ctx, takeLease, arg.Key, arg.Holder, arg.Ttl)
+	row := q.db.QueryRow(ctx, TakeLease, arg.Key, arg.Holder, arg.Ttl)
 	var fence int64
 	err := row.Scan(&fence)
 	return fence, err

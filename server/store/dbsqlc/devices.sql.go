@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: devices.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const describeDevice = `-- name: DescribeDevice :exec
+const DescribeDevice = `-- name: DescribeDevice :exec
 update devices set custom_metadata = $1, nickname = $2 where device_id = $3
 `
 
@@ -23,22 +23,22 @@ type DescribeDeviceParams struct {
 }
 
 func (q *Queries) DescribeDevice(ctx context.Context, arg DescribeDeviceParams) error {
-	_, err := q.db.Exec(ctx, describeDevice, arg.CustomMetadata, arg.Nickname, arg.DeviceID)
+	_, err := q.db.Exec(ctx, DescribeDevice, arg.CustomMetadata, arg.Nickname, arg.DeviceID)
 	return err
 }
 
-const deviceDue = `-- name: DeviceDue :one
+const DeviceDue = `-- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = $1
 `
 
 func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, deviceDue, deviceID)
+	row := q.db.QueryRow(ctx, DeviceDue, deviceID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const deviceOwners = `-- name: DeviceOwners :many
+const DeviceOwners = `-- name: DeviceOwners :many
 select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
 from devices d join workspaces w using (workspace_id) where d.device_id = any($1::uuid[])
 `
@@ -51,7 +51,7 @@ type DeviceOwnersRow struct {
 }
 
 func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]DeviceOwnersRow, error) {
-	rows, err := q.db.Query(ctx, deviceOwners, deviceIds)
+	rows, err := q.db.Query(ctx, DeviceOwners, deviceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]De
 	return items, nil
 }
 
-const devicesToHint = `-- name: DevicesToHint :many
+const DevicesToHint = `-- name: DevicesToHint :many
 select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
   and removed_at is null and is_managed order by device_id
 `
@@ -87,7 +87,7 @@ type DevicesToHintParams struct {
 
 // In the order in which whoever locks several devices does.
 func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, devicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
+	rows, err := q.db.Query(ctx, DevicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([
 	return items, nil
 }
 
-const dueDevices = `-- name: DueDevices :many
+const DueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
@@ -122,7 +122,7 @@ type DueDevicesParams struct {
 }
 
 func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueDevices,
+	rows, err := q.db.Query(ctx, DueDevices,
 		arg.ButAccounts,
 		arg.ButWorkspaces,
 		arg.ButMakers,
@@ -146,7 +146,7 @@ func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.
 	return items, nil
 }
 
-const expectDevice = `-- name: ExpectDevice :exec
+const ExpectDevice = `-- name: ExpectDevice :exec
 update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + $1::interval) where device_id = $2
 `
 
@@ -157,11 +157,11 @@ type ExpectDeviceParams struct {
 
 // What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
 func (q *Queries) ExpectDevice(ctx context.Context, arg ExpectDeviceParams) error {
-	_, err := q.db.Exec(ctx, expectDevice, arg.After, arg.DeviceID)
+	_, err := q.db.Exec(ctx, ExpectDevice, arg.After, arg.DeviceID)
 	return err
 }
 
-const findDevice = `-- name: FindDevice :one
+const FindDevice = `-- name: FindDevice :one
 select device_id, connected_account_id from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed
 `
 
@@ -176,13 +176,13 @@ type FindDeviceRow struct {
 }
 
 func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDeviceRow, error) {
-	row := q.db.QueryRow(ctx, findDevice, arg.WorkspaceID, arg.DeviceID)
+	row := q.db.QueryRow(ctx, FindDevice, arg.WorkspaceID, arg.DeviceID)
 	var i FindDeviceRow
 	err := row.Scan(&i.DeviceID, &i.ConnectedAccountID)
 	return i, err
 }
 
-const findDevices = `-- name: FindDevices :many
+const FindDevices = `-- name: FindDevices :many
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
@@ -228,7 +228,7 @@ type FindDevicesParams struct {
 
 // ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
 func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Device, error) {
-	rows, err := q.db.Query(ctx, findDevices,
+	rows, err := q.db.Query(ctx, FindDevices,
 		arg.WorkspaceID,
 		arg.IsManaged,
 		arg.AfterAt,
@@ -310,18 +310,18 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 	return items, nil
 }
 
-const forgetDevice = `-- name: ForgetDevice :exec
+const ForgetDevice = `-- name: ForgetDevice :exec
 update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
 // What its vendor lists under the same reference from now on is another device.
 func (q *Queries) ForgetDevice(ctx context.Context, deviceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetDevice, deviceID)
+	_, err := q.db.Exec(ctx, ForgetDevice, deviceID)
 	return err
 }
 
-const forgetLockOperations = `-- name: ForgetLockOperations :exec
+const ForgetLockOperations = `-- name: ForgetLockOperations :exec
 delete from lock_operations where device_id = $1 and seen_at < now() - $2::interval
 `
 
@@ -331,11 +331,11 @@ type ForgetLockOperationsParams struct {
 }
 
 func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperationsParams) error {
-	_, err := q.db.Exec(ctx, forgetLockOperations, arg.DeviceID, arg.OlderThan)
+	_, err := q.db.Exec(ctx, ForgetLockOperations, arg.DeviceID, arg.OlderThan)
 	return err
 }
 
-const getDevice = `-- name: GetDevice :one
+const GetDevice = `-- name: GetDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
@@ -346,7 +346,7 @@ type GetDeviceParams struct {
 }
 
 func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevice, error) {
-	row := q.db.QueryRow(ctx, getDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
+	row := q.db.QueryRow(ctx, GetDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
 	var i ToldDevice
 	err := row.Scan(
 		&i.DeviceID,
@@ -382,12 +382,12 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevic
 	return i, err
 }
 
-const getDeviceByID = `-- name: GetDeviceByID :one
+const GetDeviceByID = `-- name: GetDeviceByID :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
-	row := q.db.QueryRow(ctx, getDeviceByID, deviceID)
+	row := q.db.QueryRow(ctx, GetDeviceByID, deviceID)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -437,7 +437,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 	return i, err
 }
 
-const getDeviceByName = `-- name: GetDeviceByName :one
+const GetDeviceByName = `-- name: GetDeviceByName :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
@@ -452,7 +452,7 @@ type GetDeviceByNameParams struct {
 }
 
 func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (ToldDevice, error) {
-	row := q.db.QueryRow(ctx, getDeviceByName,
+	row := q.db.QueryRow(ctx, GetDeviceByName,
 		arg.WorkspaceID,
 		arg.Name,
 		arg.IsManaged,
@@ -493,7 +493,7 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 	return i, err
 }
 
-const getDeviceByRef = `-- name: GetDeviceByRef :one
+const GetDeviceByRef = `-- name: GetDeviceByRef :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
@@ -503,7 +503,7 @@ type GetDeviceByRefParams struct {
 }
 
 func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) (Device, error) {
-	row := q.db.QueryRow(ctx, getDeviceByRef, arg.ConnectedAccountID, arg.VendorRef)
+	row := q.db.QueryRow(ctx, GetDeviceByRef, arg.ConnectedAccountID, arg.VendorRef)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -553,17 +553,17 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 	return i, err
 }
 
-const giveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
+const GiveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
 // No vendor's references look like that.
 func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, giveUpDeviceRef, deviceID)
+	_, err := q.db.Exec(ctx, GiveUpDeviceRef, deviceID)
 	return err
 }
 
-const insertDevice = `-- name: InsertDevice :exec
+const InsertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
   auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
@@ -598,7 +598,7 @@ type InsertDeviceParams struct {
 }
 
 func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) error {
-	_, err := q.db.Exec(ctx, insertDevice,
+	_, err := q.db.Exec(ctx, InsertDevice,
 		arg.DeviceID,
 		arg.WorkspaceID,
 		arg.ConnectedAccountID,
@@ -625,7 +625,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 	return err
 }
 
-const listDevices = `-- name: ListDevices :many
+const ListDevices = `-- name: ListDevices :many
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
@@ -642,7 +642,7 @@ type ListDevicesParams struct {
 
 // How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
 func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]ToldDevice, error) {
-	rows, err := q.db.Query(ctx, listDevices,
+	rows, err := q.db.Query(ctx, ListDevices,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -696,13 +696,13 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Tol
 	return items, nil
 }
 
-const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
+const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Whoever locks several devices does so in this order.
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
-	rows, err := q.db.Query(ctx, listDevicesOfAccount, connectedAccountID)
+	rows, err := q.db.Query(ctx, ListDevicesOfAccount, connectedAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -765,13 +765,13 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 	return items, nil
 }
 
-const lockDevice = `-- name: LockDevice :one
+const LockDevice = `-- name: LockDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
 func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, error) {
-	row := q.db.QueryRow(ctx, lockDevice, deviceID)
+	row := q.db.QueryRow(ctx, LockDevice, deviceID)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -821,7 +821,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 	return i, err
 }
 
-const lockDeviceByRef = `-- name: LockDeviceByRef :one
+const LockDeviceByRef = `-- name: LockDeviceByRef :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
@@ -833,7 +833,7 @@ type LockDeviceByRefParams struct {
 }
 
 func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams) (Device, error) {
-	row := q.db.QueryRow(ctx, lockDeviceByRef, arg.ConnectedAccountID, arg.VendorRef, arg.Ago)
+	row := q.db.QueryRow(ctx, LockDeviceByRef, arg.ConnectedAccountID, arg.VendorRef, arg.Ago)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -883,7 +883,7 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 	return i, err
 }
 
-const lockDevicesOfAccount = `-- name: LockDevicesOfAccount :many
+const LockDevicesOfAccount = `-- name: LockDevicesOfAccount :many
 select device_id, (removed_at is not null)::boolean as gone from devices where connected_account_id = $1 order by device_id for no key update
 `
 
@@ -894,7 +894,7 @@ type LockDevicesOfAccountRow struct {
 
 // ListDevicesOfAccount for those who do the same with each of many.
 func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]LockDevicesOfAccountRow, error) {
-	rows, err := q.db.Query(ctx, lockDevicesOfAccount, connectedAccountID)
+	rows, err := q.db.Query(ctx, LockDevicesOfAccount, connectedAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -913,7 +913,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 	return items, nil
 }
 
-const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
+const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
@@ -927,7 +927,7 @@ type LockWorkspaceDeviceParams struct {
 
 // What is out of reach is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDeviceParams) (Device, error) {
-	row := q.db.QueryRow(ctx, lockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Reach)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -977,17 +977,17 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 	return i, err
 }
 
-const removeDevice = `-- name: RemoveDevice :exec
+const RemoveDevice = `-- name: RemoveDevice :exec
 update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
 func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, removeDevice, deviceID)
+	_, err := q.db.Exec(ctx, RemoveDevice, deviceID)
 	return err
 }
 
-const removeForGood = `-- name: RemoveForGood :many
+const RemoveForGood = `-- name: RemoveForGood :many
 update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any($1::uuid[])
@@ -1001,7 +1001,7 @@ type RemoveForGoodRow struct {
 
 // RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
 func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]RemoveForGoodRow, error) {
-	rows, err := q.db.Query(ctx, removeForGood, deviceIds)
+	rows, err := q.db.Query(ctx, RemoveForGood, deviceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -1020,7 +1020,7 @@ func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]R
 	return items, nil
 }
 
-const reportCodeLengths = `-- name: ReportCodeLengths :exec
+const ReportCodeLengths = `-- name: ReportCodeLengths :exec
 update devices set reported_code_lengths = $1 where device_id = $2
 `
 
@@ -1030,11 +1030,11 @@ type ReportCodeLengthsParams struct {
 }
 
 func (q *Queries) ReportCodeLengths(ctx context.Context, arg ReportCodeLengthsParams) error {
-	_, err := q.db.Exec(ctx, reportCodeLengths, arg.ReportedCodeLengths, arg.DeviceID)
+	_, err := q.db.Exec(ctx, ReportCodeLengths, arg.ReportedCodeLengths, arg.DeviceID)
 	return err
 }
 
-const reportTimeZone = `-- name: ReportTimeZone :exec
+const ReportTimeZone = `-- name: ReportTimeZone :exec
 update devices set reported_time_zone = $1 where device_id = $2
 `
 
@@ -1044,11 +1044,11 @@ type ReportTimeZoneParams struct {
 }
 
 func (q *Queries) ReportTimeZone(ctx context.Context, arg ReportTimeZoneParams) error {
-	_, err := q.db.Exec(ctx, reportTimeZone, arg.ReportedTimeZone, arg.DeviceID)
+	_, err := q.db.Exec(ctx, ReportTimeZone, arg.ReportedTimeZone, arg.DeviceID)
 	return err
 }
 
-const scheduleDevice = `-- name: ScheduleDevice :exec
+const ScheduleDevice = `-- name: ScheduleDevice :exec
 update devices set due_at = case when wake_seq <> $1 then now() when $2::boolean then null else now() + $3::interval end
 where device_id = $4
 `
@@ -1062,7 +1062,7 @@ type ScheduleDeviceParams struct {
 
 // What was asked for since the look began is due at once.
 func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) error {
-	_, err := q.db.Exec(ctx, scheduleDevice,
+	_, err := q.db.Exec(ctx, ScheduleDevice,
 		arg.WakeSeq,
 		arg.Never,
 		arg.After,
@@ -1071,7 +1071,7 @@ func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) 
 	return err
 }
 
-const seeLockOperation = `-- name: SeeLockOperation :execrows
+const SeeLockOperation = `-- name: SeeLockOperation :execrows
 insert into lock_operations (device_id, operation) values ($1, $2)
 on conflict (device_id, operation) do update set seen_at = now() where lock_operations.seen_at < now() - $3::interval
 `
@@ -1084,14 +1084,14 @@ type SeeLockOperationParams struct {
 
 // No row where it has been seen within the time.
 func (q *Queries) SeeLockOperation(ctx context.Context, arg SeeLockOperationParams) (int64, error) {
-	result, err := q.db.Exec(ctx, seeLockOperation, arg.DeviceID, arg.Operation, arg.Within)
+	result, err := q.db.Exec(ctx, SeeLockOperation, arg.DeviceID, arg.Operation, arg.Within)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const setAccountErrorOfDevices = `-- name: SetAccountErrorOfDevices :exec
+const SetAccountErrorOfDevices = `-- name: SetAccountErrorOfDevices :exec
 with mine as (
   select o.device_id from devices o
   where o.connected_account_id = $2 and o.account_error is distinct from $1::jsonb
@@ -1106,11 +1106,11 @@ type SetAccountErrorOfDevicesParams struct {
 
 // The account is locked. In the order in which devices are locked elsewhere.
 func (q *Queries) SetAccountErrorOfDevices(ctx context.Context, arg SetAccountErrorOfDevicesParams) error {
-	_, err := q.db.Exec(ctx, setAccountErrorOfDevices, arg.AccountError, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, SetAccountErrorOfDevices, arg.AccountError, arg.ConnectedAccountID)
 	return err
 }
 
-const setBackupPool = `-- name: SetBackupPool :exec
+const SetBackupPool = `-- name: SetBackupPool :exec
 update devices set backup_pool = $1 where device_id = $2
 `
 
@@ -1120,21 +1120,21 @@ type SetBackupPoolParams struct {
 }
 
 func (q *Queries) SetBackupPool(ctx context.Context, arg SetBackupPoolParams) error {
-	_, err := q.db.Exec(ctx, setBackupPool, arg.BackupPool, arg.DeviceID)
+	_, err := q.db.Exec(ctx, SetBackupPool, arg.BackupPool, arg.DeviceID)
 	return err
 }
 
-const setDeviceAnswered = `-- name: SetDeviceAnswered :exec
+const SetDeviceAnswered = `-- name: SetDeviceAnswered :exec
 update devices set failures = 0 where device_id = $1 and failures > 0
 `
 
 // Its vendor has answered for it: failures in a row are over.
 func (q *Queries) SetDeviceAnswered(ctx context.Context, deviceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, setDeviceAnswered, deviceID)
+	_, err := q.db.Exec(ctx, SetDeviceAnswered, deviceID)
 	return err
 }
 
-const setDeviceAutoLock = `-- name: SetDeviceAutoLock :exec
+const SetDeviceAutoLock = `-- name: SetDeviceAutoLock :exec
 update devices set auto_lock_enabled = $1, auto_lock_delay_seconds = $2 where device_id = $3
 `
 
@@ -1145,11 +1145,11 @@ type SetDeviceAutoLockParams struct {
 }
 
 func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockParams) error {
-	_, err := q.db.Exec(ctx, setDeviceAutoLock, arg.AutoLockEnabled, arg.AutoLockDelaySeconds, arg.DeviceID)
+	_, err := q.db.Exec(ctx, SetDeviceAutoLock, arg.AutoLockEnabled, arg.AutoLockDelaySeconds, arg.DeviceID)
 	return err
 }
 
-const setDeviceFailed = `-- name: SetDeviceFailed :one
+const SetDeviceFailed = `-- name: SetDeviceFailed :one
 update devices set failures = failures + 1, read_needed = true, emptied_at = case when not $1::boolean then emptied_at end
 where device_id = $2 returning failures
 `
@@ -1161,13 +1161,13 @@ type SetDeviceFailedParams struct {
 
 // What it says once it can be read again is doubted anew; writes say nothing about that.
 func (q *Queries) SetDeviceFailed(ctx context.Context, arg SetDeviceFailedParams) (int32, error) {
-	row := q.db.QueryRow(ctx, setDeviceFailed, arg.Unread, arg.DeviceID)
+	row := q.db.QueryRow(ctx, SetDeviceFailed, arg.Unread, arg.DeviceID)
 	var failures int32
 	err := row.Scan(&failures)
 	return failures, err
 }
 
-const setDeviceLocked = `-- name: SetDeviceLocked :exec
+const SetDeviceLocked = `-- name: SetDeviceLocked :exec
 update devices set locked = $1, locked_changed_at = $2 where device_id = $3
 `
 
@@ -1178,11 +1178,11 @@ type SetDeviceLockedParams struct {
 }
 
 func (q *Queries) SetDeviceLocked(ctx context.Context, arg SetDeviceLockedParams) error {
-	_, err := q.db.Exec(ctx, setDeviceLocked, arg.Locked, arg.LockedChangedAt, arg.DeviceID)
+	_, err := q.db.Exec(ctx, SetDeviceLocked, arg.Locked, arg.LockedChangedAt, arg.DeviceID)
 	return err
 }
 
-const setDeviceManaged = `-- name: SetDeviceManaged :exec
+const SetDeviceManaged = `-- name: SetDeviceManaged :exec
 update devices set is_managed = $1, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = $2
 `
 
@@ -1192,11 +1192,11 @@ type SetDeviceManagedParams struct {
 }
 
 func (q *Queries) SetDeviceManaged(ctx context.Context, arg SetDeviceManagedParams) error {
-	_, err := q.db.Exec(ctx, setDeviceManaged, arg.IsManaged, arg.DeviceID)
+	_, err := q.db.Exec(ctx, SetDeviceManaged, arg.IsManaged, arg.DeviceID)
 	return err
 }
 
-const setDeviceOnline = `-- name: SetDeviceOnline :exec
+const SetDeviceOnline = `-- name: SetDeviceOnline :exec
 update devices set online = $1, online_changed_at = $2 where device_id = $3
 `
 
@@ -1207,11 +1207,11 @@ type SetDeviceOnlineParams struct {
 }
 
 func (q *Queries) SetDeviceOnline(ctx context.Context, arg SetDeviceOnlineParams) error {
-	_, err := q.db.Exec(ctx, setDeviceOnline, arg.Online, arg.OnlineChangedAt, arg.DeviceID)
+	_, err := q.db.Exec(ctx, SetDeviceOnline, arg.Online, arg.OnlineChangedAt, arg.DeviceID)
 	return err
 }
 
-const setDeviceRead = `-- name: SetDeviceRead :exec
+const SetDeviceRead = `-- name: SetDeviceRead :exec
 update devices set last_good_read_at = now(), failures = 0, reread_at = $1, emptied_at = $2, read_needed = (wake_seq <> $3 and read_needed)
 where device_id = $4
 `
@@ -1225,7 +1225,7 @@ type SetDeviceReadParams struct {
 
 // A change announced since the read began needs another.
 func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) error {
-	_, err := q.db.Exec(ctx, setDeviceRead,
+	_, err := q.db.Exec(ctx, SetDeviceRead,
 		arg.RereadAt,
 		arg.EmptiedAt,
 		arg.WakeSeq,
@@ -1234,7 +1234,7 @@ func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) er
 	return err
 }
 
-const setDeviceTold = `-- name: SetDeviceTold :exec
+const SetDeviceTold = `-- name: SetDeviceTold :exec
 update devices set told_online = $1, told_locked = $2, told_battery = $3, losses = $4, flaky_since = $5, operated_at = $6
 where device_id = $7
 `
@@ -1250,7 +1250,7 @@ type SetDeviceToldParams struct {
 }
 
 func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
-	_, err := q.db.Exec(ctx, setDeviceTold,
+	_, err := q.db.Exec(ctx, SetDeviceTold,
 		arg.ToldOnline,
 		arg.ToldLocked,
 		arg.ToldBattery,
@@ -1262,7 +1262,7 @@ func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) er
 	return err
 }
 
-const updateDevice = `-- name: UpdateDevice :exec
+const UpdateDevice = `-- name: UpdateDevice :exec
 update devices set device_type = $1, provider = $2, manufacturer = $3, model = $4,
   serial_number = $5, name = $6, online = $7, locked = $8, battery_level = $9,
   capabilities = $10, flags = $11, removed_at = null,
@@ -1293,7 +1293,7 @@ type UpdateDeviceParams struct {
 }
 
 func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) error {
-	_, err := q.db.Exec(ctx, updateDevice,
+	_, err := q.db.Exec(ctx, UpdateDevice,
 		arg.DeviceType,
 		arg.Provider,
 		arg.Manufacturer,
@@ -1316,7 +1316,7 @@ func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) erro
 	return err
 }
 
-const wakeDevice = `-- name: WakeDevice :exec
+const WakeDevice = `-- name: WakeDevice :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or $1::boolean
 where device_id = $2
 `
@@ -1327,15 +1327,15 @@ type WakeDeviceParams struct {
 }
 
 func (q *Queries) WakeDevice(ctx context.Context, arg WakeDeviceParams) error {
-	_, err := q.db.Exec(ctx, wakeDevice, arg.ReadNeeded, arg.DeviceID)
+	_, err := q.db.Exec(ctx, WakeDevice, arg.ReadNeeded, arg.DeviceID)
 	return err
 }
 
-const wakeToRead = `-- name: WakeToRead :exec
+const WakeToRead = `-- name: WakeToRead :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any($1::uuid[])
 `
 
 func (q *Queries) WakeToRead(ctx context.Context, deviceIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, wakeToRead, deviceIds)
+	_, err := q.db.Exec(ctx, WakeToRead, deviceIds)
 	return err
 }

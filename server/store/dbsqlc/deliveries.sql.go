@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: deliveries.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const disableWebhook = `-- name: DisableWebhook :exec
+const DisableWebhook = `-- name: DisableWebhook :exec
 update webhooks set disabled_at = now(), disabled_reason = $1, due_at = now(), paused_until = null where webhook_id = $2
 `
 
@@ -23,11 +23,11 @@ type DisableWebhookParams struct {
 
 // It is due until all that was to be sent there is held.
 func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) error {
-	_, err := q.db.Exec(ctx, disableWebhook, arg.Reason, arg.WebhookID)
+	_, err := q.db.Exec(ctx, DisableWebhook, arg.Reason, arg.WebhookID)
 	return err
 }
 
-const dueDeliveries = `-- name: DueDeliveries :many
+const DueDeliveries = `-- name: DueDeliveries :many
 with due as materialized (
   select d.event_id, d.step, d.next_attempt_at from deliveries d
   where d.webhook_id = $2 and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all($3::uuid[])
@@ -65,7 +65,7 @@ type DueDeliveriesRow struct {
 
 // What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, dueDeliveries,
+	rows, err := q.db.Query(ctx, DueDeliveries,
 		arg.MaxBytes,
 		arg.WebhookID,
 		arg.Busy,
@@ -101,12 +101,12 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 	return items, nil
 }
 
-const dueEvent = `-- name: DueEvent :one
+const DueEvent = `-- name: DueEvent :one
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where event_id = $1
 `
 
 func (q *Queries) DueEvent(ctx context.Context, eventID uuid.UUID) (Event, error) {
-	row := q.db.QueryRow(ctx, dueEvent, eventID)
+	row := q.db.QueryRow(ctx, DueEvent, eventID)
 	var i Event
 	err := row.Scan(
 		&i.EventID,
@@ -124,7 +124,7 @@ func (q *Queries) DueEvent(ctx context.Context, eventID uuid.UUID) (Event, error
 	return i, err
 }
 
-const dueOutboxes = `-- name: DueOutboxes :many
+const DueOutboxes = `-- name: DueOutboxes :many
 with recursive waiting as (
   (select e.workspace_id from events e where e.fanned_out_at is null order by e.workspace_id limit 1)
   union all
@@ -144,7 +144,7 @@ type DueOutboxesParams struct {
 
 // It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
 func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueOutboxes, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueOutboxes, arg.ButMakers, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uui
 	return items, nil
 }
 
-const dueWebhooks = `-- name: DueWebhooks :many
+const DueWebhooks = `-- name: DueWebhooks :many
 select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
 and (is_prompt or not $3::boolean and workspace_id <> all($4::uuid[])
@@ -187,7 +187,7 @@ type DueWebhooksRow struct {
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]DueWebhooksRow, error) {
-	rows, err := q.db.Query(ctx, dueWebhooks,
+	rows, err := q.db.Query(ctx, DueWebhooks,
 		arg.ButWorkspaces,
 		arg.ButMakers,
 		arg.ButDoubted,
@@ -213,17 +213,17 @@ func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]Due
 	return items, nil
 }
 
-const enableWebhook = `-- name: EnableWebhook :exec
+const EnableWebhook = `-- name: EnableWebhook :exec
 update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, failed_at = null, consecutive_failures = 0
 where webhook_id = $1
 `
 
 func (q *Queries) EnableWebhook(ctx context.Context, webhookID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, enableWebhook, webhookID)
+	_, err := q.db.Exec(ctx, EnableWebhook, webhookID)
 	return err
 }
 
-const fanOut = `-- name: FanOut :many
+const FanOut = `-- name: FanOut :many
 with told as materialized (
   select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
   from events e where e.event_id = any($1::uuid[])
@@ -248,7 +248,7 @@ type FanOutParams struct {
 // to come was, too: the clock has been stepped back since it was made.
 // Each event is looked for once, in the partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, fanOut, arg.EventIds, arg.WebhookIds)
+	rows, err := q.db.Query(ctx, FanOut, arg.EventIds, arg.WebhookIds)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 	return items, nil
 }
 
-const getEndpoint = `-- name: GetEndpoint :one
+const GetEndpoint = `-- name: GetEndpoint :one
 select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_prompt, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
@@ -288,7 +288,7 @@ type GetEndpointRow struct {
 }
 
 func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEndpointRow, error) {
-	row := q.db.QueryRow(ctx, getEndpoint, arg.Silence, arg.WebhookID)
+	row := q.db.QueryRow(ctx, GetEndpoint, arg.Silence, arg.WebhookID)
 	var i GetEndpointRow
 	err := row.Scan(
 		&i.Webhook.WebhookID,
@@ -315,7 +315,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 	return i, err
 }
 
-const holdDeliveries = `-- name: HoldDeliveries :execrows
+const HoldDeliveries = `-- name: HoldDeliveries :execrows
 update deliveries h set state = 'held', next_attempt_at = null, finished_at = now()
 where h.webhook_id = $1 and concat(h.state) = 'pending' and h.event_id = any(array(
   select d.event_id from deliveries d where d.webhook_id = $1 and d.state = 'pending' order by d.next_attempt_at limit $2::integer))
@@ -328,14 +328,14 @@ type HoldDeliveriesParams struct {
 
 // The states are written so that what is to be held is not looked for among all that is pending, for each of them.
 func (q *Queries) HoldDeliveries(ctx context.Context, arg HoldDeliveriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, holdDeliveries, arg.WebhookID, arg.MaxRows)
+	result, err := q.db.Exec(ctx, HoldDeliveries, arg.WebhookID, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const listDeliveries = `-- name: ListDeliveries :many
+const ListDeliveries = `-- name: ListDeliveries :many
 select d.event_id, d.state, d.attempts, d.next_attempt_at, e.event_type, e.occurred_at from (
   select p.event_id, p.state, p.attempts, p.next_attempt_at from deliveries p join webhooks w on w.webhook_id = p.webhook_id
   where w.workspace_id = $1 and p.webhook_id = $2 and p.state = any($3::text[])
@@ -366,7 +366,7 @@ type ListDeliveriesRow struct {
 
 // To be planned anew. Identifiers of events grow with time.
 func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]ListDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, listDeliveries,
+	rows, err := q.db.Query(ctx, ListDeliveries,
 		arg.WorkspaceID,
 		arg.WebhookID,
 		arg.States,
@@ -400,7 +400,7 @@ func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) 
 	return items, nil
 }
 
-const listDeliveryAttempts = `-- name: ListDeliveryAttempts :many
+const ListDeliveryAttempts = `-- name: ListDeliveryAttempts :many
 select a.webhook_id, a.event_id, a.attempt, a.attempted_at, a.latency_us, a.status, a.error, a.excerpt_sealed from delivery_attempts a join webhooks w on w.webhook_id = a.webhook_id
 where w.workspace_id = $1 and a.webhook_id = $2 and a.event_id = $3 order by a.attempt
 `
@@ -412,7 +412,7 @@ type ListDeliveryAttemptsParams struct {
 }
 
 func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAttemptsParams) ([]DeliveryAttempt, error) {
-	rows, err := q.db.Query(ctx, listDeliveryAttempts, arg.WorkspaceID, arg.WebhookID, arg.EventID)
+	rows, err := q.db.Query(ctx, ListDeliveryAttempts, arg.WorkspaceID, arg.WebhookID, arg.EventID)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +440,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 	return items, nil
 }
 
-const listEndpoints = `-- name: ListEndpoints :many
+const ListEndpoints = `-- name: ListEndpoints :many
 select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_prompt, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
@@ -453,7 +453,7 @@ type ListEndpointsRow struct {
 
 // Of all workspaces, for those who run the server.
 func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error) {
-	rows, err := q.db.Query(ctx, listEndpoints)
+	rows, err := q.db.Query(ctx, ListEndpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -491,12 +491,12 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 	return items, nil
 }
 
-const lockWebhook = `-- name: LockWebhook :one
+const LockWebhook = `-- name: LockWebhook :one
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
-	row := q.db.QueryRow(ctx, lockWebhook, webhookID)
+	row := q.db.QueryRow(ctx, LockWebhook, webhookID)
 	var i Webhook
 	err := row.Scan(
 		&i.WebhookID,
@@ -519,7 +519,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 	return i, err
 }
 
-const lockWebhooksFor = `-- name: LockWebhooksFor :many
+const LockWebhooksFor = `-- name: LockWebhooksFor :many
 select webhook_id from webhooks where workspace_id = $1 and event_types && (array['*'] || $2::text[])
 order by webhook_id for no key update
 `
@@ -531,7 +531,7 @@ type LockWebhooksForParams struct {
 
 // Those that ask for one of the types, in one order for all who lock several.
 func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
+	rows, err := q.db.Query(ctx, LockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -550,13 +550,13 @@ func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams
 	return items, nil
 }
 
-const lockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
+const LockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
 select webhook_id from webhooks where workspace_id = $1 order by webhook_id for no key update
 `
 
 // In the order of LockWebhooksFor.
 func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockWebhooksOfWorkspace, workspaceID)
+	rows, err := q.db.Query(ctx, LockWebhooksOfWorkspace, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -575,18 +575,18 @@ func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.
 	return items, nil
 }
 
-const outboxDue = `-- name: OutboxDue :one
+const OutboxDue = `-- name: OutboxDue :one
 select exists (select 1 from events where workspace_id = $1 and fanned_out_at is null) as due
 `
 
 func (q *Queries) OutboxDue(ctx context.Context, workspaceID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, outboxDue, workspaceID)
+	row := q.db.QueryRow(ctx, OutboxDue, workspaceID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const recordAttempts = `-- name: RecordAttempts :exec
+const RecordAttempts = `-- name: RecordAttempts :exec
 with o as (
   select unnest($2::uuid[]) as event_id, unnest($3::timestamptz[]) as due_at, unnest($4::text[]) as state, unnest($5::bigint[]) as pause_us,
     unnest($6::bigint[]) as latency_us, unnest($7::integer[]) as status, unnest($8::text[]) as error,
@@ -623,7 +623,7 @@ type RecordAttemptsParams struct {
 // What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
 // meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
 func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) error {
-	_, err := q.db.Exec(ctx, recordAttempts,
+	_, err := q.db.Exec(ctx, RecordAttempts,
 		arg.WebhookID,
 		arg.EventIds,
 		arg.Dues,
@@ -637,7 +637,7 @@ func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) 
 	return err
 }
 
-const replayDeliveries = `-- name: ReplayDeliveries :execrows
+const ReplayDeliveries = `-- name: ReplayDeliveries :execrows
 update deliveries set state = 'pending', step = 0, next_attempt_at = now(), finished_at = null
 where webhook_id = $1 and event_id = any($2::uuid[]) and state = any($3::text[])
 `
@@ -650,24 +650,24 @@ type ReplayDeliveriesParams struct {
 
 // The webhook is locked.
 func (q *Queries) ReplayDeliveries(ctx context.Context, arg ReplayDeliveriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, replayDeliveries, arg.WebhookID, arg.EventIds, arg.States)
+	result, err := q.db.Exec(ctx, ReplayDeliveries, arg.WebhookID, arg.EventIds, arg.States)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restWebhooks = `-- name: RestWebhooks :exec
+const RestWebhooks = `-- name: RestWebhooks :exec
 update webhooks set due_at = null where workspace_id = $1 and disabled_at is null and due_at is not null
 `
 
 // The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
 func (q *Queries) RestWebhooks(ctx context.Context, workspaceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, restWebhooks, workspaceID)
+	_, err := q.db.Exec(ctx, RestWebhooks, workspaceID)
 	return err
 }
 
-const scheduleWebhook = `-- name: ScheduleWebhook :one
+const ScheduleWebhook = `-- name: ScheduleWebhook :one
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d join workspaces s on s.workspace_id = w.workspace_id
   where d.webhook_id = $1 and d.state = 'pending' and not s.is_suspended order by d.next_attempt_at limit 1)
 where w.webhook_id = $1
@@ -677,13 +677,13 @@ returning (case when due_at is null then 0 else greatest(extract(epoch from due_
 // The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
 // due; 0: when something happens, such as that its workspace is no longer suspended.
 func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (float64, error) {
-	row := q.db.QueryRow(ctx, scheduleWebhook, webhookID)
+	row := q.db.QueryRow(ctx, ScheduleWebhook, webhookID)
 	var seconds float64
 	err := row.Scan(&seconds)
 	return seconds, err
 }
 
-const setEndpointHealth = `-- name: SetEndpointHealth :exec
+const SetEndpointHealth = `-- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = $1::integer, is_prompt = $2::boolean,
   failing_since = case when $1::integer = 0 then null when not $3::boolean and failed_at >= now() - $4::interval
     then coalesce(failing_since, now()) else now() end,
@@ -702,7 +702,7 @@ type SetEndpointHealthParams struct {
 }
 
 func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthParams) error {
-	_, err := q.db.Exec(ctx, setEndpointHealth,
+	_, err := q.db.Exec(ctx, SetEndpointHealth,
 		arg.Failures,
 		arg.IsPrompt,
 		arg.Recovered,
@@ -713,13 +713,13 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 	return err
 }
 
-const shareWebhook = `-- name: ShareWebhook :one
+const ShareWebhook = `-- name: ShareWebhook :one
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
 `
 
 // It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
 func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
-	row := q.db.QueryRow(ctx, shareWebhook, webhookID)
+	row := q.db.QueryRow(ctx, ShareWebhook, webhookID)
 	var i Webhook
 	err := row.Scan(
 		&i.WebhookID,
@@ -742,7 +742,7 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 	return i, err
 }
 
-const takeEvents = `-- name: TakeEvents :many
+const TakeEvents = `-- name: TakeEvents :many
 with recursive outbox as not materialized (
   select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = $1 and e.fanned_out_at is null
@@ -794,7 +794,7 @@ type TakeEventsRow struct {
 // deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
 // many that it reads an index as a whole, and so it would for what is null: no event is given twice.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
-	rows, err := q.db.Query(ctx, takeEvents,
+	rows, err := q.db.Query(ctx, TakeEvents,
 		arg.WorkspaceID,
 		arg.After,
 		arg.MaxRows,
@@ -818,7 +818,7 @@ func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeE
 	return items, nil
 }
 
-const wakeWebhooks = `-- name: WakeWebhooks :many
+const WakeWebhooks = `-- name: WakeWebhooks :many
 with workspace as materialized (
   select s.is_suspended from workspaces s where s.workspace_id = $1
 ), woken as (
@@ -841,7 +841,7 @@ type WakeWebhooksParams struct {
 // Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
 // due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
 func (q *Queries) WakeWebhooks(ctx context.Context, arg WakeWebhooksParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, wakeWebhooks, arg.WorkspaceID, arg.WebhookIds)
+	rows, err := q.db.Query(ctx, WakeWebhooks, arg.WorkspaceID, arg.WebhookIds)
 	if err != nil {
 		return nil, err
 	}
@@ -860,7 +860,7 @@ func (q *Queries) WakeWebhooks(ctx context.Context, arg WakeWebhooksParams) ([]u
 	return items, nil
 }
 
-const walkDeliveries = `-- name: WalkDeliveries :many
+const WalkDeliveries = `-- name: WalkDeliveries :many
 select d.event_id, d.state, e.event_type from (
   select p.event_id, p.state from deliveries p join webhooks w on w.webhook_id = p.webhook_id
   where w.workspace_id = $1 and p.webhook_id = $2 and p.state = any($3::text[])
@@ -888,7 +888,7 @@ type WalkDeliveriesRow struct {
 
 // To be planned anew. The other way round.
 func (q *Queries) WalkDeliveries(ctx context.Context, arg WalkDeliveriesParams) ([]WalkDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, walkDeliveries,
+	rows, err := q.db.Query(ctx, WalkDeliveries,
 		arg.WorkspaceID,
 		arg.WebhookID,
 		arg.States,
@@ -915,18 +915,18 @@ func (q *Queries) WalkDeliveries(ctx context.Context, arg WalkDeliveriesParams) 
 	return items, nil
 }
 
-const webhookDue = `-- name: WebhookDue :one
+const WebhookDue = `-- name: WebhookDue :one
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = $1
 `
 
 func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, webhookDue, webhookID)
+	row := q.db.QueryRow(ctx, WebhookDue, webhookID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const webhookOwners = `-- name: WebhookOwners :many
+const WebhookOwners = `-- name: WebhookOwners :many
 select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any($1::uuid[])
 `
@@ -939,7 +939,7 @@ type WebhookOwnersRow struct {
 }
 
 func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
-	rows, err := q.db.Query(ctx, webhookOwners, webhookIds)
+	rows, err := q.db.Query(ctx, WebhookOwners, webhookIds)
 	if err != nil {
 		return nil, err
 	}
@@ -963,7 +963,7 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 	return items, nil
 }
 
-const workspaceMakers = `-- name: WorkspaceMakers :many
+const WorkspaceMakers = `-- name: WorkspaceMakers :many
 select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any($1::uuid[]) and made_by is not null
 `
 
@@ -973,7 +973,7 @@ type WorkspaceMakersRow struct {
 }
 
 func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID) ([]WorkspaceMakersRow, error) {
-	rows, err := q.db.Query(ctx, workspaceMakers, workspaceIds)
+	rows, err := q.db.Query(ctx, WorkspaceMakers, workspaceIds)
 	if err != nil {
 		return nil, err
 	}

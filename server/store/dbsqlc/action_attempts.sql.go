@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: action_attempts.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
-const countCommands = `-- name: CountCommands :one
+const CountCommands = `-- name: CountCommands :one
 select count(*) from action_attempts where device_id = $1::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK')
 `
 
 // What is asked of a device itself, and not of its codes, and waits for its turn there.
 func (q *Queries) CountCommands(ctx context.Context, deviceID uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, countCommands, deviceID)
+	row := q.db.QueryRow(ctx, CountCommands, deviceID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const failLateWorkspaceAttempts = `-- name: FailLateWorkspaceAttempts :many
+const FailLateWorkspaceAttempts = `-- name: FailLateWorkspaceAttempts :many
 update action_attempts set status = 'error', error_type = $1, error_message = $2, finished_at = now()
 where workspace_id = $3 and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id
 `
@@ -36,7 +36,7 @@ type FailLateWorkspaceAttemptsParams struct {
 }
 
 func (q *Queries) FailLateWorkspaceAttempts(ctx context.Context, arg FailLateWorkspaceAttemptsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, failLateWorkspaceAttempts, arg.ErrorType, arg.ErrorMessage, arg.WorkspaceID)
+	rows, err := q.db.Query(ctx, FailLateWorkspaceAttempts, arg.ErrorType, arg.ErrorMessage, arg.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (q *Queries) FailLateWorkspaceAttempts(ctx context.Context, arg FailLateWor
 	return items, nil
 }
 
-const finishActionAttempt = `-- name: FinishActionAttempt :execrows
+const FinishActionAttempt = `-- name: FinishActionAttempt :execrows
 update action_attempts set status = $1, error_type = $2, error_message = $3, finished_at = now()
 where action_attempt_id = $4 and status = 'pending'
 `
@@ -68,7 +68,7 @@ type FinishActionAttemptParams struct {
 }
 
 func (q *Queries) FinishActionAttempt(ctx context.Context, arg FinishActionAttemptParams) (int64, error) {
-	result, err := q.db.Exec(ctx, finishActionAttempt,
+	result, err := q.db.Exec(ctx, FinishActionAttempt,
 		arg.Status,
 		arg.ErrorType,
 		arg.ErrorMessage,
@@ -80,7 +80,7 @@ func (q *Queries) FinishActionAttempt(ctx context.Context, arg FinishActionAttem
 	return result.RowsAffected(), nil
 }
 
-const finishWorkspaceAttempts = `-- name: FinishWorkspaceAttempts :exec
+const FinishWorkspaceAttempts = `-- name: FinishWorkspaceAttempts :exec
 update action_attempts set status = 'success', finished_at = now()
 where workspace_id = $1 and action_type = $2 and device_id is null and status = 'pending'
 `
@@ -91,11 +91,11 @@ type FinishWorkspaceAttemptsParams struct {
 }
 
 func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspaceAttemptsParams) error {
-	_, err := q.db.Exec(ctx, finishWorkspaceAttempts, arg.WorkspaceID, arg.ActionType)
+	_, err := q.db.Exec(ctx, FinishWorkspaceAttempts, arg.WorkspaceID, arg.ActionType)
 	return err
 }
 
-const getActionAttempt = `-- name: GetActionAttempt :one
+const GetActionAttempt = `-- name: GetActionAttempt :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
     where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
@@ -108,7 +108,7 @@ type GetActionAttemptParams struct {
 }
 
 func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, getActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Reach)
+	row := q.db.QueryRow(ctx, GetActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Reach)
 	var i ActionAttempt
 	err := row.Scan(
 		&i.ActionAttemptID,
@@ -130,7 +130,7 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 	return i, err
 }
 
-const insertActionAttempt = `-- name: InsertActionAttempt :one
+const InsertActionAttempt = `-- name: InsertActionAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval, clock_timestamp(),
   case when $8::text <> 'pending' then now() end)
@@ -150,7 +150,7 @@ type InsertActionAttemptParams struct {
 }
 
 func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, insertActionAttempt,
+	row := q.db.QueryRow(ctx, InsertActionAttempt,
 		arg.ActionAttemptID,
 		arg.WorkspaceID,
 		arg.DeviceID,
@@ -182,7 +182,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 	return i, err
 }
 
-const insertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
+const InsertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
 values ($1, $2, $3, 'pending', now() + $4::interval, clock_timestamp())
 returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at
@@ -197,7 +197,7 @@ type InsertWorkspaceAttemptParams struct {
 
 // On the workspace, and so on no device.
 func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspaceAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, insertWorkspaceAttempt,
+	row := q.db.QueryRow(ctx, InsertWorkspaceAttempt,
 		arg.ActionAttemptID,
 		arg.WorkspaceID,
 		arg.ActionType,
@@ -224,7 +224,7 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 	return i, err
 }
 
-const interrupted = `-- name: Interrupted :one
+const Interrupted = `-- name: Interrupted :one
 select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = $1::uuid and b.status = 'pending' and b.started_at is not null
@@ -240,13 +240,13 @@ type InterruptedRow struct {
 
 // Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (InterruptedRow, error) {
-	row := q.db.QueryRow(ctx, interrupted, deviceID)
+	row := q.db.QueryRow(ctx, Interrupted, deviceID)
 	var i InterruptedRow
 	err := row.Scan(&i.AtDoor, &i.Gone)
 	return i, err
 }
 
-const listActionAttempts = `-- name: ListActionAttempts :many
+const ListActionAttempts = `-- name: ListActionAttempts :many
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
   and action_attempt_id = any($4::uuid[])
@@ -265,7 +265,7 @@ type ListActionAttemptsParams struct {
 
 // To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttemptsParams) ([]ActionAttempt, error) {
-	rows, err := q.db.Query(ctx, listActionAttempts,
+	rows, err := q.db.Query(ctx, ListActionAttempts,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -307,7 +307,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 	return items, nil
 }
 
-const listActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
+const ListActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
@@ -322,7 +322,7 @@ type ListActionAttemptsOfDeviceParams struct {
 }
 
 func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListActionAttemptsOfDeviceParams) ([]ActionAttempt, error) {
-	rows, err := q.db.Query(ctx, listActionAttemptsOfDevice,
+	rows, err := q.db.Query(ctx, ListActionAttemptsOfDevice,
 		arg.WorkspaceID,
 		arg.DeviceID,
 		arg.AfterAt,
@@ -363,12 +363,12 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 	return items, nil
 }
 
-const pendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
+const PendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
-	rows, err := q.db.Query(ctx, pendingAttemptsOfDevice, deviceID)
+	rows, err := q.db.Query(ctx, PendingAttemptsOfDevice, deviceID)
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +403,7 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 	return items, nil
 }
 
-const startActionAttempt = `-- name: StartActionAttempt :exec
+const StartActionAttempt = `-- name: StartActionAttempt :exec
 update action_attempts set started_at = $1 where action_attempt_id = $2
 `
 
@@ -413,20 +413,20 @@ type StartActionAttemptParams struct {
 }
 
 func (q *Queries) StartActionAttempt(ctx context.Context, arg StartActionAttemptParams) error {
-	_, err := q.db.Exec(ctx, startActionAttempt, arg.StartedAt, arg.ActionAttemptID)
+	_, err := q.db.Exec(ctx, StartActionAttempt, arg.StartedAt, arg.ActionAttemptID)
 	return err
 }
 
-const tellActionAttempt = `-- name: TellActionAttempt :exec
+const TellActionAttempt = `-- name: TellActionAttempt :exec
 update action_attempts set told_at = now() where action_attempt_id = $1
 `
 
 func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, tellActionAttempt, actionAttemptID)
+	_, err := q.db.Exec(ctx, TellActionAttempt, actionAttemptID)
 	return err
 }
 
-const untoldAttempt = `-- name: UntoldAttempt :one
+const UntoldAttempt = `-- name: UntoldAttempt :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
   and status = 'success' and started_at is not null and told_at is null and finished_at > now() - $4::interval
 order by created_at limit 1
@@ -441,7 +441,7 @@ type UntoldAttemptParams struct {
 
 // The operation that has just been done, should its vendor tell of it only now.
 func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, untoldAttempt,
+	row := q.db.QueryRow(ctx, UntoldAttempt,
 		arg.WorkspaceID,
 		arg.DeviceID,
 		arg.ActionType,
@@ -468,7 +468,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 	return i, err
 }
 
-const waitingBehind = `-- name: WaitingBehind :one
+const WaitingBehind = `-- name: WaitingBehind :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset $4::integer
 `
@@ -482,7 +482,7 @@ type WaitingBehindParams struct {
 
 // The one behind so many others that wait for the same to be done to a code, the oldest first.
 func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, waitingBehind,
+	row := q.db.QueryRow(ctx, WaitingBehind,
 		arg.DeviceID,
 		arg.AccessCodeID,
 		arg.ActionType,

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: access_codes.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const accessCodeGone = `-- name: AccessCodeGone :exec
+const AccessCodeGone = `-- name: AccessCodeGone :exec
 insert into access_codes_gone (access_code_id, device_id, gone_at) values ($1, $2, $3)
 `
 
@@ -23,16 +23,16 @@ type AccessCodeGoneParams struct {
 }
 
 func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) error {
-	_, err := q.db.Exec(ctx, accessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.GoneAt)
+	_, err := q.db.Exec(ctx, AccessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.GoneAt)
 	return err
 }
 
-const allCodesOfDevice = `-- name: AllCodesOfDevice :many
+const AllCodesOfDevice = `-- name: AllCodesOfDevice :many
 select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
-	rows, err := q.db.Query(ctx, allCodesOfDevice, deviceID)
+	rows, err := q.db.Query(ctx, AllCodesOfDevice, deviceID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 	return items, nil
 }
 
-const codesInTheWay = `-- name: CodesInTheWay :many
+const CodesInTheWay = `-- name: CodesInTheWay :many
 select access_code_id, is_managed from access_codes
 where workspace_id = $1 and access_code_id = any($2::uuid[]) and not in_pool
 `
@@ -113,7 +113,7 @@ type CodesInTheWayRow struct {
 
 // Those that have the PINs of others, and are told of.
 func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([]CodesInTheWayRow, error) {
-	rows, err := q.db.Query(ctx, codesInTheWay, arg.WorkspaceID, arg.AccessCodeIds)
+	rows, err := q.db.Query(ctx, CodesInTheWay, arg.WorkspaceID, arg.AccessCodeIds)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([
 	return items, nil
 }
 
-const codesOfKey = `-- name: CodesOfKey :many
+const CodesOfKey = `-- name: CodesOfKey :many
 select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
@@ -144,7 +144,7 @@ type CodesOfKeyParams struct {
 }
 
 func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]AccessCode, error) {
-	rows, err := q.db.Query(ctx, codesOfKey, arg.WorkspaceID, arg.CommonCodeKey)
+	rows, err := q.db.Query(ctx, CodesOfKey, arg.WorkspaceID, arg.CommonCodeKey)
 	if err != nil {
 		return nil, err
 	}
@@ -208,25 +208,25 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 	return items, nil
 }
 
-const deleteAccessCode = `-- name: DeleteAccessCode :exec
+const DeleteAccessCode = `-- name: DeleteAccessCode :exec
 delete from access_codes where access_code_id = $1
 `
 
 func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteAccessCode, accessCodeID)
+	_, err := q.db.Exec(ctx, DeleteAccessCode, accessCodeID)
 	return err
 }
 
-const deleteAccessCodes = `-- name: DeleteAccessCodes :exec
+const DeleteAccessCodes = `-- name: DeleteAccessCodes :exec
 delete from access_codes where access_code_id = any($1::uuid[])
 `
 
 func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteAccessCodes, accessCodeIds)
+	_, err := q.db.Exec(ctx, DeleteAccessCodes, accessCodeIds)
 	return err
 }
 
-const findAccessCode = `-- name: FindAccessCode :one
+const FindAccessCode = `-- name: FindAccessCode :one
 select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
@@ -236,7 +236,7 @@ type FindAccessCodeParams struct {
 }
 
 func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) (AccessCode, error) {
-	row := q.db.QueryRow(ctx, findAccessCode, arg.WorkspaceID, arg.AccessCodeID)
+	row := q.db.QueryRow(ctx, FindAccessCode, arg.WorkspaceID, arg.AccessCodeID)
 	var i AccessCode
 	err := row.Scan(
 		&i.AccessCodeID,
@@ -287,7 +287,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 	return i, err
 }
 
-const forgetAccessCodesGone = `-- name: ForgetAccessCodesGone :exec
+const ForgetAccessCodesGone = `-- name: ForgetAccessCodesGone :exec
 delete from access_codes_gone where device_id = $1 and gone_at < $2
 `
 
@@ -297,11 +297,11 @@ type ForgetAccessCodesGoneParams struct {
 }
 
 func (q *Queries) ForgetAccessCodesGone(ctx context.Context, arg ForgetAccessCodesGoneParams) error {
-	_, err := q.db.Exec(ctx, forgetAccessCodesGone, arg.DeviceID, arg.Before)
+	_, err := q.db.Exec(ctx, ForgetAccessCodesGone, arg.DeviceID, arg.Before)
 	return err
 }
 
-const forgetPulledBackup = `-- name: ForgetPulledBackup :exec
+const ForgetPulledBackup = `-- name: ForgetPulledBackup :exec
 update access_codes set pulled_backup_code_id = null where device_id = $1 and pulled_backup_code_id = $2::uuid
 `
 
@@ -312,11 +312,11 @@ type ForgetPulledBackupParams struct {
 
 // Another may be pulled in its place.
 func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackupParams) error {
-	_, err := q.db.Exec(ctx, forgetPulledBackup, arg.DeviceID, arg.AccessCodeID)
+	_, err := q.db.Exec(ctx, ForgetPulledBackup, arg.DeviceID, arg.AccessCodeID)
 	return err
 }
 
-const getAccessCode = `-- name: GetAccessCode :one
+const GetAccessCode = `-- name: GetAccessCode :one
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
@@ -333,7 +333,7 @@ type GetAccessCodeRow struct {
 }
 
 func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (GetAccessCodeRow, error) {
-	row := q.db.QueryRow(ctx, getAccessCode, arg.WorkspaceID, arg.AccessCodeID, arg.IsManaged)
+	row := q.db.QueryRow(ctx, GetAccessCode, arg.WorkspaceID, arg.AccessCodeID, arg.IsManaged)
 	var i GetAccessCodeRow
 	err := row.Scan(
 		&i.AccessCode.AccessCodeID,
@@ -396,7 +396,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 	return i, err
 }
 
-const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
+const GetAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
@@ -415,7 +415,7 @@ type GetAccessCodeByPINRow struct {
 }
 
 func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPINParams) (GetAccessCodeByPINRow, error) {
-	row := q.db.QueryRow(ctx, getAccessCodeByPIN,
+	row := q.db.QueryRow(ctx, GetAccessCodeByPIN,
 		arg.WorkspaceID,
 		arg.DeviceID,
 		arg.PinMac,
@@ -483,7 +483,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 	return i, err
 }
 
-const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
+const GetAccessCodeByRef = `-- name: GetAccessCodeByRef :one
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
@@ -499,7 +499,7 @@ type GetAccessCodeByRefRow struct {
 }
 
 func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRefParams) (GetAccessCodeByRefRow, error) {
-	row := q.db.QueryRow(ctx, getAccessCodeByRef, arg.DeviceID, arg.VendorRef)
+	row := q.db.QueryRow(ctx, GetAccessCodeByRef, arg.DeviceID, arg.VendorRef)
 	var i GetAccessCodeByRefRow
 	err := row.Scan(
 		&i.AccessCode.AccessCodeID,
@@ -562,7 +562,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 	return i, err
 }
 
-const insertAccessCode = `-- name: InsertAccessCode :one
+const InsertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
   external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
   uses_backup_pool, is_backup, in_pool, offline_kind, created_at)
@@ -595,7 +595,7 @@ type InsertAccessCodeParams struct {
 }
 
 func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodeParams) (AccessCode, error) {
-	row := q.db.QueryRow(ctx, insertAccessCode,
+	row := q.db.QueryRow(ctx, InsertAccessCode,
 		arg.AccessCodeID,
 		arg.WorkspaceID,
 		arg.DeviceID,
@@ -666,7 +666,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 	return i, err
 }
 
-const leftInPool = `-- name: LeftInPool :many
+const LeftInPool = `-- name: LeftInPool :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
@@ -680,7 +680,7 @@ type LeftInPoolParams struct {
 
 // Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be those on a device.
 func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]AccessCode, error) {
-	rows, err := q.db.Query(ctx, leftInPool, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
+	rows, err := q.db.Query(ctx, LeftInPool, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -744,7 +744,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 	return items, nil
 }
 
-const listAccessCodes = `-- name: ListAccessCodes :many
+const ListAccessCodes = `-- name: ListAccessCodes :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
@@ -771,7 +771,7 @@ type ListAccessCodesRow struct {
 
 // To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams) ([]ListAccessCodesRow, error) {
-	rows, err := q.db.Query(ctx, listAccessCodes,
+	rows, err := q.db.Query(ctx, ListAccessCodes,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -855,7 +855,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 	return items, nil
 }
 
-const listAccessCodesGone = `-- name: ListAccessCodesGone :many
+const ListAccessCodesGone = `-- name: ListAccessCodesGone :many
 select access_code_id from access_codes_gone where device_id = $1 and access_code_id = any($2::uuid[]) and gone_at >= $3
 `
 
@@ -866,7 +866,7 @@ type ListAccessCodesGoneParams struct {
 }
 
 func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGoneParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, listAccessCodesGone, arg.DeviceID, arg.Ids, arg.Since)
+	rows, err := q.db.Query(ctx, ListAccessCodesGone, arg.DeviceID, arg.Ids, arg.Since)
 	if err != nil {
 		return nil, err
 	}
@@ -885,7 +885,7 @@ func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGo
 	return items, nil
 }
 
-const listAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
+const ListAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and d.connected_account_id = any($4::uuid[])
@@ -912,7 +912,7 @@ type ListAccessCodesOfAccountsRow struct {
 
 // To be planned anew: how many codes the accounts have decides whether these are sorted, or looked for among all of the workspace.
 func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessCodesOfAccountsParams) ([]ListAccessCodesOfAccountsRow, error) {
-	rows, err := q.db.Query(ctx, listAccessCodesOfAccounts,
+	rows, err := q.db.Query(ctx, ListAccessCodesOfAccounts,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -996,7 +996,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 	return items, nil
 }
 
-const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
+const ListAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
@@ -1023,7 +1023,7 @@ type ListAccessCodesOfDeviceRow struct {
 }
 
 func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCodesOfDeviceParams) ([]ListAccessCodesOfDeviceRow, error) {
-	rows, err := q.db.Query(ctx, listAccessCodesOfDevice,
+	rows, err := q.db.Query(ctx, ListAccessCodesOfDevice,
 		arg.DeviceID,
 		arg.WorkspaceID,
 		arg.IsManaged,
@@ -1108,7 +1108,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 	return items, nil
 }
 
-const lockCommonCode = `-- name: LockCommonCode :exec
+const LockCommonCode = `-- name: LockCommonCode :exec
 select pg_advisory_xact_lock(hashtextextended($1::text || '/' || $2::text, 0))
 `
 
@@ -1119,11 +1119,11 @@ type LockCommonCodeParams struct {
 
 // Who gives a code to a key, or changes those that it has, waits for others who do.
 func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) error {
-	_, err := q.db.Exec(ctx, lockCommonCode, arg.WorkspaceID, arg.CommonCodeKey)
+	_, err := q.db.Exec(ctx, LockCommonCode, arg.WorkspaceID, arg.CommonCodeKey)
 	return err
 }
 
-const takenOnDevice = `-- name: TakenOnDevice :many
+const TakenOnDevice = `-- name: TakenOnDevice :many
 select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
   starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
 from access_codes where device_id = $1 order by created_at, access_code_id
@@ -1145,7 +1145,7 @@ type TakenOnDeviceRow struct {
 
 // What another code there has to do with a new one.
 func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]TakenOnDeviceRow, error) {
-	rows, err := q.db.Query(ctx, takenOnDevice, deviceID)
+	rows, err := q.db.Query(ctx, TakenOnDevice, deviceID)
 	if err != nil {
 		return nil, err
 	}
@@ -1176,7 +1176,7 @@ func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]Take
 	return items, nil
 }
 
-const updateAccessCode = `-- name: UpdateAccessCode :exec
+const UpdateAccessCode = `-- name: UpdateAccessCode :exec
 update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $4, starts_at = $5,
   ends_at = $6, status = $7, external_modification_allowed = $8, vendor_ref = $9,
   desired_gen = $10, applied_gen = $11, applied_at = $12, blocked_gen = $13, write_gen = $14, write_ref = $15, write_pin_mac = $16,
@@ -1231,7 +1231,7 @@ type UpdateAccessCodeParams struct {
 
 // The row as a whole: callers hold the lock of its device.
 func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodeParams) error {
-	_, err := q.db.Exec(ctx, updateAccessCode,
+	_, err := q.db.Exec(ctx, UpdateAccessCode,
 		arg.IsManaged,
 		arg.Name,
 		arg.PinSealed,

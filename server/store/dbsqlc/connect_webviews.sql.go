@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: connect_webviews.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const authorizeWaiting = `-- name: AuthorizeWaiting :many
+const AuthorizeWaiting = `-- name: AuthorizeWaiting :many
 update connect_webviews set status = 'authorized', authorized_at = now()
 where connected_account_id = $1 and status <> 'authorized'
 returning connect_webview_id
@@ -20,7 +20,7 @@ returning connect_webview_id
 
 // Those that waited for the devices of an account, which are there.
 func (q *Queries) AuthorizeWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, authorizeWaiting, connectedAccountID)
+	rows, err := q.db.Query(ctx, AuthorizeWaiting, connectedAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (q *Queries) AuthorizeWaiting(ctx context.Context, connectedAccountID *uuid
 	return items, nil
 }
 
-const beginLogin = `-- name: BeginLogin :execrows
+const BeginLogin = `-- name: BeginLogin :execrows
 update connect_webviews set login_attempts = login_attempts + 1
 where connect_webview_id = $1 and status <> 'authorized' and expires_at > $2::timestamptz and login_attempts < $3::integer
 `
@@ -52,14 +52,14 @@ type BeginLoginParams struct {
 
 // Counted before it is tried, so that many at once are not more.
 func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, error) {
-	result, err := q.db.Exec(ctx, beginLogin, arg.ConnectWebviewID, arg.Now, arg.Most)
+	result, err := q.db.Exec(ctx, BeginLogin, arg.ConnectWebviewID, arg.Now, arg.Most)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const deleteConnectWebview = `-- name: DeleteConnectWebview :exec
+const DeleteConnectWebview = `-- name: DeleteConnectWebview :exec
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
@@ -80,18 +80,18 @@ type DeleteConnectWebviewParams struct {
 
 // The client sessions and the people that reach an account by it go on doing so.
 func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) error {
-	_, err := q.db.Exec(ctx, deleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+	_, err := q.db.Exec(ctx, DeleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	return err
 }
 
-const failWaiting = `-- name: FailWaiting :many
+const FailWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
 returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
 `
 
 // Those that wait for the devices of an account which is no more.
 func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]ConnectWebview, error) {
-	rows, err := q.db.Query(ctx, failWaiting, connectedAccountID)
+	rows, err := q.db.Query(ctx, FailWaiting, connectedAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 	return items, nil
 }
 
-const findConnectWebviews = `-- name: FindConnectWebviews :many
+const FindConnectWebviews = `-- name: FindConnectWebviews :many
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
@@ -158,7 +158,7 @@ type FindConnectWebviewsParams struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebviewsParams) ([]ConnectWebview, error) {
-	rows, err := q.db.Query(ctx, findConnectWebviews,
+	rows, err := q.db.Query(ctx, FindConnectWebviews,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -206,7 +206,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 	return items, nil
 }
 
-const getConnectWebview = `-- name: GetConnectWebview :one
+const GetConnectWebview = `-- name: GetConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
@@ -216,7 +216,7 @@ type GetConnectWebviewParams struct {
 }
 
 func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewParams) (ConnectWebview, error) {
-	row := q.db.QueryRow(ctx, getConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+	row := q.db.QueryRow(ctx, GetConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	var i ConnectWebview
 	err := row.Scan(
 		&i.ConnectWebviewID,
@@ -241,7 +241,7 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 	return i, err
 }
 
-const insertConnectWebview = `-- name: InsertConnectWebview :one
+const InsertConnectWebview = `-- name: InsertConnectWebview :one
 insert into connect_webviews (connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices,
   redirect_url, failure_url, custom_metadata, customer_key, expires_at)
 values ($1, $2, $3, $4, $5, $6,
@@ -264,7 +264,7 @@ type InsertConnectWebviewParams struct {
 }
 
 func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWebviewParams) (ConnectWebview, error) {
-	row := q.db.QueryRow(ctx, insertConnectWebview,
+	row := q.db.QueryRow(ctx, InsertConnectWebview,
 		arg.ConnectWebviewID,
 		arg.WorkspaceID,
 		arg.AcceptedProviders,
@@ -301,7 +301,7 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 	return i, err
 }
 
-const leaveCustomer = `-- name: LeaveCustomer :exec
+const LeaveCustomer = `-- name: LeaveCustomer :exec
 with moved as (
   select a.connected_account_id from connected_accounts a
   where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
@@ -325,17 +325,17 @@ type LeaveCustomerParams struct {
 // Before the account is locked and given to a customer. What other customers' sessions reach it by is cut: pages, grants, and what their
 // people have connected. Nothing is, where it is that customer's already. Whoever logs in to it again reaches it again.
 func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) error {
-	_, err := q.db.Exec(ctx, leaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, LeaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
 	return err
 }
 
-const lockConnectWebview = `-- name: LockConnectWebview :one
+const LockConnectWebview = `-- name: LockConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
 `
 
 // Whoever locks an account, too, does that first.
 func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
-	row := q.db.QueryRow(ctx, lockConnectWebview, connectWebviewID)
+	row := q.db.QueryRow(ctx, LockConnectWebview, connectWebviewID)
 	var i ConnectWebview
 	err := row.Scan(
 		&i.ConnectWebviewID,
@@ -360,14 +360,14 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 	return i, err
 }
 
-const lockPeopleOfWebview = `-- name: LockPeopleOfWebview :many
+const LockPeopleOfWebview = `-- name: LockPeopleOfWebview :many
 select user_identity_id from user_identities u
 where exists (select 1 from user_identity_webviews w where w.user_identity_id = u.user_identity_id and w.connect_webview_id = $1)
 order by user_identity_id for key share
 `
 
 func (q *Queries) LockPeopleOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockPeopleOfWebview, connectWebviewID)
+	rows, err := q.db.Query(ctx, LockPeopleOfWebview, connectWebviewID)
 	if err != nil {
 		return nil, err
 	}
@@ -386,14 +386,14 @@ func (q *Queries) LockPeopleOfWebview(ctx context.Context, connectWebviewID uuid
 	return items, nil
 }
 
-const lockSessionsOfWebview = `-- name: LockSessionsOfWebview :many
+const LockSessionsOfWebview = `-- name: LockSessionsOfWebview :many
 select client_session_id from client_sessions s
 where exists (select 1 from client_session_webviews w where w.client_session_id = s.client_session_id and w.connect_webview_id = $1)
 order by client_session_id for key share
 `
 
 func (q *Queries) LockSessionsOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockSessionsOfWebview, connectWebviewID)
+	rows, err := q.db.Query(ctx, LockSessionsOfWebview, connectWebviewID)
 	if err != nil {
 		return nil, err
 	}
@@ -412,7 +412,7 @@ func (q *Queries) LockSessionsOfWebview(ctx context.Context, connectWebviewID uu
 	return items, nil
 }
 
-const lockWorkspaceWebview = `-- name: LockWorkspaceWebview :one
+const LockWorkspaceWebview = `-- name: LockWorkspaceWebview :one
 select connect_webview_id from connect_webviews where workspace_id = $1 and connect_webview_id = $2 for update
 `
 
@@ -423,19 +423,19 @@ type LockWorkspaceWebviewParams struct {
 
 // Nobody is granted it, and nobody logs in on it, until it is deleted.
 func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWebviewParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, lockWorkspaceWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+	row := q.db.QueryRow(ctx, LockWorkspaceWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	var connect_webview_id uuid.UUID
 	err := row.Scan(&connect_webview_id)
 	return connect_webview_id, err
 }
 
-const openConnectWebview = `-- name: OpenConnectWebview :one
+const OpenConnectWebview = `-- name: OpenConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
 `
 
 // For whoever holds its token.
 func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
-	row := q.db.QueryRow(ctx, openConnectWebview, connectWebviewID)
+	row := q.db.QueryRow(ctx, OpenConnectWebview, connectWebviewID)
 	var i ConnectWebview
 	err := row.Scan(
 		&i.ConnectWebviewID,
@@ -460,7 +460,7 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 	return i, err
 }
 
-const setLogin = `-- name: SetLogin :exec
+const SetLogin = `-- name: SetLogin :exec
 update connect_webviews set status = $1, selected_provider = $2, connected_account_id = coalesce($3::uuid, connected_account_id),
   authorized_at = case when $1 = 'authorized' then now() end, account_left = account_left and $3::uuid is null
 where connect_webview_id = $4
@@ -474,7 +474,7 @@ type SetLoginParams struct {
 }
 
 func (q *Queries) SetLogin(ctx context.Context, arg SetLoginParams) error {
-	_, err := q.db.Exec(ctx, setLogin,
+	_, err := q.db.Exec(ctx, SetLogin,
 		arg.Status,
 		arg.SelectedProvider,
 		arg.ConnectedAccountID,

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: events.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const getEvent = `-- name: GetEvent :one
+const GetEvent = `-- name: GetEvent :one
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1 and event_id = $2
 `
 
@@ -22,7 +22,7 @@ type GetEventParams struct {
 }
 
 func (q *Queries) GetEvent(ctx context.Context, arg GetEventParams) (Event, error) {
-	row := q.db.QueryRow(ctx, getEvent, arg.WorkspaceID, arg.EventID)
+	row := q.db.QueryRow(ctx, GetEvent, arg.WorkspaceID, arg.EventID)
 	var i Event
 	err := row.Scan(
 		&i.EventID,
@@ -40,7 +40,7 @@ func (q *Queries) GetEvent(ctx context.Context, arg GetEventParams) (Event, erro
 	return i, err
 }
 
-const getLatestEvent = `-- name: GetLatestEvent :one
+const GetLatestEvent = `-- name: GetLatestEvent :one
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1 and device_id = $2 and event_type = $3
 order by created_at desc limit 1
 `
@@ -52,7 +52,7 @@ type GetLatestEventParams struct {
 }
 
 func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) (Event, error) {
-	row := q.db.QueryRow(ctx, getLatestEvent, arg.WorkspaceID, arg.DeviceID, arg.EventType)
+	row := q.db.QueryRow(ctx, GetLatestEvent, arg.WorkspaceID, arg.DeviceID, arg.EventType)
 	var i Event
 	err := row.Scan(
 		&i.EventID,
@@ -70,7 +70,7 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 	return i, err
 }
 
-const hasTimeline = `-- name: HasTimeline :one
+const HasTimeline = `-- name: HasTimeline :one
 select (exists (select 1 from access_codes c join devices d using (device_id)
     where c.workspace_id = $1 and c.access_code_id = $2::uuid and not c.in_pool
       and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[])))
@@ -85,13 +85,13 @@ type HasTimelineParams struct {
 }
 
 func (q *Queries) HasTimeline(ctx context.Context, arg HasTimelineParams) (bool, error) {
-	row := q.db.QueryRow(ctx, hasTimeline, arg.WorkspaceID, arg.AccessCodeID, arg.Reach)
+	row := q.db.QueryRow(ctx, HasTimeline, arg.WorkspaceID, arg.AccessCodeID, arg.Reach)
 	var known bool
 	err := row.Scan(&known)
 	return known, err
 }
 
-const insertEvent = `-- name: InsertEvent :one
+const InsertEvent = `-- name: InsertEvent :one
 insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
 values ($1, $2, $3, $4, $5, $6,
   coalesce((select $7::jsonb || jsonb_strip_nulls(jsonb_build_object('connected_account_custom_metadata', a.custom_metadata, 'customer_key', a.customer_key))
@@ -115,7 +115,7 @@ type InsertEventParams struct {
 
 // Where there is no webhook, there is nothing to fan out. The payload takes what the workspace keeps about the account with it.
 func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool, error) {
-	row := q.db.QueryRow(ctx, insertEvent,
+	row := q.db.QueryRow(ctx, InsertEvent,
 		arg.EventID,
 		arg.WorkspaceID,
 		arg.EventType,
@@ -131,7 +131,7 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool,
 	return waits, err
 }
 
-const listEvents = `-- name: ListEvents :many
+const ListEvents = `-- name: ListEvents :many
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1
   and created_at >= $2::timestamptz and created_at < $3::timestamptz and event_id >= $4::uuid and event_id <= $5::uuid
   and ($6::uuid[] is null or event_id = any($6::uuid[]))
@@ -175,7 +175,7 @@ type ListEventsParams struct {
 
 // To be planned anew. The bounds of identifiers leave out partitions.
 func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event, error) {
-	rows, err := q.db.Query(ctx, listEvents,
+	rows, err := q.db.Query(ctx, ListEvents,
 		arg.WorkspaceID,
 		arg.Since,
 		arg.Until,
@@ -227,7 +227,7 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 	return items, nil
 }
 
-const timelineAfter = `-- name: TimelineAfter :many
+const TimelineAfter = `-- name: TimelineAfter :many
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
 where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
   and event_type = any($5::text[])
@@ -247,7 +247,7 @@ type TimelineAfterParams struct {
 }
 
 func (q *Queries) TimelineAfter(ctx context.Context, arg TimelineAfterParams) ([]Event, error) {
-	rows, err := q.db.Query(ctx, timelineAfter,
+	rows, err := q.db.Query(ctx, TimelineAfter,
 		arg.WorkspaceID,
 		arg.AccessCodeID,
 		arg.AfterAt,
@@ -286,7 +286,7 @@ func (q *Queries) TimelineAfter(ctx context.Context, arg TimelineAfterParams) ([
 	return items, nil
 }
 
-const timelineBefore = `-- name: TimelineBefore :many
+const TimelineBefore = `-- name: TimelineBefore :many
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
 where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
   and event_type = any($5::text[])
@@ -306,7 +306,7 @@ type TimelineBeforeParams struct {
 }
 
 func (q *Queries) TimelineBefore(ctx context.Context, arg TimelineBeforeParams) ([]Event, error) {
-	rows, err := q.db.Query(ctx, timelineBefore,
+	rows, err := q.db.Query(ctx, TimelineBefore,
 		arg.WorkspaceID,
 		arg.AccessCodeID,
 		arg.AfterAt,

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: idempotency_keys.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const answerIdempotencyKey = `-- name: AnswerIdempotencyKey :one
+const AnswerIdempotencyKey = `-- name: AnswerIdempotencyKey :one
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed)
 values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = coalesce(k.answer_sealed, excluded.answer_sealed)
@@ -33,7 +33,7 @@ type AnswerIdempotencyKeyParams struct {
 // The first answer stays, and is what is returned. The row may be gone: a workspace that is reset keeps none but the one that this was
 // asked with; or be another request's by now, and then there is none.
 func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotencyKeyParams) ([]byte, error) {
-	row := q.db.QueryRow(ctx, answerIdempotencyKey,
+	row := q.db.QueryRow(ctx, AnswerIdempotencyKey,
 		arg.IdempotencyKeyID,
 		arg.WorkspaceID,
 		arg.CredentialID,
@@ -47,7 +47,7 @@ func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotenc
 	return answer_sealed, err
 }
 
-const claimIdempotencyKey = `-- name: ClaimIdempotencyKey :one
+const ClaimIdempotencyKey = `-- name: ClaimIdempotencyKey :one
 with waits as materialized (
   select current_setting('lock_timeout') as before, set_config('lock_timeout', $8::text, true) as now
 )
@@ -74,7 +74,7 @@ type ClaimIdempotencyKeyParams struct {
 
 // Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says.
 func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyKeyParams) (string, error) {
-	row := q.db.QueryRow(ctx, claimIdempotencyKey,
+	row := q.db.QueryRow(ctx, ClaimIdempotencyKey,
 		arg.IdempotencyKeyID,
 		arg.WorkspaceID,
 		arg.CredentialID,
@@ -89,7 +89,7 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 	return restored, err
 }
 
-const dropIdempotencyKey = `-- name: DropIdempotencyKey :exec
+const DropIdempotencyKey = `-- name: DropIdempotencyKey :exec
 delete from idempotency_keys where workspace_id = $1 and idempotency_key_id = $2
 `
 
@@ -99,11 +99,11 @@ type DropIdempotencyKeyParams struct {
 }
 
 func (q *Queries) DropIdempotencyKey(ctx context.Context, arg DropIdempotencyKeyParams) error {
-	_, err := q.db.Exec(ctx, dropIdempotencyKey, arg.WorkspaceID, arg.IdempotencyKeyID)
+	_, err := q.db.Exec(ctx, DropIdempotencyKey, arg.WorkspaceID, arg.IdempotencyKeyID)
 	return err
 }
 
-const dropOldIdempotencyKeys = `-- name: DropOldIdempotencyKeys :execrows
+const DropOldIdempotencyKeys = `-- name: DropOldIdempotencyKeys :execrows
 delete from idempotency_keys where idempotency_key_id in (
   select k.idempotency_key_id from idempotency_keys k
   where k.workspace_id in ($1, '00000000-0000-0000-0000-000000000000') and k.created_at < clock_timestamp() - $2::interval
@@ -119,14 +119,14 @@ type DropOldIdempotencyKeysParams struct {
 
 // Those of no workspace go with those of any.
 func (q *Queries) DropOldIdempotencyKeys(ctx context.Context, arg DropOldIdempotencyKeysParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dropOldIdempotencyKeys, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Retention, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const getIdempotencyKey = `-- name: GetIdempotencyKey :one
+const GetIdempotencyKey = `-- name: GetIdempotencyKey :one
 select idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed, action_attempt_id, held_until, created_at from idempotency_keys
 where workspace_id = $1 and credential_id = $2 and operation = $3 and key_mac = $4
 `
@@ -139,7 +139,7 @@ type GetIdempotencyKeyParams struct {
 }
 
 func (q *Queries) GetIdempotencyKey(ctx context.Context, arg GetIdempotencyKeyParams) (IdempotencyKey, error) {
-	row := q.db.QueryRow(ctx, getIdempotencyKey,
+	row := q.db.QueryRow(ctx, GetIdempotencyKey,
 		arg.WorkspaceID,
 		arg.CredentialID,
 		arg.Operation,
@@ -161,7 +161,7 @@ func (q *Queries) GetIdempotencyKey(ctx context.Context, arg GetIdempotencyKeyPa
 	return i, err
 }
 
-const holdIdempotencyKey = `-- name: HoldIdempotencyKey :exec
+const HoldIdempotencyKey = `-- name: HoldIdempotencyKey :exec
 update idempotency_keys set action_attempt_id = $1, held_until = clock_timestamp() + $2::interval
 where workspace_id = $3 and idempotency_key_id = $4
 `
@@ -175,7 +175,7 @@ type HoldIdempotencyKeyParams struct {
 
 // What is done from here on is not undone with the row.
 func (q *Queries) HoldIdempotencyKey(ctx context.Context, arg HoldIdempotencyKeyParams) error {
-	_, err := q.db.Exec(ctx, holdIdempotencyKey,
+	_, err := q.db.Exec(ctx, HoldIdempotencyKey,
 		arg.ActionAttemptID,
 		arg.Hold,
 		arg.WorkspaceID,

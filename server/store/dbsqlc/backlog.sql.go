@@ -3,36 +3,36 @@
 //   sqlc v1.31.1
 // source: backlog.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
 )
 
-const countDisabledWebhooks = `-- name: CountDisabledWebhooks :one
+const CountDisabledWebhooks = `-- name: CountDisabledWebhooks :one
 select count(*)::bigint from webhooks where disabled_at is not null
 `
 
 func (q *Queries) CountDisabledWebhooks(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, countDisabledWebhooks)
+	row := q.db.QueryRow(ctx, CountDisabledWebhooks)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const countOutbox = `-- name: CountOutbox :one
+const CountOutbox = `-- name: CountOutbox :one
 select count(*)::bigint as events from (select from events where fanned_out_at is null limit $1::integer) e
 `
 
 // Events that webhooks have not been given yet.
 func (q *Queries) CountOutbox(ctx context.Context, most int32) (int64, error) {
-	row := q.db.QueryRow(ctx, countOutbox, most)
+	row := q.db.QueryRow(ctx, CountOutbox, most)
 	var events int64
 	err := row.Scan(&events)
 	return events, err
 }
 
-const countPending = `-- name: CountPending :one
+const CountPending = `-- name: CountPending :one
 select
   (select count(*) from (select from webhooks w
     join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit $1::integer) d on true
@@ -49,13 +49,13 @@ type CountPendingRow struct {
 
 // Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
 func (q *Queries) CountPending(ctx context.Context, most int32) (CountPendingRow, error) {
-	row := q.db.QueryRow(ctx, countPending, most)
+	row := q.db.QueryRow(ctx, CountPending, most)
 	var i CountPendingRow
 	err := row.Scan(&i.Failing, &i.Healthy)
 	return i, err
 }
 
-const lateness = `-- name: Lateness :one
+const Lateness = `-- name: Lateness :one
 select
   coalesce(extract(epoch from now() - least(
     (select d.due_at from devices d where d.due_at <= now()
@@ -77,13 +77,13 @@ type LatenessRow struct {
 
 // For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; and deliveries to endpoints that work.
 func (q *Queries) Lateness(ctx context.Context) (LatenessRow, error) {
-	row := q.db.QueryRow(ctx, lateness)
+	row := q.db.QueryRow(ctx, Lateness)
 	var i LatenessRow
 	err := row.Scan(&i.Devices, &i.Deliveries)
 	return i, err
 }
 
-const oldestDue = `-- name: OldestDue :one
+const OldestDue = `-- name: OldestDue :one
 select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures > 0), 0)::double precision as failing,
   coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is null), 0)::double precision as healthy,
   coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is not null), 0)::double precision as slow
@@ -102,13 +102,13 @@ type OldestDueRow struct {
 // For how long the delivery waits that has been due for longest, in seconds, in the same two places; what endpoints that work are sent
 // meanwhile by itself: how fast they answer is theirs. Those that fail are not due while they are left alone, but what waits for them is.
 func (q *Queries) OldestDue(ctx context.Context) (OldestDueRow, error) {
-	row := q.db.QueryRow(ctx, oldestDue)
+	row := q.db.QueryRow(ctx, OldestDue)
 	var i OldestDueRow
 	err := row.Scan(&i.Failing, &i.Healthy, &i.Slow)
 	return i, err
 }
 
-const oldestEvent = `-- name: OldestEvent :one
+const OldestEvent = `-- name: OldestEvent :one
 with recursive waiting as not materialized (
   select e.workspace_id, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account, e.created_at from events e where e.fanned_out_at is null
 ), oldest as (
@@ -124,7 +124,7 @@ select coalesce(extract(epoch from now() - min(created_at)), 0)::double precisio
 
 // For how long the oldest of these waits, in seconds. It goes from one account to the next: how many wait of one costs nothing.
 func (q *Queries) OldestEvent(ctx context.Context) (float64, error) {
-	row := q.db.QueryRow(ctx, oldestEvent)
+	row := q.db.QueryRow(ctx, OldestEvent)
 	var seconds float64
 	err := row.Scan(&seconds)
 	return seconds, err

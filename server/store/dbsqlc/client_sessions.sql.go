@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: client_sessions.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const accountsOfWorkspace = `-- name: AccountsOfWorkspace :many
+const AccountsOfWorkspace = `-- name: AccountsOfWorkspace :many
 select connected_account_id from connected_accounts
 where workspace_id = $1 and connected_account_id = any($2::uuid[]) and deleted_at is null
 order by connected_account_id for key share
@@ -25,7 +25,7 @@ type AccountsOfWorkspaceParams struct {
 
 // Those of the accounts that the workspace has. They stay until what refers to them is written.
 func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspaceParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, accountsOfWorkspace, arg.WorkspaceID, arg.Accounts)
+	rows, err := q.db.Query(ctx, AccountsOfWorkspace, arg.WorkspaceID, arg.Accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 	return items, nil
 }
 
-const authenticateClientSession = `-- name: AuthenticateClientSession :one
+const AuthenticateClientSession = `-- name: AuthenticateClientSession :one
 select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
@@ -62,7 +62,7 @@ type AuthenticateClientSessionRow struct {
 
 // With what it reaches at this moment.
 func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byte) (AuthenticateClientSessionRow, error) {
-	row := q.db.QueryRow(ctx, authenticateClientSession, tokenHash)
+	row := q.db.QueryRow(ctx, AuthenticateClientSession, tokenHash)
 	var i AuthenticateClientSessionRow
 	err := row.Scan(
 		&i.ClientSessionID,
@@ -76,7 +76,7 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	return i, err
 }
 
-const claimSessionsThatReach = `-- name: ClaimSessionsThatReach :execrows
+const ClaimSessionsThatReach = `-- name: ClaimSessionsThatReach :execrows
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
@@ -92,14 +92,14 @@ type ClaimSessionsThatReachParams struct {
 
 // Each by itself: for all at once, what every session of every workspace reaches would be made.
 func (q *Queries) ClaimSessionsThatReach(ctx context.Context, arg ClaimSessionsThatReachParams) (int64, error) {
-	result, err := q.db.Exec(ctx, claimSessionsThatReach, arg.WorkspaceID, arg.MaxRows)
+	result, err := q.db.Exec(ctx, ClaimSessionsThatReach, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const countUnclaimedSessions = `-- name: CountUnclaimedSessions :one
+const CountUnclaimedSessions = `-- name: CountUnclaimedSessions :one
 select count(*)::integer from (
   select 1 from client_sessions where workspace_id = $1 and is_unclaimed and revoked_at is null and expires_at > now()
   limit $2::integer
@@ -113,13 +113,13 @@ type CountUnclaimedSessionsParams struct {
 
 // Those that are good and not seen to reach anything yet, and no more of them than may be.
 func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimedSessionsParams) (int32, error) {
-	row := q.db.QueryRow(ctx, countUnclaimedSessions, arg.WorkspaceID, arg.MaxRows)
+	row := q.db.QueryRow(ctx, CountUnclaimedSessions, arg.WorkspaceID, arg.MaxRows)
 	var column_1 int32
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const deleteClientSession = `-- name: DeleteClientSession :one
+const DeleteClientSession = `-- name: DeleteClientSession :one
 delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
 
@@ -129,7 +129,7 @@ type DeleteClientSessionParams struct {
 }
 
 func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessionParams) (ClientSession, error) {
-	row := q.db.QueryRow(ctx, deleteClientSession, arg.WorkspaceID, arg.ClientSessionID)
+	row := q.db.QueryRow(ctx, DeleteClientSession, arg.WorkspaceID, arg.ClientSessionID)
 	var i ClientSession
 	err := row.Scan(
 		&i.ClientSessionID,
@@ -147,7 +147,7 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 	return i, err
 }
 
-const endForgottenSessions = `-- name: EndForgottenSessions :many
+const EndForgottenSessions = `-- name: EndForgottenSessions :many
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
@@ -164,7 +164,7 @@ type EndForgottenSessionsParams struct {
 
 // The oldest of those that nobody has come back to.
 func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSessionsParams) ([]ClientSession, error) {
-	rows, err := q.db.Query(ctx, endForgottenSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
+	rows, err := q.db.Query(ctx, EndForgottenSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSess
 	return items, nil
 }
 
-const getClientSession = `-- name: GetClientSession :one
+const GetClientSession = `-- name: GetClientSession :one
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions where workspace_id = $1 and client_session_id = $2
 `
 
@@ -205,7 +205,7 @@ type GetClientSessionParams struct {
 }
 
 func (q *Queries) GetClientSession(ctx context.Context, arg GetClientSessionParams) (ClientSession, error) {
-	row := q.db.QueryRow(ctx, getClientSession, arg.WorkspaceID, arg.ClientSessionID)
+	row := q.db.QueryRow(ctx, GetClientSession, arg.WorkspaceID, arg.ClientSessionID)
 	var i ClientSession
 	err := row.Scan(
 		&i.ClientSessionID,
@@ -223,7 +223,7 @@ func (q *Queries) GetClientSession(ctx context.Context, arg GetClientSessionPara
 	return i, err
 }
 
-const getClientSessionOfEndUser = `-- name: GetClientSessionOfEndUser :one
+const GetClientSessionOfEndUser = `-- name: GetClientSessionOfEndUser :one
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
 where workspace_id = $1 and user_identifier_key = $2::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
@@ -236,7 +236,7 @@ type GetClientSessionOfEndUserParams struct {
 
 // The one that is good.
 func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSessionOfEndUserParams) (ClientSession, error) {
-	row := q.db.QueryRow(ctx, getClientSessionOfEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
+	row := q.db.QueryRow(ctx, GetClientSessionOfEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
 	var i ClientSession
 	err := row.Scan(
 		&i.ClientSessionID,
@@ -254,7 +254,7 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 	return i, err
 }
 
-const getClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
+const GetClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
 where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
@@ -267,7 +267,7 @@ type GetClientSessionOfIdentityParams struct {
 
 // The one that is good and is of no end user besides.
 func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientSessionOfIdentityParams) (ClientSession, error) {
-	row := q.db.QueryRow(ctx, getClientSessionOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	row := q.db.QueryRow(ctx, GetClientSessionOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i ClientSession
 	err := row.Scan(
 		&i.ClientSessionID,
@@ -285,7 +285,7 @@ func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientS
 	return i, err
 }
 
-const grantAccountsToClientSession = `-- name: GrantAccountsToClientSession :exec
+const GrantAccountsToClientSession = `-- name: GrantAccountsToClientSession :exec
 insert into client_session_accounts (client_session_id, connected_account_id)
 select $1, unnest($2::uuid[]) on conflict do nothing
 `
@@ -296,11 +296,11 @@ type GrantAccountsToClientSessionParams struct {
 }
 
 func (q *Queries) GrantAccountsToClientSession(ctx context.Context, arg GrantAccountsToClientSessionParams) error {
-	_, err := q.db.Exec(ctx, grantAccountsToClientSession, arg.ClientSessionID, arg.Accounts)
+	_, err := q.db.Exec(ctx, GrantAccountsToClientSession, arg.ClientSessionID, arg.Accounts)
 	return err
 }
 
-const grantWebviewsToClientSession = `-- name: GrantWebviewsToClientSession :exec
+const GrantWebviewsToClientSession = `-- name: GrantWebviewsToClientSession :exec
 insert into client_session_webviews (client_session_id, connect_webview_id)
 select $1, unnest($2::uuid[]) on conflict do nothing
 `
@@ -311,11 +311,11 @@ type GrantWebviewsToClientSessionParams struct {
 }
 
 func (q *Queries) GrantWebviewsToClientSession(ctx context.Context, arg GrantWebviewsToClientSessionParams) error {
-	_, err := q.db.Exec(ctx, grantWebviewsToClientSession, arg.ClientSessionID, arg.Webviews)
+	_, err := q.db.Exec(ctx, GrantWebviewsToClientSession, arg.ClientSessionID, arg.Webviews)
 	return err
 }
 
-const insertClientSession = `-- name: InsertClientSession :exec
+const InsertClientSession = `-- name: InsertClientSession :exec
 insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed)
 values ($1, $2, $3, $4, $5, $6, $7, $8)
 `
@@ -332,7 +332,7 @@ type InsertClientSessionParams struct {
 }
 
 func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessionParams) error {
-	_, err := q.db.Exec(ctx, insertClientSession,
+	_, err := q.db.Exec(ctx, InsertClientSession,
 		arg.ClientSessionID,
 		arg.WorkspaceID,
 		arg.TokenHash,
@@ -345,7 +345,7 @@ func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessi
 	return err
 }
 
-const keepWebviewsOfIdentity = `-- name: KeepWebviewsOfIdentity :exec
+const KeepWebviewsOfIdentity = `-- name: KeepWebviewsOfIdentity :exec
 insert into user_identity_webviews (user_identity_id, connect_webview_id)
 select s.user_identity_id, w.connect_webview_id from client_sessions s join client_session_webviews w using (client_session_id) join user_identities u using (user_identity_id)
 where s.client_session_id = $1
@@ -354,11 +354,11 @@ on conflict do nothing
 
 // What a person logs in to by a session of theirs is reached by all of these, and stays so when that session is gone.
 func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, keepWebviewsOfIdentity, clientSessionID)
+	_, err := q.db.Exec(ctx, KeepWebviewsOfIdentity, clientSessionID)
 	return err
 }
 
-const listClientSessions = `-- name: ListClientSessions :many
+const ListClientSessions = `-- name: ListClientSessions :many
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions s
 where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and (s.created_at, s.client_session_id) > ($2::timestamptz, $3::uuid)
@@ -386,7 +386,7 @@ type ListClientSessionsParams struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessionsParams) ([]ClientSession, error) {
-	rows, err := q.db.Query(ctx, listClientSessions,
+	rows, err := q.db.Query(ctx, ListClientSessions,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -427,19 +427,19 @@ func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessions
 	return items, nil
 }
 
-const lockClientSession = `-- name: LockClientSession :one
+const LockClientSession = `-- name: LockClientSession :one
 select client_session_id from client_sessions where client_session_id = $1 for no key update
 `
 
 // It stays until it has been granted more.
 func (q *Queries) LockClientSession(ctx context.Context, clientSessionID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, lockClientSession, clientSessionID)
+	row := q.db.QueryRow(ctx, LockClientSession, clientSessionID)
 	var client_session_id uuid.UUID
 	err := row.Scan(&client_session_id)
 	return client_session_id, err
 }
 
-const lockEndUser = `-- name: LockEndUser :exec
+const LockEndUser = `-- name: LockEndUser :exec
 select pg_advisory_xact_lock(hashtextextended($1::text || '/client_session/' || $2::text, 0))
 `
 
@@ -450,11 +450,11 @@ type LockEndUserParams struct {
 
 // Who looks whether an end user has a session, and gives him one if not, waits for others who do.
 func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error {
-	_, err := q.db.Exec(ctx, lockEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
+	_, err := q.db.Exec(ctx, LockEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
 	return err
 }
 
-const reachOfClientSessions = `-- name: ReachOfClientSessions :many
+const ReachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
   array(select p.connect_webview_id from client_session_pages p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
@@ -477,7 +477,7 @@ type ReachOfClientSessionsRow struct {
 
 // What each of the sessions reaches, and how many managed devices that is.
 func (q *Queries) ReachOfClientSessions(ctx context.Context, arg ReachOfClientSessionsParams) ([]ReachOfClientSessionsRow, error) {
-	rows, err := q.db.Query(ctx, reachOfClientSessions, arg.WorkspaceID, arg.ClientSessionIds)
+	rows, err := q.db.Query(ctx, ReachOfClientSessions, arg.WorkspaceID, arg.ClientSessionIds)
 	if err != nil {
 		return nil, err
 	}
@@ -501,7 +501,7 @@ func (q *Queries) ReachOfClientSessions(ctx context.Context, arg ReachOfClientSe
 	return items, nil
 }
 
-const revokeClientSession = `-- name: RevokeClientSession :execrows
+const RevokeClientSession = `-- name: RevokeClientSession :execrows
 update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = $1 and client_session_id = $2
 `
 
@@ -511,14 +511,14 @@ type RevokeClientSessionParams struct {
 }
 
 func (q *Queries) RevokeClientSession(ctx context.Context, arg RevokeClientSessionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, revokeClientSession, arg.WorkspaceID, arg.ClientSessionID)
+	result, err := q.db.Exec(ctx, RevokeClientSession, arg.WorkspaceID, arg.ClientSessionID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const seesWebview = `-- name: SeesWebview :one
+const SeesWebview = `-- name: SeesWebview :one
 select exists (select 1 from client_session_pages where client_session_id = $1 and connect_webview_id = $2) as sees
 `
 
@@ -528,13 +528,13 @@ type SeesWebviewParams struct {
 }
 
 func (q *Queries) SeesWebview(ctx context.Context, arg SeesWebviewParams) (bool, error) {
-	row := q.db.QueryRow(ctx, seesWebview, arg.ClientSessionID, arg.ConnectWebviewID)
+	row := q.db.QueryRow(ctx, SeesWebview, arg.ClientSessionID, arg.ConnectWebviewID)
 	var sees bool
 	err := row.Scan(&sees)
 	return sees, err
 }
 
-const setIdentityOfClientSession = `-- name: SetIdentityOfClientSession :exec
+const SetIdentityOfClientSession = `-- name: SetIdentityOfClientSession :exec
 update client_sessions set user_identity_id = $1 where client_session_id = $2
 `
 
@@ -544,11 +544,11 @@ type SetIdentityOfClientSessionParams struct {
 }
 
 func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentityOfClientSessionParams) error {
-	_, err := q.db.Exec(ctx, setIdentityOfClientSession, arg.UserIdentityID, arg.ClientSessionID)
+	_, err := q.db.Exec(ctx, SetIdentityOfClientSession, arg.UserIdentityID, arg.ClientSessionID)
 	return err
 }
 
-const standingNow = `-- name: StandingNow :one
+const StandingNow = `-- name: StandingNow :one
 select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good,
   w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = $1)::uuid[] as accounts
@@ -569,13 +569,13 @@ type StandingNowRow struct {
 // Whether a credential is good, of whichever kind it is, whether the workspace is suspended, and what a client session reaches in it,
 // at this moment.
 func (q *Queries) StandingNow(ctx context.Context, arg StandingNowParams) (StandingNowRow, error) {
-	row := q.db.QueryRow(ctx, standingNow, arg.CredentialID, arg.WorkspaceID)
+	row := q.db.QueryRow(ctx, StandingNow, arg.CredentialID, arg.WorkspaceID)
 	var i StandingNowRow
 	err := row.Scan(&i.Good, &i.IsSuspended, &i.Accounts)
 	return i, err
 }
 
-const webviewsOfWorkspace = `-- name: WebviewsOfWorkspace :many
+const WebviewsOfWorkspace = `-- name: WebviewsOfWorkspace :many
 select connect_webview_id from connect_webviews where workspace_id = $1 and connect_webview_id = any($2::uuid[])
 order by connect_webview_id for key share
 `
@@ -587,7 +587,7 @@ type WebviewsOfWorkspaceParams struct {
 
 // Those of the webviews that the workspace has. They stay until what refers to them is written.
 func (q *Queries) WebviewsOfWorkspace(ctx context.Context, arg WebviewsOfWorkspaceParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, webviewsOfWorkspace, arg.WorkspaceID, arg.Webviews)
+	rows, err := q.db.Query(ctx, WebviewsOfWorkspace, arg.WorkspaceID, arg.Webviews)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: keys.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -11,50 +11,50 @@ import (
 	"time"
 )
 
-const dropRetiredDataKeys = `-- name: DropRetiredDataKeys :execrows
+const DropRetiredDataKeys = `-- name: DropRetiredDataKeys :execrows
 delete from data_keys where not is_current and retired_at < now() - $1::interval
 `
 
 func (q *Queries) DropRetiredDataKeys(ctx context.Context, ago time.Duration) (int64, error) {
-	result, err := q.db.Exec(ctx, dropRetiredDataKeys, ago)
+	result, err := q.db.Exec(ctx, DropRetiredDataKeys, ago)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const finishDataKey = `-- name: FinishDataKey :exec
+const FinishDataKey = `-- name: FinishDataKey :exec
 update data_keys set resealed_at = now() where key_id = $1 and is_current
 `
 
 func (q *Queries) FinishDataKey(ctx context.Context, keyID int16) error {
-	_, err := q.db.Exec(ctx, finishDataKey, keyID)
+	_, err := q.db.Exec(ctx, FinishDataKey, keyID)
 	return err
 }
 
-const getOldestServerKey = `-- name: GetOldestServerKey :one
+const GetOldestServerKey = `-- name: GetOldestServerKey :one
 select sealed from server_keys order by created_at, name limit 1
 `
 
 func (q *Queries) GetOldestServerKey(ctx context.Context) ([]byte, error) {
-	row := q.db.QueryRow(ctx, getOldestServerKey)
+	row := q.db.QueryRow(ctx, GetOldestServerKey)
 	var sealed []byte
 	err := row.Scan(&sealed)
 	return sealed, err
 }
 
-const getServerKey = `-- name: GetServerKey :one
+const GetServerKey = `-- name: GetServerKey :one
 select sealed from server_keys where name = $1
 `
 
 func (q *Queries) GetServerKey(ctx context.Context, name string) ([]byte, error) {
-	row := q.db.QueryRow(ctx, getServerKey, name)
+	row := q.db.QueryRow(ctx, GetServerKey, name)
 	var sealed []byte
 	err := row.Scan(&sealed)
 	return sealed, err
 }
 
-const insertDataKey = `-- name: InsertDataKey :exec
+const InsertDataKey = `-- name: InsertDataKey :exec
 insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)
 `
 
@@ -64,11 +64,11 @@ type InsertDataKeyParams struct {
 }
 
 func (q *Queries) InsertDataKey(ctx context.Context, arg InsertDataKeyParams) error {
-	_, err := q.db.Exec(ctx, insertDataKey, arg.KeyID, arg.Wrapped)
+	_, err := q.db.Exec(ctx, InsertDataKey, arg.KeyID, arg.Wrapped)
 	return err
 }
 
-const insertFirstDataKey = `-- name: InsertFirstDataKey :exec
+const InsertFirstDataKey = `-- name: InsertFirstDataKey :exec
 insert into data_keys (key_id, wrapped, is_current, resealed_at)
 select $1, $2, true, now() where not exists (select from data_keys)
 on conflict do nothing
@@ -81,11 +81,11 @@ type InsertFirstDataKeyParams struct {
 
 // It is no rotation that is under way, also where the master key has sealed before.
 func (q *Queries) InsertFirstDataKey(ctx context.Context, arg InsertFirstDataKeyParams) error {
-	_, err := q.db.Exec(ctx, insertFirstDataKey, arg.KeyID, arg.Wrapped)
+	_, err := q.db.Exec(ctx, InsertFirstDataKey, arg.KeyID, arg.Wrapped)
 	return err
 }
 
-const insertServerKey = `-- name: InsertServerKey :exec
+const InsertServerKey = `-- name: InsertServerKey :exec
 insert into server_keys (name, sealed) values ($1, $2) on conflict do nothing
 `
 
@@ -95,16 +95,16 @@ type InsertServerKeyParams struct {
 }
 
 func (q *Queries) InsertServerKey(ctx context.Context, arg InsertServerKeyParams) error {
-	_, err := q.db.Exec(ctx, insertServerKey, arg.Name, arg.Sealed)
+	_, err := q.db.Exec(ctx, InsertServerKey, arg.Name, arg.Sealed)
 	return err
 }
 
-const listDataKeys = `-- name: ListDataKeys :many
+const ListDataKeys = `-- name: ListDataKeys :many
 select key_id, wrapped, is_current, created_at, retired_at, resealed_at from data_keys order by created_at, key_id
 `
 
 func (q *Queries) ListDataKeys(ctx context.Context) ([]DataKey, error) {
-	rows, err := q.db.Query(ctx, listDataKeys)
+	rows, err := q.db.Query(ctx, ListDataKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -130,27 +130,27 @@ func (q *Queries) ListDataKeys(ctx context.Context) ([]DataKey, error) {
 	return items, nil
 }
 
-const lockRotation = `-- name: LockRotation :one
+const LockRotation = `-- name: LockRotation :one
 select pg_try_advisory_xact_lock(hashtextextended('data_keys', 0)) as locked
 `
 
 func (q *Queries) LockRotation(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, lockRotation)
+	row := q.db.QueryRow(ctx, LockRotation)
 	var locked bool
 	err := row.Scan(&locked)
 	return locked, err
 }
 
-const retireDataKeys = `-- name: RetireDataKeys :exec
+const RetireDataKeys = `-- name: RetireDataKeys :exec
 update data_keys set is_current = false, retired_at = now() where is_current
 `
 
 func (q *Queries) RetireDataKeys(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, retireDataKeys)
+	_, err := q.db.Exec(ctx, RetireDataKeys)
 	return err
 }
 
-const rewrapDataKey = `-- name: RewrapDataKey :exec
+const RewrapDataKey = `-- name: RewrapDataKey :exec
 update data_keys set wrapped = $1 where key_id = $2
 `
 
@@ -160,6 +160,6 @@ type RewrapDataKeyParams struct {
 }
 
 func (q *Queries) RewrapDataKey(ctx context.Context, arg RewrapDataKeyParams) error {
-	_, err := q.db.Exec(ctx, rewrapDataKey, arg.Wrapped, arg.KeyID)
+	_, err := q.db.Exec(ctx, RewrapDataKey, arg.Wrapped, arg.KeyID)
 	return err
 }

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: acs_users.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const acsUserDisputed = `-- name: AcsUserDisputed :exec
+const AcsUserDisputed = `-- name: AcsUserDisputed :exec
 update acs_users set disputes = $1, disputed_at = $2, next_attempt_at = $3,
   error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
   error_at = case when $4::text is not null then $2 else error_at end
@@ -29,7 +29,7 @@ type AcsUserDisputedParams struct {
 }
 
 func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams) error {
-	_, err := q.db.Exec(ctx, acsUserDisputed,
+	_, err := q.db.Exec(ctx, AcsUserDisputed,
 		arg.Disputes,
 		arg.DisputedAt,
 		arg.NextAttemptAt,
@@ -40,7 +40,7 @@ func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams
 	return err
 }
 
-const acsUserFailed = `-- name: AcsUserFailed :exec
+const AcsUserFailed = `-- name: AcsUserFailed :exec
 update acs_users set attempts = attempts + 1, next_attempt_at = $1,
   blocked_gen = case when $2::boolean then $3::bigint else blocked_gen end,
   blocked_by = case when $2::boolean then $4::uuid else blocked_by end,
@@ -60,7 +60,7 @@ type AcsUserFailedParams struct {
 
 // A write came to nothing. What was asked for meanwhile is not what was refused.
 func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) error {
-	_, err := q.db.Exec(ctx, acsUserFailed,
+	_, err := q.db.Exec(ctx, AcsUserFailed,
 		arg.NextAttemptAt,
 		arg.Blocked,
 		arg.Gen,
@@ -72,7 +72,7 @@ func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) er
 	return err
 }
 
-const acsUserFound = `-- name: AcsUserFound :exec
+const AcsUserFound = `-- name: AcsUserFound :exec
 update acs_users set vendor_ref = $1, applied = $2, write_at = null,
   blocked_gen = case when error_code = 'deleted_externally' then 0 else blocked_gen end, written_gen = case when $3::boolean then desired_gen else written_gen end,
   synced_at = case when $3::boolean then now() else synced_at end,
@@ -93,7 +93,7 @@ type AcsUserFoundParams struct {
 
 // What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
 func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) error {
-	_, err := q.db.Exec(ctx, acsUserFound,
+	_, err := q.db.Exec(ctx, AcsUserFound,
 		arg.VendorRef,
 		arg.Applied,
 		arg.AsDesired,
@@ -102,7 +102,7 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 	return err
 }
 
-const acsUserGone = `-- name: AcsUserGone :exec
+const AcsUserGone = `-- name: AcsUserGone :exec
 insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
 values ($1, $2, $3, $4, $5, $6)
 `
@@ -118,7 +118,7 @@ type AcsUserGoneParams struct {
 
 // One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
 func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
-	_, err := q.db.Exec(ctx, acsUserGone,
+	_, err := q.db.Exec(ctx, AcsUserGone,
 		arg.AcsUserID,
 		arg.AcsSystemID,
 		arg.GoneAt,
@@ -129,7 +129,7 @@ func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error 
 	return err
 }
 
-const acsUserLeavesGroups = `-- name: AcsUserLeavesGroups :one
+const AcsUserLeavesGroups = `-- name: AcsUserLeavesGroups :one
 update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
   blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
@@ -148,7 +148,7 @@ type AcsUserLeavesGroupsParams struct {
 // Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
 // any more, but whoever was deleted there stays away.
 func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGroupsParams) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, acsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
+	row := q.db.QueryRow(ctx, AcsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
 	var i AcsUser
 	err := row.Scan(
 		&i.AcsUserID,
@@ -185,7 +185,7 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 	return i, err
 }
 
-const acsUserMissing = `-- name: AcsUserMissing :exec
+const AcsUserMissing = `-- name: AcsUserMissing :exec
 update acs_users set applied = null,
   error_code = case when $1::boolean then 'deleted_externally' else error_code end,
   error_message = case when $1::boolean then $2::text else error_message end,
@@ -203,11 +203,11 @@ type AcsUserMissingParams struct {
 
 // It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
 func (q *Queries) AcsUserMissing(ctx context.Context, arg AcsUserMissingParams) error {
-	_, err := q.db.Exec(ctx, acsUserMissing, arg.DeletedThere, arg.ErrorMessage, arg.AcsUserID)
+	_, err := q.db.Exec(ctx, AcsUserMissing, arg.DeletedThere, arg.ErrorMessage, arg.AcsUserID)
 	return err
 }
 
-const acsUserSent = `-- name: AcsUserSent :exec
+const AcsUserSent = `-- name: AcsUserSent :exec
 update acs_users set write_at = $1 where acs_user_id = $2
 `
 
@@ -218,11 +218,11 @@ type AcsUserSentParams struct {
 
 // It is about to be sent to its system, which does not have it; or what became of that is known.
 func (q *Queries) AcsUserSent(ctx context.Context, arg AcsUserSentParams) error {
-	_, err := q.db.Exec(ctx, acsUserSent, arg.WriteAt, arg.AcsUserID)
+	_, err := q.db.Exec(ctx, AcsUserSent, arg.WriteAt, arg.AcsUserID)
 	return err
 }
 
-const acsUsersWait = `-- name: AcsUsersWait :exec
+const AcsUsersWait = `-- name: AcsUsersWait :exec
 update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
     when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
   error_message = $1, error_at = now()
@@ -236,11 +236,11 @@ type AcsUsersWaitParams struct {
 
 // Their system cannot be reached.
 func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) error {
-	_, err := q.db.Exec(ctx, acsUsersWait, arg.ErrorMessage, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, AcsUsersWait, arg.ErrorMessage, arg.AcsSystemID)
 	return err
 }
 
-const changeAcsUser = `-- name: ChangeAcsUser :exec
+const ChangeAcsUser = `-- name: ChangeAcsUser :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
   is_suspended = $6, group_refs = $7, deleting_at = $8, desired_gen = desired_gen + 1, changed_at = now(),
   attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
@@ -261,7 +261,7 @@ type ChangeAcsUserParams struct {
 
 // What should be has changed: what went wrong with it before says nothing any more.
 func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) error {
-	_, err := q.db.Exec(ctx, changeAcsUser,
+	_, err := q.db.Exec(ctx, ChangeAcsUser,
 		arg.FullName,
 		arg.EmailAddress,
 		arg.PhoneNumber,
@@ -275,36 +275,36 @@ func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) er
 	return err
 }
 
-const countAcsUsersOfSystem = `-- name: CountAcsUsersOfSystem :one
+const CountAcsUsersOfSystem = `-- name: CountAcsUsersOfSystem :one
 select count(*) from acs_users where acs_system_id = $1
 `
 
 func (q *Queries) CountAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, countAcsUsersOfSystem, acsSystemID)
+	row := q.db.QueryRow(ctx, CountAcsUsersOfSystem, acsSystemID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const deleteAcsUser = `-- name: DeleteAcsUser :exec
+const DeleteAcsUser = `-- name: DeleteAcsUser :exec
 delete from acs_users where acs_user_id = $1
 `
 
 func (q *Queries) DeleteAcsUser(ctx context.Context, acsUserID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteAcsUser, acsUserID)
+	_, err := q.db.Exec(ctx, DeleteAcsUser, acsUserID)
 	return err
 }
 
-const deleteAcsUsers = `-- name: DeleteAcsUsers :exec
+const DeleteAcsUsers = `-- name: DeleteAcsUsers :exec
 delete from acs_users where acs_user_id = any($1::uuid[])
 `
 
 func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteAcsUsers, acsUserIds)
+	_, err := q.db.Exec(ctx, DeleteAcsUsers, acsUserIds)
 	return err
 }
 
-const findAcsUserByRef = `-- name: FindAcsUserByRef :one
+const FindAcsUserByRef = `-- name: FindAcsUserByRef :one
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
@@ -314,7 +314,7 @@ type FindAcsUserByRefParams struct {
 }
 
 func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefParams) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, findAcsUserByRef, arg.AcsSystemID, arg.VendorRef)
+	row := q.db.QueryRow(ctx, FindAcsUserByRef, arg.AcsSystemID, arg.VendorRef)
 	var i AcsUser
 	err := row.Scan(
 		&i.AcsUserID,
@@ -351,7 +351,7 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 	return i, err
 }
 
-const findAcsUserToLink = `-- name: FindAcsUserToLink :one
+const FindAcsUserToLink = `-- name: FindAcsUserToLink :one
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
   and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
@@ -368,7 +368,7 @@ type FindAcsUserToLinkParams struct {
 // The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
 // Somebody with another address is another person, who shares the number.
 func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkParams) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, findAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
+	row := q.db.QueryRow(ctx, FindAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
 	var i AcsUser
 	err := row.Scan(
 		&i.AcsUserID,
@@ -405,7 +405,7 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 	return i, err
 }
 
-const findAcsUsers = `-- name: FindAcsUsers :many
+const FindAcsUsers = `-- name: FindAcsUsers :many
 select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
@@ -446,7 +446,7 @@ type FindAcsUsersRow struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]FindAcsUsersRow, error) {
-	rows, err := q.db.Query(ctx, findAcsUsers,
+	rows, err := q.db.Query(ctx, FindAcsUsers,
 		arg.WorkspaceID,
 		arg.IsManaged,
 		arg.AfterAt,
@@ -513,16 +513,16 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 	return items, nil
 }
 
-const forgetAcsUserRef = `-- name: ForgetAcsUserRef :exec
+const ForgetAcsUserRef = `-- name: ForgetAcsUserRef :exec
 update acs_users set vendor_ref = null where acs_user_id = $1
 `
 
 func (q *Queries) ForgetAcsUserRef(ctx context.Context, acsUserID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetAcsUserRef, acsUserID)
+	_, err := q.db.Exec(ctx, ForgetAcsUserRef, acsUserID)
 	return err
 }
 
-const forgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
+const ForgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
 delete from acs_users_gone where acs_system_id = $1 and gone_at < $2
 `
 
@@ -532,11 +532,11 @@ type ForgetAcsUsersGoneParams struct {
 }
 
 func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGoneParams) error {
-	_, err := q.db.Exec(ctx, forgetAcsUsersGone, arg.AcsSystemID, arg.Before)
+	_, err := q.db.Exec(ctx, ForgetAcsUsersGone, arg.AcsSystemID, arg.Before)
 	return err
 }
 
-const getAcsUser = `-- name: GetAcsUser :one
+const GetAcsUser = `-- name: GetAcsUser :one
 select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
@@ -557,7 +557,7 @@ type GetAcsUserRow struct {
 }
 
 func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsUserRow, error) {
-	row := q.db.QueryRow(ctx, getAcsUser, arg.WorkspaceID, arg.AcsUserID, arg.IsManaged)
+	row := q.db.QueryRow(ctx, GetAcsUser, arg.WorkspaceID, arg.AcsUserID, arg.IsManaged)
 	var i GetAcsUserRow
 	err := row.Scan(
 		&i.AcsUser.AcsUserID,
@@ -598,7 +598,7 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 	return i, err
 }
 
-const insertAcsUser = `-- name: InsertAcsUser :one
+const InsertAcsUser = `-- name: InsertAcsUser :one
 insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at,
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
@@ -624,7 +624,7 @@ type InsertAcsUserParams struct {
 }
 
 func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, insertAcsUser,
+	row := q.db.QueryRow(ctx, InsertAcsUser,
 		arg.AcsUserID,
 		arg.WorkspaceID,
 		arg.AcsSystemID,
@@ -676,7 +676,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 	return i, err
 }
 
-const linkAcsUser = `-- name: LinkAcsUser :exec
+const LinkAcsUser = `-- name: LinkAcsUser :exec
 update acs_users set user_identity_id = $1, is_managed = true,
   written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = $2
 `
@@ -688,11 +688,11 @@ type LinkAcsUserParams struct {
 
 // Linking a user that was found to a person takes it over.
 func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error {
-	_, err := q.db.Exec(ctx, linkAcsUser, arg.UserIdentityID, arg.AcsUserID)
+	_, err := q.db.Exec(ctx, LinkAcsUser, arg.UserIdentityID, arg.AcsUserID)
 	return err
 }
 
-const listAcsUsersGone = `-- name: ListAcsUsersGone :many
+const ListAcsUsersGone = `-- name: ListAcsUsersGone :many
 select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = $1
   and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_until > $4::timestamptz)
 order by gone_at
@@ -712,7 +712,7 @@ type ListAcsUsersGoneRow struct {
 }
 
 func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
-	rows, err := q.db.Query(ctx, listAcsUsersGone,
+	rows, err := q.db.Query(ctx, ListAcsUsersGone,
 		arg.AcsSystemID,
 		arg.Ids,
 		arg.Refs,
@@ -736,7 +736,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 	return items, nil
 }
 
-const listAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
+const ListAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
 select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
@@ -759,7 +759,7 @@ type ListAcsUsersOfIdentityRow struct {
 }
 
 func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOfIdentityParams) ([]ListAcsUsersOfIdentityRow, error) {
-	rows, err := q.db.Query(ctx, listAcsUsersOfIdentity, arg.WorkspaceID, arg.UserIdentityID, arg.AcsSystemID)
+	rows, err := q.db.Query(ctx, ListAcsUsersOfIdentity, arg.WorkspaceID, arg.UserIdentityID, arg.AcsSystemID)
 	if err != nil {
 		return nil, err
 	}
@@ -813,12 +813,12 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 	return items, nil
 }
 
-const lockAcsUser = `-- name: LockAcsUser :one
+const LockAcsUser = `-- name: LockAcsUser :one
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, lockAcsUser, acsUserID)
+	row := q.db.QueryRow(ctx, LockAcsUser, acsUserID)
 	var i AcsUser
 	err := row.Scan(
 		&i.AcsUserID,
@@ -855,12 +855,12 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 	return i, err
 }
 
-const lockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
+const LockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
-	rows, err := q.db.Query(ctx, lockAcsUsersOfSystem, acsSystemID)
+	rows, err := q.db.Query(ctx, LockAcsUsersOfSystem, acsSystemID)
 	if err != nil {
 		return nil, err
 	}
@@ -910,17 +910,17 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 	return items, nil
 }
 
-const unblockAcsUsers = `-- name: UnblockAcsUsers :exec
+const UnblockAcsUsers = `-- name: UnblockAcsUsers :exec
 update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any($1::uuid[])
 `
 
 // Those that their system took them for are gone.
 func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, unblockAcsUsers, acsUserIds)
+	_, err := q.db.Exec(ctx, UnblockAcsUsers, acsUserIds)
 	return err
 }
 
-const unmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec
+const UnmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
   is_suspended = $6, group_refs = $7, applied = $8, vendor_ref = $9, synced_at = now()
 where acs_user_id = $10
@@ -940,7 +940,7 @@ type UnmanagedAcsUserFoundParams struct {
 }
 
 func (q *Queries) UnmanagedAcsUserFound(ctx context.Context, arg UnmanagedAcsUserFoundParams) error {
-	_, err := q.db.Exec(ctx, unmanagedAcsUserFound,
+	_, err := q.db.Exec(ctx, UnmanagedAcsUserFound,
 		arg.FullName,
 		arg.EmailAddress,
 		arg.PhoneNumber,

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: acs_systems.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
-const acsSystemDue = `-- name: AcsSystemDue :one
+const AcsSystemDue = `-- name: AcsSystemDue :one
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = $1
 `
 
 func (q *Queries) AcsSystemDue(ctx context.Context, acsSystemID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, acsSystemDue, acsSystemID)
+	row := q.db.QueryRow(ctx, AcsSystemDue, acsSystemID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const acsSystemOwners = `-- name: AcsSystemOwners :many
+const AcsSystemOwners = `-- name: AcsSystemOwners :many
 select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
 from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any($1::uuid[])
 `
@@ -36,7 +36,7 @@ type AcsSystemOwnersRow struct {
 }
 
 func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID) ([]AcsSystemOwnersRow, error) {
-	rows, err := q.db.Query(ctx, acsSystemOwners, acsSystemIds)
+	rows, err := q.db.Query(ctx, AcsSystemOwners, acsSystemIds)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID)
 	return items, nil
 }
 
-const deleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many
+const DeleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many
 delete from acs_access_groups where acs_system_id = $1 and not exists (select from unnest($2::text[]) as r(ref) where r.ref = vendor_ref) returning acs_access_group_id
 `
 
@@ -70,7 +70,7 @@ type DeleteOtherAcsAccessGroupsParams struct {
 }
 
 func (q *Queries) DeleteOtherAcsAccessGroups(ctx context.Context, arg DeleteOtherAcsAccessGroupsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, deleteOtherAcsAccessGroups, arg.AcsSystemID, arg.Refs)
+	rows, err := q.db.Query(ctx, DeleteOtherAcsAccessGroups, arg.AcsSystemID, arg.Refs)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (q *Queries) DeleteOtherAcsAccessGroups(ctx context.Context, arg DeleteOthe
 	return items, nil
 }
 
-const deleteOtherAcsEntrances = `-- name: DeleteOtherAcsEntrances :many
+const DeleteOtherAcsEntrances = `-- name: DeleteOtherAcsEntrances :many
 delete from acs_entrances where acs_system_id = $1 and not exists (select from unnest($2::text[]) as r(ref) where r.ref = vendor_ref) returning acs_entrance_id
 `
 
@@ -99,7 +99,7 @@ type DeleteOtherAcsEntrancesParams struct {
 }
 
 func (q *Queries) DeleteOtherAcsEntrances(ctx context.Context, arg DeleteOtherAcsEntrancesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, deleteOtherAcsEntrances, arg.AcsSystemID, arg.Refs)
+	rows, err := q.db.Query(ctx, DeleteOtherAcsEntrances, arg.AcsSystemID, arg.Refs)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (q *Queries) DeleteOtherAcsEntrances(ctx context.Context, arg DeleteOtherAc
 	return items, nil
 }
 
-const dueAcsSystems = `-- name: DueAcsSystems :many
+const DueAcsSystems = `-- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
@@ -134,7 +134,7 @@ type DueAcsSystemsParams struct {
 }
 
 func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueAcsSystems,
+	rows, err := q.db.Query(ctx, DueAcsSystems,
 		arg.ButAccounts,
 		arg.ButWorkspaces,
 		arg.ButMakers,
@@ -158,7 +158,7 @@ func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([
 	return items, nil
 }
 
-const findAcsAccessGroups = `-- name: FindAcsAccessGroups :many
+const FindAcsAccessGroups = `-- name: FindAcsAccessGroups :many
 select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups
 where workspace_id = $1 and acs_access_group_id = any($2::uuid[])
 `
@@ -175,7 +175,7 @@ type FindAcsAccessGroupsRow struct {
 }
 
 func (q *Queries) FindAcsAccessGroups(ctx context.Context, arg FindAcsAccessGroupsParams) ([]FindAcsAccessGroupsRow, error) {
-	rows, err := q.db.Query(ctx, findAcsAccessGroups, arg.WorkspaceID, arg.AcsAccessGroupIds)
+	rows, err := q.db.Query(ctx, FindAcsAccessGroups, arg.WorkspaceID, arg.AcsAccessGroupIds)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (q *Queries) FindAcsAccessGroups(ctx context.Context, arg FindAcsAccessGrou
 	return items, nil
 }
 
-const findAcsEntrances = `-- name: FindAcsEntrances :many
+const FindAcsEntrances = `-- name: FindAcsEntrances :many
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id) join connected_accounts a using (connected_account_id)
 where e.workspace_id = $1 and (e.created_at, e.acs_entrance_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or e.acs_system_id = $4::uuid)
@@ -225,7 +225,7 @@ type FindAcsEntrancesRow struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesParams) ([]FindAcsEntrancesRow, error) {
-	rows, err := q.db.Query(ctx, findAcsEntrances,
+	rows, err := q.db.Query(ctx, FindAcsEntrances,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -262,16 +262,16 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 	return items, nil
 }
 
-const forgetAcsSystemDoubts = `-- name: ForgetAcsSystemDoubts :exec
+const ForgetAcsSystemDoubts = `-- name: ForgetAcsSystemDoubts :exec
 update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = $1
 `
 
 func (q *Queries) ForgetAcsSystemDoubts(ctx context.Context, acsSystemID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetAcsSystemDoubts, acsSystemID)
+	_, err := q.db.Exec(ctx, ForgetAcsSystemDoubts, acsSystemID)
 	return err
 }
 
-const getAcsAccessGroup = `-- name: GetAcsAccessGroup :one
+const GetAcsAccessGroup = `-- name: GetAcsAccessGroup :one
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.vendor_ref, g.name, g.entrance_refs, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = $1 and g.acs_access_group_id = $2
 `
@@ -287,7 +287,7 @@ type GetAcsAccessGroupRow struct {
 }
 
 func (q *Queries) GetAcsAccessGroup(ctx context.Context, arg GetAcsAccessGroupParams) (GetAcsAccessGroupRow, error) {
-	row := q.db.QueryRow(ctx, getAcsAccessGroup, arg.WorkspaceID, arg.AcsAccessGroupID)
+	row := q.db.QueryRow(ctx, GetAcsAccessGroup, arg.WorkspaceID, arg.AcsAccessGroupID)
 	var i GetAcsAccessGroupRow
 	err := row.Scan(
 		&i.AcsAccessGroup.AcsAccessGroupID,
@@ -302,7 +302,7 @@ func (q *Queries) GetAcsAccessGroup(ctx context.Context, arg GetAcsAccessGroupPa
 	return i, err
 }
 
-const getAcsEntrance = `-- name: GetAcsEntrance :one
+const GetAcsEntrance = `-- name: GetAcsEntrance :one
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = $1 and e.acs_entrance_id = $2
 `
@@ -318,7 +318,7 @@ type GetAcsEntranceRow struct {
 }
 
 func (q *Queries) GetAcsEntrance(ctx context.Context, arg GetAcsEntranceParams) (GetAcsEntranceRow, error) {
-	row := q.db.QueryRow(ctx, getAcsEntrance, arg.WorkspaceID, arg.AcsEntranceID)
+	row := q.db.QueryRow(ctx, GetAcsEntrance, arg.WorkspaceID, arg.AcsEntranceID)
 	var i GetAcsEntranceRow
 	err := row.Scan(
 		&i.AcsEntrance.AcsEntranceID,
@@ -332,7 +332,7 @@ func (q *Queries) GetAcsEntrance(ctx context.Context, arg GetAcsEntranceParams) 
 	return i, err
 }
 
-const getAcsSystem = `-- name: GetAcsSystem :one
+const GetAcsSystem = `-- name: GetAcsSystem :one
 select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
@@ -355,7 +355,7 @@ type GetAcsSystemRow struct {
 }
 
 func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (GetAcsSystemRow, error) {
-	row := q.db.QueryRow(ctx, getAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
+	row := q.db.QueryRow(ctx, GetAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
 	var i GetAcsSystemRow
 	err := row.Scan(
 		&i.AcsSystem.AcsSystemID,
@@ -382,7 +382,7 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 	return i, err
 }
 
-const insertAcsSystem = `-- name: InsertAcsSystem :one
+const InsertAcsSystem = `-- name: InsertAcsSystem :one
 insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone)
 values ($1, $2, $3, $4, $5, $6)
 returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at
@@ -398,7 +398,7 @@ type InsertAcsSystemParams struct {
 }
 
 func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams) (AcsSystem, error) {
-	row := q.db.QueryRow(ctx, insertAcsSystem,
+	row := q.db.QueryRow(ctx, InsertAcsSystem,
 		arg.AcsSystemID,
 		arg.WorkspaceID,
 		arg.ConnectedAccountID,
@@ -427,7 +427,7 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 	return i, err
 }
 
-const listAcsAccessGroups = `-- name: ListAcsAccessGroups :many
+const ListAcsAccessGroups = `-- name: ListAcsAccessGroups :many
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = $1
   and ($2::uuid is null or g.acs_system_id = $2::uuid)
@@ -458,7 +458,7 @@ type ListAcsAccessGroupsRow struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGroupsParams) ([]ListAcsAccessGroupsRow, error) {
-	rows, err := q.db.Query(ctx, listAcsAccessGroups,
+	rows, err := q.db.Query(ctx, ListAcsAccessGroups,
 		arg.WorkspaceID,
 		arg.AcsSystemID,
 		arg.AcsUserID,
@@ -490,7 +490,7 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 	return items, nil
 }
 
-const listAcsEntrancesOfGroups = `-- name: ListAcsEntrancesOfGroups :many
+const ListAcsEntrancesOfGroups = `-- name: ListAcsEntrancesOfGroups :many
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = $1 and e.acs_system_id = $2
   and e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = $2 and g.vendor_ref = any($3::text[]))
@@ -510,7 +510,7 @@ type ListAcsEntrancesOfGroupsRow struct {
 
 // The entrances that a set of groups of one system opens.
 func (q *Queries) ListAcsEntrancesOfGroups(ctx context.Context, arg ListAcsEntrancesOfGroupsParams) ([]ListAcsEntrancesOfGroupsRow, error) {
-	rows, err := q.db.Query(ctx, listAcsEntrancesOfGroups, arg.WorkspaceID, arg.AcsSystemID, arg.GroupRefs)
+	rows, err := q.db.Query(ctx, ListAcsEntrancesOfGroups, arg.WorkspaceID, arg.AcsSystemID, arg.GroupRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -537,7 +537,7 @@ func (q *Queries) ListAcsEntrancesOfGroups(ctx context.Context, arg ListAcsEntra
 	return items, nil
 }
 
-const listAcsGroupsOfSystems = `-- name: ListAcsGroupsOfSystems :many
+const ListAcsGroupsOfSystems = `-- name: ListAcsGroupsOfSystems :many
 select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups where acs_system_id = any($1::uuid[])
 `
 
@@ -548,7 +548,7 @@ type ListAcsGroupsOfSystemsRow struct {
 }
 
 func (q *Queries) ListAcsGroupsOfSystems(ctx context.Context, systems []uuid.UUID) ([]ListAcsGroupsOfSystemsRow, error) {
-	rows, err := q.db.Query(ctx, listAcsGroupsOfSystems, systems)
+	rows, err := q.db.Query(ctx, ListAcsGroupsOfSystems, systems)
 	if err != nil {
 		return nil, err
 	}
@@ -567,7 +567,7 @@ func (q *Queries) ListAcsGroupsOfSystems(ctx context.Context, systems []uuid.UUI
 	return items, nil
 }
 
-const listAcsSystems = `-- name: ListAcsSystems :many
+const ListAcsSystems = `-- name: ListAcsSystems :many
 select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
@@ -602,7 +602,7 @@ type ListAcsSystemsRow struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) ([]ListAcsSystemsRow, error) {
-	rows, err := q.db.Query(ctx, listAcsSystems,
+	rows, err := q.db.Query(ctx, ListAcsSystems,
 		arg.WorkspaceID,
 		arg.ConnectedAccountID,
 		arg.CustomerKey,
@@ -649,12 +649,12 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 	return items, nil
 }
 
-const listAcsSystemsOfAccount = `-- name: ListAcsSystemsOfAccount :many
+const ListAcsSystemsOfAccount = `-- name: ListAcsSystemsOfAccount :many
 select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
 `
 
 func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]AcsSystem, error) {
-	rows, err := q.db.Query(ctx, listAcsSystemsOfAccount, connectedAccountID)
+	rows, err := q.db.Query(ctx, ListAcsSystemsOfAccount, connectedAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -689,13 +689,13 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 	return items, nil
 }
 
-const lockAcsSystem = `-- name: LockAcsSystem :one
+const LockAcsSystem = `-- name: LockAcsSystem :one
 select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1 for no key update
 `
 
 // What is decided about the users of a system and what is found on it happen one after another.
 func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (AcsSystem, error) {
-	row := q.db.QueryRow(ctx, lockAcsSystem, acsSystemID)
+	row := q.db.QueryRow(ctx, LockAcsSystem, acsSystemID)
 	var i AcsSystem
 	err := row.Scan(
 		&i.AcsSystemID,
@@ -717,7 +717,7 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 	return i, err
 }
 
-const lockWorkspaceAcsSystem = `-- name: LockWorkspaceAcsSystem :one
+const LockWorkspaceAcsSystem = `-- name: LockWorkspaceAcsSystem :one
 select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
 `
 
@@ -728,7 +728,7 @@ type LockWorkspaceAcsSystemParams struct {
 
 // Another workspace's is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceAcsSystemParams) (AcsSystem, error) {
-	row := q.db.QueryRow(ctx, lockWorkspaceAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
+	row := q.db.QueryRow(ctx, LockWorkspaceAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
 	var i AcsSystem
 	err := row.Scan(
 		&i.AcsSystemID,
@@ -750,7 +750,7 @@ func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceA
 	return i, err
 }
 
-const putAcsAccessGroup = `-- name: PutAcsAccessGroup :exec
+const PutAcsAccessGroup = `-- name: PutAcsAccessGroup :exec
 insert into acs_access_groups as g (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entrance_refs = excluded.entrance_refs
@@ -767,7 +767,7 @@ type PutAcsAccessGroupParams struct {
 }
 
 func (q *Queries) PutAcsAccessGroup(ctx context.Context, arg PutAcsAccessGroupParams) error {
-	_, err := q.db.Exec(ctx, putAcsAccessGroup,
+	_, err := q.db.Exec(ctx, PutAcsAccessGroup,
 		arg.AcsAccessGroupID,
 		arg.WorkspaceID,
 		arg.AcsSystemID,
@@ -778,7 +778,7 @@ func (q *Queries) PutAcsAccessGroup(ctx context.Context, arg PutAcsAccessGroupPa
 	return err
 }
 
-const putAcsEntrance = `-- name: PutAcsEntrance :one
+const PutAcsEntrance = `-- name: PutAcsEntrance :one
 insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
 values ($1, $2, $3, $4, $5)
 on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where e.name <> excluded.name
@@ -795,7 +795,7 @@ type PutAcsEntranceParams struct {
 
 // No row where it is there with that name.
 func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, putAcsEntrance,
+	row := q.db.QueryRow(ctx, PutAcsEntrance,
 		arg.AcsEntranceID,
 		arg.WorkspaceID,
 		arg.AcsSystemID,
@@ -807,13 +807,13 @@ func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) 
 	return acs_entrance_id, err
 }
 
-const readAcsSystem = `-- name: ReadAcsSystem :one
+const ReadAcsSystem = `-- name: ReadAcsSystem :one
 select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1
 `
 
 // For those who look after it.
 func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (AcsSystem, error) {
-	row := q.db.QueryRow(ctx, readAcsSystem, acsSystemID)
+	row := q.db.QueryRow(ctx, ReadAcsSystem, acsSystemID)
 	var i AcsSystem
 	err := row.Scan(
 		&i.AcsSystemID,
@@ -835,17 +835,17 @@ func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 	return i, err
 }
 
-const removeAcsSystem = `-- name: RemoveAcsSystem :exec
+const RemoveAcsSystem = `-- name: RemoveAcsSystem :exec
 update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
   write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = $1
 `
 
 func (q *Queries) RemoveAcsSystem(ctx context.Context, acsSystemID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, removeAcsSystem, acsSystemID)
+	_, err := q.db.Exec(ctx, RemoveAcsSystem, acsSystemID)
 	return err
 }
 
-const scheduleAcsSystem = `-- name: ScheduleAcsSystem :exec
+const ScheduleAcsSystem = `-- name: ScheduleAcsSystem :exec
 update acs_systems set due_at = case when wake_seq = $1 then now() + $2::interval else now() end
 where acs_system_id = $3 and removed_at is null
 `
@@ -858,11 +858,11 @@ type ScheduleAcsSystemParams struct {
 
 // What was asked for since the look began is due at once.
 func (q *Queries) ScheduleAcsSystem(ctx context.Context, arg ScheduleAcsSystemParams) error {
-	_, err := q.db.Exec(ctx, scheduleAcsSystem, arg.WakeSeq, arg.After, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, ScheduleAcsSystem, arg.WakeSeq, arg.After, arg.AcsSystemID)
 	return err
 }
 
-const setAcsSystemEmptied = `-- name: SetAcsSystemEmptied :exec
+const SetAcsSystemEmptied = `-- name: SetAcsSystemEmptied :exec
 update acs_systems set emptied_at = $1 where acs_system_id = $2
 `
 
@@ -872,11 +872,11 @@ type SetAcsSystemEmptiedParams struct {
 }
 
 func (q *Queries) SetAcsSystemEmptied(ctx context.Context, arg SetAcsSystemEmptiedParams) error {
-	_, err := q.db.Exec(ctx, setAcsSystemEmptied, arg.EmptiedAt, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, SetAcsSystemEmptied, arg.EmptiedAt, arg.AcsSystemID)
 	return err
 }
 
-const setAcsSystemError = `-- name: SetAcsSystemError :exec
+const SetAcsSystemError = `-- name: SetAcsSystemError :exec
 update acs_systems set error_message = $1, write_refused = $2, error_at = case when $1::text is not null then now() end
 where acs_system_id = $3
 `
@@ -888,11 +888,11 @@ type SetAcsSystemErrorParams struct {
 }
 
 func (q *Queries) SetAcsSystemError(ctx context.Context, arg SetAcsSystemErrorParams) error {
-	_, err := q.db.Exec(ctx, setAcsSystemError, arg.ErrorMessage, arg.WriteRefused, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, SetAcsSystemError, arg.ErrorMessage, arg.WriteRefused, arg.AcsSystemID)
 	return err
 }
 
-const setAcsSystemUnlisted = `-- name: SetAcsSystemUnlisted :exec
+const SetAcsSystemUnlisted = `-- name: SetAcsSystemUnlisted :exec
 update acs_systems set unlisted_at = $1 where acs_system_id = $2
 `
 
@@ -902,11 +902,11 @@ type SetAcsSystemUnlistedParams struct {
 }
 
 func (q *Queries) SetAcsSystemUnlisted(ctx context.Context, arg SetAcsSystemUnlistedParams) error {
-	_, err := q.db.Exec(ctx, setAcsSystemUnlisted, arg.UnlistedAt, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, SetAcsSystemUnlisted, arg.UnlistedAt, arg.AcsSystemID)
 	return err
 }
 
-const updateAcsSystem = `-- name: UpdateAcsSystem :exec
+const UpdateAcsSystem = `-- name: UpdateAcsSystem :exec
 update acs_systems set name = $1, time_zone = $2, removed_at = null, unlisted_at = null, wake_seq = wake_seq + 1, due_at = now()
 where acs_system_id = $3
 `
@@ -919,15 +919,15 @@ type UpdateAcsSystemParams struct {
 
 // What has come back is due at once.
 func (q *Queries) UpdateAcsSystem(ctx context.Context, arg UpdateAcsSystemParams) error {
-	_, err := q.db.Exec(ctx, updateAcsSystem, arg.Name, arg.TimeZone, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, UpdateAcsSystem, arg.Name, arg.TimeZone, arg.AcsSystemID)
 	return err
 }
 
-const wakeAcsSystem = `-- name: WakeAcsSystem :exec
+const WakeAcsSystem = `-- name: WakeAcsSystem :exec
 update acs_systems set wake_seq = wake_seq + 1, due_at = now() where acs_system_id = $1 and removed_at is null
 `
 
 func (q *Queries) WakeAcsSystem(ctx context.Context, acsSystemID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, wakeAcsSystem, acsSystemID)
+	_, err := q.db.Exec(ctx, WakeAcsSystem, acsSystemID)
 	return err
 }

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: accounts.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
-const accountDue = `-- name: AccountDue :one
+const AccountDue = `-- name: AccountDue :one
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, accountDue, connectedAccountID)
+	row := q.db.QueryRow(ctx, AccountDue, connectedAccountID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const accountOwners = `-- name: AccountOwners :many
+const AccountOwners = `-- name: AccountOwners :many
 select a.connected_account_id, a.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any($1::uuid[])
 `
@@ -35,7 +35,7 @@ type AccountOwnersRow struct {
 }
 
 func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.UUID) ([]AccountOwnersRow, error) {
-	rows, err := q.db.Query(ctx, accountOwners, connectedAccountIds)
+	rows, err := q.db.Query(ctx, AccountOwners, connectedAccountIds)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.
 	return items, nil
 }
 
-const accountRests = `-- name: AccountRests :exec
+const AccountRests = `-- name: AccountRests :exec
 update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
 `
 
 func (q *Queries) AccountRests(ctx context.Context, connectedAccountID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, accountRests, connectedAccountID)
+	_, err := q.db.Exec(ctx, AccountRests, connectedAccountID)
 	return err
 }
 
-const accountsOfCustomer = `-- name: AccountsOfCustomer :many
+const AccountsOfCustomer = `-- name: AccountsOfCustomer :many
 select connected_account_id from connected_accounts where workspace_id = $1 and customer_key = $2::text
 `
 
@@ -73,7 +73,7 @@ type AccountsOfCustomerParams struct {
 }
 
 func (q *Queries) AccountsOfCustomer(ctx context.Context, arg AccountsOfCustomerParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, accountsOfCustomer, arg.WorkspaceID, arg.CustomerKey)
+	rows, err := q.db.Query(ctx, AccountsOfCustomer, arg.WorkspaceID, arg.CustomerKey)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (q *Queries) AccountsOfCustomer(ctx context.Context, arg AccountsOfCustomer
 	return items, nil
 }
 
-const deleteAccount = `-- name: DeleteAccount :exec
+const DeleteAccount = `-- name: DeleteAccount :exec
 update connected_accounts set deleted_at = now(), config_sealed = $1, address_mac = null, gateway_mac = null, error_code = null, error_message = null,
   due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = $2
@@ -104,11 +104,11 @@ type DeleteAccountParams struct {
 }
 
 func (q *Queries) DeleteAccount(ctx context.Context, arg DeleteAccountParams) error {
-	_, err := q.db.Exec(ctx, deleteAccount, arg.ConfigSealed, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, DeleteAccount, arg.ConfigSealed, arg.ConnectedAccountID)
 	return err
 }
 
-const describeAccount = `-- name: DescribeAccount :exec
+const DescribeAccount = `-- name: DescribeAccount :exec
 update connected_accounts set display_name = $1, custom_metadata = $2, customer_key = $3,
   manage_new_devices = $4, accepted_capabilities = $5
 where connected_account_id = $6
@@ -124,7 +124,7 @@ type DescribeAccountParams struct {
 }
 
 func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams) error {
-	_, err := q.db.Exec(ctx, describeAccount,
+	_, err := q.db.Exec(ctx, DescribeAccount,
 		arg.DisplayName,
 		arg.CustomMetadata,
 		arg.CustomerKey,
@@ -135,7 +135,7 @@ func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams
 	return err
 }
 
-const dueAccounts = `-- name: DueAccounts :many
+const DueAccounts = `-- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all($1::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
@@ -149,7 +149,7 @@ type DueAccountsParams struct {
 }
 
 func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueAccounts, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueAccounts, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uui
 	return items, nil
 }
 
-const findAccounts = `-- name: FindAccounts :many
+const FindAccounts = `-- name: FindAccounts :many
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
@@ -196,7 +196,7 @@ type FindAccountsParams struct {
 
 // To be planned anew, for its conditions.
 func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]ConnectedAccount, error) {
-	rows, err := q.db.Query(ctx, findAccounts,
+	rows, err := q.db.Query(ctx, FindAccounts,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -247,12 +247,12 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 	return items, nil
 }
 
-const getAccount = `-- name: GetAccount :one
+const GetAccount = `-- name: GetAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getAccount, connectedAccountID)
+	row := q.db.QueryRow(ctx, GetAccount, connectedAccountID)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -280,7 +280,7 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 	return i, err
 }
 
-const getAccountByAddress = `-- name: GetAccountByAddress :one
+const GetAccountByAddress = `-- name: GetAccountByAddress :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
 `
 
@@ -290,7 +290,7 @@ type GetAccountByAddressParams struct {
 }
 
 func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddressParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getAccountByAddress, arg.Adapter, arg.AddressMac)
+	row := q.db.QueryRow(ctx, GetAccountByAddress, arg.Adapter, arg.AddressMac)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -318,7 +318,7 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 	return i, err
 }
 
-const getAccountByEmail = `-- name: GetAccountByEmail :one
+const GetAccountByEmail = `-- name: GetAccountByEmail :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
@@ -332,7 +332,7 @@ type GetAccountByEmailParams struct {
 }
 
 func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getAccountByEmail, arg.WorkspaceID, arg.Email, arg.Reach)
+	row := q.db.QueryRow(ctx, GetAccountByEmail, arg.WorkspaceID, arg.Email, arg.Reach)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -360,7 +360,7 @@ func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailPa
 	return i, err
 }
 
-const getAccountByGateway = `-- name: GetAccountByGateway :one
+const GetAccountByGateway = `-- name: GetAccountByGateway :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
 where adapter = $1 and gateway_mac = $2 and deleted_at is null and connected_account_id <> $3
 order by created_at, connected_account_id limit 1
@@ -374,7 +374,7 @@ type GetAccountByGatewayParams struct {
 
 // Another account that reaches the gateway.
 func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatewayParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getAccountByGateway, arg.Adapter, arg.GatewayMac, arg.ConnectedAccountID)
+	row := q.db.QueryRow(ctx, GetAccountByGateway, arg.Adapter, arg.GatewayMac, arg.ConnectedAccountID)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -402,7 +402,7 @@ func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatew
 	return i, err
 }
 
-const getWorkspaceAccount = `-- name: GetWorkspaceAccount :one
+const GetWorkspaceAccount = `-- name: GetWorkspaceAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
 `
 
@@ -412,7 +412,7 @@ type GetWorkspaceAccountParams struct {
 }
 
 func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccountParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID)
+	row := q.db.QueryRow(ctx, GetWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -440,17 +440,17 @@ func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccou
 	return i, err
 }
 
-const holdGateway = `-- name: HoldGateway :exec
+const HoldGateway = `-- name: HoldGateway :exec
 select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode($1::bytea, 'hex'), 0))
 `
 
 // Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
 func (q *Queries) HoldGateway(ctx context.Context, gatewayMac []byte) error {
-	_, err := q.db.Exec(ctx, holdGateway, gatewayMac)
+	_, err := q.db.Exec(ctx, HoldGateway, gatewayMac)
 	return err
 }
 
-const insertAccount = `-- name: InsertAccount :exec
+const InsertAccount = `-- name: InsertAccount :exec
 insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
@@ -470,7 +470,7 @@ type InsertAccountParams struct {
 }
 
 func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) error {
-	_, err := q.db.Exec(ctx, insertAccount,
+	_, err := q.db.Exec(ctx, InsertAccount,
 		arg.ConnectedAccountID,
 		arg.WorkspaceID,
 		arg.Adapter,
@@ -486,12 +486,12 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 	return err
 }
 
-const listAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
+const ListAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
-	rows, err := q.db.Query(ctx, listAccountsOfAdapter, adapter)
+	rows, err := q.db.Query(ctx, ListAccountsOfAdapter, adapter)
 	if err != nil {
 		return nil, err
 	}
@@ -532,7 +532,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 	return items, nil
 }
 
-const listAllAccounts = `-- name: ListAllAccounts :many
+const ListAllAccounts = `-- name: ListAllAccounts :many
 select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
 `
@@ -543,7 +543,7 @@ type ListAllAccountsRow struct {
 }
 
 func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, error) {
-	rows, err := q.db.Query(ctx, listAllAccounts)
+	rows, err := q.db.Query(ctx, ListAllAccounts)
 	if err != nil {
 		return nil, err
 	}
@@ -585,13 +585,13 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 	return items, nil
 }
 
-const lockAccount = `-- name: LockAccount :one
+const LockAccount = `-- name: LockAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
 `
 
 // What is recorded about an account and its end happen one after another.
 func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, lockAccount, connectedAccountID)
+	row := q.db.QueryRow(ctx, LockAccount, connectedAccountID)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -619,7 +619,7 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 	return i, err
 }
 
-const lockWorkspaceAccount = `-- name: LockWorkspaceAccount :one
+const LockWorkspaceAccount = `-- name: LockWorkspaceAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
@@ -633,7 +633,7 @@ type LockWorkspaceAccountParams struct {
 
 // What is out of reach is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAccountParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, lockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Reach)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -661,7 +661,7 @@ func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAcc
 	return i, err
 }
 
-const scheduleAccount = `-- name: ScheduleAccount :exec
+const ScheduleAccount = `-- name: ScheduleAccount :exec
 update connected_accounts set due_at = case when wake_seq = $1 then now() + $2::interval else now() end
 where connected_account_id = $3 and deleted_at is null
 `
@@ -674,11 +674,11 @@ type ScheduleAccountParams struct {
 
 // What was asked for since the look began is due at once.
 func (q *Queries) ScheduleAccount(ctx context.Context, arg ScheduleAccountParams) error {
-	_, err := q.db.Exec(ctx, scheduleAccount, arg.WakeSeq, arg.After, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, ScheduleAccount, arg.WakeSeq, arg.After, arg.ConnectedAccountID)
 	return err
 }
 
-const setAccountError = `-- name: SetAccountError :execrows
+const SetAccountError = `-- name: SetAccountError :execrows
 update connected_accounts set error_code = $1, error_message = $2,
   error_at = case when $1::text is not null then now() end
 where connected_account_id = $3 and error_code is distinct from $1 and deleted_at is null
@@ -691,14 +691,14 @@ type SetAccountErrorParams struct {
 }
 
 func (q *Queries) SetAccountError(ctx context.Context, arg SetAccountErrorParams) (int64, error) {
-	result, err := q.db.Exec(ctx, setAccountError, arg.ErrorCode, arg.ErrorMessage, arg.ConnectedAccountID)
+	result, err := q.db.Exec(ctx, SetAccountError, arg.ErrorCode, arg.ErrorMessage, arg.ConnectedAccountID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const setAccountGateway = `-- name: SetAccountGateway :exec
+const SetAccountGateway = `-- name: SetAccountGateway :exec
 update connected_accounts set gateway_mac = $1 where connected_account_id = $2 and deleted_at is null
 `
 
@@ -708,23 +708,23 @@ type SetAccountGatewayParams struct {
 }
 
 func (q *Queries) SetAccountGateway(ctx context.Context, arg SetAccountGatewayParams) error {
-	_, err := q.db.Exec(ctx, setAccountGateway, arg.GatewayMac, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, SetAccountGateway, arg.GatewayMac, arg.ConnectedAccountID)
 	return err
 }
 
-const setAccountSynced = `-- name: SetAccountSynced :execrows
+const SetAccountSynced = `-- name: SetAccountSynced :execrows
 update connected_accounts set first_synced_at = now() where connected_account_id = $1 and first_synced_at is null
 `
 
 func (q *Queries) SetAccountSynced(ctx context.Context, connectedAccountID uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, setAccountSynced, connectedAccountID)
+	result, err := q.db.Exec(ctx, SetAccountSynced, connectedAccountID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const updateAccountConfig = `-- name: UpdateAccountConfig :execrows
+const UpdateAccountConfig = `-- name: UpdateAccountConfig :execrows
 update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3, gateway_mac = $4,
   user_identifier = $5, due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = $6 and deleted_at is null
@@ -740,7 +740,7 @@ type UpdateAccountConfigParams struct {
 }
 
 func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConfigParams) (int64, error) {
-	result, err := q.db.Exec(ctx, updateAccountConfig,
+	result, err := q.db.Exec(ctx, UpdateAccountConfig,
 		arg.DisplayName,
 		arg.ConfigSealed,
 		arg.AddressMac,
@@ -754,11 +754,11 @@ func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConf
 	return result.RowsAffected(), nil
 }
 
-const wakeAccount = `-- name: WakeAccount :exec
+const WakeAccount = `-- name: WakeAccount :exec
 update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = $1 and deleted_at is null
 `
 
 func (q *Queries) WakeAccount(ctx context.Context, connectedAccountID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, wakeAccount, connectedAccountID)
+	_, err := q.db.Exec(ctx, WakeAccount, connectedAccountID)
 	return err
 }

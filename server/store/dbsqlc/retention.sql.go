@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: retention.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 	"github.com/google/uuid"
 )
 
-const awaitPartitions = `-- name: AwaitPartitions :exec
+const AwaitPartitions = `-- name: AwaitPartitions :exec
 select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0))
 `
 
 // Until the transaction ends no partition is dropped.
 func (q *Queries) AwaitPartitions(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, awaitPartitions)
+	_, err := q.db.Exec(ctx, AwaitPartitions)
 	return err
 }
 
-const dropClientSessions = `-- name: DropClientSessions :execrows
+const DropClientSessions = `-- name: DropClientSessions :execrows
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and least(s.expires_at, s.revoked_at) < now() - $2::interval
@@ -38,14 +38,14 @@ type DropClientSessionsParams struct {
 
 // Those that ended long enough ago, by themselves or because somebody has ended them.
 func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessionsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dropClientSessions, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropClientSessions, arg.WorkspaceID, arg.Retention, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dropDeliveries = `-- name: DropDeliveries :one
+const DropDeliveries = `-- name: DropDeliveries :one
 with old as (
   select d.webhook_id, d.event_id from deliveries d
   where d.event_id = any($1::uuid[]) and case when d.state <> 'pending' then d.finished_at < now() - $2::interval
@@ -68,33 +68,33 @@ type DropDeliveriesParams struct {
 // What is pending stays, unless its workspace is suspended, and what has come to rest only lately, such as after a replay. What somebody else is about is
 // left for the next time: two who lock several wait for each other.
 func (q *Queries) DropDeliveries(ctx context.Context, arg DropDeliveriesParams) (int64, error) {
-	row := q.db.QueryRow(ctx, dropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
+	row := q.db.QueryRow(ctx, DropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const dropEvents = `-- name: DropEvents :execrows
+const DropEvents = `-- name: DropEvents :execrows
 delete from events e where e.event_id = any($1::uuid[])
 and not exists (select 1 from deliveries d where d.event_id = e.event_id and d.event_id = any($1::uuid[]))
 `
 
 func (q *Queries) DropEvents(ctx context.Context, eventIds []uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, dropEvents, eventIds)
+	result, err := q.db.Exec(ctx, DropEvents, eventIds)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dueRetentions = `-- name: DueRetentions :many
+const DueRetentions = `-- name: DueRetentions :many
 select workspace_id from workspaces w where retention_due_at <= now()
 and not exists (select 1 from leases l where l.key = 'retention:' || w.workspace_id::text and l.held_until > now())
 order by retention_due_at limit $1::integer
 `
 
 func (q *Queries) DueRetentions(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueRetentions, maxRows)
+	rows, err := q.db.Query(ctx, DueRetentions, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (q *Queries) DueRetentions(ctx context.Context, maxRows int32) ([]uuid.UUID
 	return items, nil
 }
 
-const hastenRetention = `-- name: HastenRetention :exec
+const HastenRetention = `-- name: HastenRetention :exec
 update workspaces set retention_due_at = least(retention_due_at, $1::timestamptz) where workspace_id = $2
 `
 
@@ -123,11 +123,11 @@ type HastenRetentionParams struct {
 }
 
 func (q *Queries) HastenRetention(ctx context.Context, arg HastenRetentionParams) error {
-	_, err := q.db.Exec(ctx, hastenRetention, arg.At, arg.WorkspaceID)
+	_, err := q.db.Exec(ctx, HastenRetention, arg.At, arg.WorkspaceID)
 	return err
 }
 
-const oldEvents = `-- name: OldEvents :many
+const OldEvents = `-- name: OldEvents :many
 select o.event_id, o.created_at from (
   (select e.event_id, e.created_at from events e
     where e.workspace_id = $1 and e.event_id < $2::uuid and e.created_at < now() - $3::interval and e.fanned_out_at is not null
@@ -157,7 +157,7 @@ type OldEventsRow struct {
 
 // Those that do not go with their partition: made before an identifier, or in none. What webhooks have not been given yet stays.
 func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEventsRow, error) {
-	rows, err := q.db.Query(ctx, oldEvents,
+	rows, err := q.db.Query(ctx, OldEvents,
 		arg.WorkspaceID,
 		arg.Before,
 		arg.Retention,
@@ -183,18 +183,18 @@ func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEven
 	return items, nil
 }
 
-const retentionDue = `-- name: RetentionDue :one
+const RetentionDue = `-- name: RetentionDue :one
 select (retention_due_at <= now())::boolean as due from workspaces where workspace_id = $1
 `
 
 func (q *Queries) RetentionDue(ctx context.Context, workspaceID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, retentionDue, workspaceID)
+	row := q.db.QueryRow(ctx, RetentionDue, workspaceID)
 	var due bool
 	err := row.Scan(&due)
 	return due, err
 }
 
-const scheduleRetention = `-- name: ScheduleRetention :exec
+const ScheduleRetention = `-- name: ScheduleRetention :exec
 update workspaces set retention_due_at = least(now() + $1::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = $2),
   (select min(deadline_at) from action_attempts a where a.workspace_id = $2 and a.device_id is null and a.status = 'pending'))
 where workspace_id = $2
@@ -206,6 +206,6 @@ type ScheduleRetentionParams struct {
 }
 
 func (q *Queries) ScheduleRetention(ctx context.Context, arg ScheduleRetentionParams) error {
-	_, err := q.db.Exec(ctx, scheduleRetention, arg.Pause, arg.WorkspaceID)
+	_, err := q.db.Exec(ctx, ScheduleRetention, arg.Pause, arg.WorkspaceID)
 	return err
 }

@@ -3,7 +3,7 @@
 //   sqlc v1.31.1
 // source: audit.sql
 
-package store
+package dbsqlc
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const addToAuditEntry = `-- name: AddToAuditEntry :exec
+const AddToAuditEntry = `-- name: AddToAuditEntry :exec
 insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome
@@ -34,7 +34,7 @@ type AddToAuditEntryParams struct {
 // A request that goes on to change more after a first transaction, of which nobody may know whether it was committed, adds
 // to its entry. Apart from PutAuditEntry, because looking for an entry before it is put costs each that is alone.
 func (q *Queries) AddToAuditEntry(ctx context.Context, arg AddToAuditEntryParams) error {
-	_, err := q.db.Exec(ctx, addToAuditEntry,
+	_, err := q.db.Exec(ctx, AddToAuditEntry,
 		arg.AuditID,
 		arg.WorkspaceID,
 		arg.ActorKind,
@@ -49,7 +49,7 @@ func (q *Queries) AddToAuditEntry(ctx context.Context, arg AddToAuditEntryParams
 	return err
 }
 
-const auditAfter = `-- name: AuditAfter :many
+const AuditAfter = `-- name: AuditAfter :many
 select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
 where (at, audit_id) > ($1::timestamptz, $2::uuid) and at < $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
@@ -74,7 +74,7 @@ type AuditAfterParams struct {
 
 // The oldest first.
 func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]AuditLog, error) {
-	rows, err := q.db.Query(ctx, auditAfter,
+	rows, err := q.db.Query(ctx, AuditAfter,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.Until,
@@ -115,7 +115,7 @@ func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]Audit
 	return items, nil
 }
 
-const auditBefore = `-- name: AuditBefore :many
+const AuditBefore = `-- name: AuditBefore :many
 select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
 where (at, audit_id) < ($1::timestamptz, $2::uuid) and at >= $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
@@ -140,7 +140,7 @@ type AuditBeforeParams struct {
 
 // The newest first.
 func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]AuditLog, error) {
-	rows, err := q.db.Query(ctx, auditBefore,
+	rows, err := q.db.Query(ctx, AuditBefore,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.Since,
@@ -181,7 +181,7 @@ func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]Aud
 	return items, nil
 }
 
-const dropAuditEntries = `-- name: DropAuditEntries :execrows
+const DropAuditEntries = `-- name: DropAuditEntries :execrows
 delete from audit_log where audit_id in (
   select a.audit_id from audit_log a where a.at < now() - $1::interval order by a.at, a.audit_id limit $2 for update skip locked)
 `
@@ -193,14 +193,14 @@ type DropAuditEntriesParams struct {
 
 // Several may do so at once: they pass over what others remove.
 func (q *Queries) DropAuditEntries(ctx context.Context, arg DropAuditEntriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dropAuditEntries, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropAuditEntries, arg.Retention, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const putAuditEntry = `-- name: PutAuditEntry :exec
+const PutAuditEntry = `-- name: PutAuditEntry :exec
 insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
@@ -219,7 +219,7 @@ type PutAuditEntryParams struct {
 }
 
 func (q *Queries) PutAuditEntry(ctx context.Context, arg PutAuditEntryParams) error {
-	_, err := q.db.Exec(ctx, putAuditEntry,
+	_, err := q.db.Exec(ctx, PutAuditEntry,
 		arg.AuditID,
 		arg.WorkspaceID,
 		arg.ActorKind,
