@@ -17,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -104,7 +105,7 @@ func (b *deliveryBed) publish(ctx context.Context) error { return b.emit(ctx, ev
 
 func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
 	return b.db.InTx(ctx, func(tx store.Tx) error {
-		waits, err := tx.InsertEvent(ctx, store.InsertEventParams{
+		waits, err := tx.InsertEvent(ctx, dbsqlc.InsertEventParams{
 			EventID:     uuid.Must(uuid.NewV7()),
 			WorkspaceID: b.workspace,
 			EventType:   eventType,

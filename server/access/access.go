@@ -21,6 +21,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -218,10 +219,10 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	return key, nil
 }
 
-func serverKey(ctx context.Context, db *store.Queries, keys *encryption.Keys, name string, fresh func() []byte) ([]byte, error) {
+func serverKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys, name string, fresh func() []byte) ([]byte, error) {
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
-		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
+		if err := db.InsertServerKey(ctx, dbsqlc.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
 			return nil, fmt.Errorf("store the key %s: %w", name, err)
 		}
 		sealed, err = db.GetServerKey(ctx, name) // another instance may have been faster

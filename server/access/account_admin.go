@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // addressIndex is the unique index of the addresses of accounts.
@@ -47,7 +48,7 @@ type AccountChange struct {
 // ChangeAccount changes the name, the address, or the credentials of an account. Its devices stay. It fails
 // with NotFound, with Invalid, and with Conflict where another account has the address.
 func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChange) error {
-	var a store.ConnectedAccount
+	var a dbsqlc.ConnectedAccount
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
 		if a, err = lockAccount(ctx, tx, id); err != nil {
 			return err
@@ -61,7 +62,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if c.Address != "" {
 			user.APIURL = c.Address
 		}
-		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: MustJSON(user),
+		n, err := tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: MustJSON(user),
 			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address), GatewayMac: s.gatewayMAC(a.Adapter, c.Gateway)})
 		if err != nil || n == 0 {
 			return err
@@ -89,7 +90,7 @@ func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) 
 			return err
 		}
 		tx.Concerns(a.WorkspaceID)
-		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
+		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
 			CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
 	})
 	if err != nil {
@@ -112,10 +113,10 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		}
-		if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
+		if err := tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
 			return err
 		}
-		if err := tx.DeleteAccount(ctx, store.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
+		if err := tx.DeleteAccount(ctx, dbsqlc.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
 			return err
 		}
 		if err := s.failWaiting(ctx, tx, id); err != nil {
@@ -132,7 +133,7 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectedAccount, error) {
+func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (dbsqlc.ConnectedAccount, error) {
 	a, err := tx.LockAccount(ctx, id)
 	if store.IsNoRows(err) || (err == nil && a.DeletedAt != nil) {
 		return a, &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "There is no such account.", Data: map[string]any{"connected_account_id": id}}
@@ -142,7 +143,7 @@ func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.Connecte
 
 // AddressConnected fails with Conflict where another account than id has the address. id may be zero.
 func (s *Service) AddressConnected(ctx context.Context, adapter, address string, id uuid.UUID) error {
-	a, err := s.db.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
+	a, err := s.db.GetAccountByAddress(ctx, dbsqlc.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
 	switch {
 	case store.IsNoRows(err) || (err == nil && a.ConnectedAccountID == id):
 		return nil

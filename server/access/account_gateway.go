@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // gatewayMAC returns the MAC of a gateway's identity, or nil for an unknown gateway. Accounts without one are
@@ -30,11 +31,11 @@ func (s *Service) holdGateway(ctx context.Context, tx store.Tx, adapter, gateway
 
 // accountOfGateway returns another account than but that reaches the gateway. The operator may have connected
 // several.
-func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, gateway string, but uuid.UUID) (a store.ConnectedAccount, found bool, err error) {
+func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, gateway string, but uuid.UUID) (a dbsqlc.ConnectedAccount, found bool, err error) {
 	if gateway == "" {
 		return a, false, nil
 	}
-	a, err = tx.GetAccountByGateway(ctx, store.GetAccountByGatewayParams{Adapter: adapter, GatewayMac: s.gatewayMAC(adapter, gateway), ConnectedAccountID: but})
+	a, err = tx.GetAccountByGateway(ctx, dbsqlc.GetAccountByGatewayParams{Adapter: adapter, GatewayMac: s.gatewayMAC(adapter, gateway), ConnectedAccountID: but})
 	if store.IsNoRows(err) {
 		return a, false, nil
 	}
@@ -61,7 +62,7 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 	return nil
 }
 
-func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a store.ConnectedAccount, gateway string, stranger bool) error {
+func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, gateway string, stranger bool) error {
 	if err := s.holdGateway(ctx, tx, a.Adapter, gateway); err != nil {
 		return err
 	}
@@ -74,5 +75,5 @@ func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a store.Connecte
 			return &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This gateway is connected as another account."}
 		}
 	}
-	return tx.SetAccountGateway(ctx, store.SetAccountGatewayParams{ConnectedAccountID: a.ConnectedAccountID, GatewayMac: s.gatewayMAC(a.Adapter, gateway)})
+	return tx.SetAccountGateway(ctx, dbsqlc.SetAccountGatewayParams{ConnectedAccountID: a.ConnectedAccountID, GatewayMac: s.gatewayMAC(a.Adapter, gateway)})
 }

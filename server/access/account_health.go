@@ -7,17 +7,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // accountWorks records that an account answers, and clears its error.
-func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	if a.ErrorCode == nil {
 		return nil
 	}
-	if _, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+	if _, err := tx.SetAccountError(ctx, dbsqlc.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
 		return err
 	}
-	if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+	if err := tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
 		return err
 	}
 	return s.Emit(ctx, tx, "connected_account.connected", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
@@ -25,7 +26,7 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 
 // accountSynced announces that the devices of an account have appeared, after it was connected or answers
 // again.
-func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	if err := s.authorizeWaiting(ctx, tx, a); err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.Connec
 	case first == 0 && a.ErrorCode == nil:
 		return nil
 	case first == 1:
-		if err := tx.FinishWorkspaceAttempts(ctx, store.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace}); err != nil {
+		if err := tx.FinishWorkspaceAttempts(ctx, dbsqlc.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace}); err != nil {
 			return err
 		}
 	default:
@@ -65,7 +66,7 @@ func (s *Service) recordAccountError(ctx context.Context, h Fence, account uuid.
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		n, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
+		n, err := tx.SetAccountError(ctx, dbsqlc.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -73,7 +74,7 @@ func (s *Service) recordAccountError(ctx context.Context, h Fence, account uuid.
 		if err != nil {
 			return err
 		}
-		err = tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: account, AccountError: accountErrorOf(accountErrors(a))})
+		err = tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: account, AccountError: accountErrorOf(accountErrors(a))})
 		if err != nil {
 			return err
 		}

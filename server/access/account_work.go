@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -77,7 +78,7 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 // are not of known devices. The list of the account shows those.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
 	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != Storable(ref) })
-	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: possible})
+	known, err := s.db.DevicesToHint(ctx, dbsqlc.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: possible})
 	if err == nil && len(known) > 0 {
 		err = s.db.InTx(ctx, func(tx store.Tx) error {
 			for _, id := range known {
@@ -97,7 +98,7 @@ func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []str
 // ScheduleAccount schedules the next work on an account after a delay. An account that was woken after seq is
 // due immediately.
 func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, after time.Duration) error {
-	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
+	return s.db.ScheduleAccount(ctx, dbsqlc.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
 }
 
 // AccountDue reports whether the account is due.
@@ -111,7 +112,7 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 
 // DueAccounts lists accounts that are due and not leased.
 func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // AccountOwners returns the workspaces of accounts and the creators of these workspaces.

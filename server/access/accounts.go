@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // SandboxAdapter is the adapter of accounts whose devices are simulated.
@@ -97,7 +98,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	if n.Takes == nil {
 		n.Takes = []string{"lock"}
 	}
-	err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
+	err := tx.InsertAccount(ctx, dbsqlc.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
 		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address), GatewayMac: s.gatewayMAC(n.Adapter, n.Gateway),
 		UserIdentifier: MustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *Service) ListAccounts(ctx context.Context, adapter string) ([]Account, 
 	return out, nil
 }
 
-func (s *Service) toAccount(r store.ConnectedAccount) (Account, error) {
+func (s *Service) toAccount(r dbsqlc.ConnectedAccount) (Account, error) {
 	config, err := s.keys.Open(accountPlace(r.ConnectedAccountID), r.ConfigSealed)
 	if err != nil {
 		return Account{}, fmt.Errorf("open the credentials of account %s: %w", r.ConnectedAccountID, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Attempt is the progress of an operation that ends later.
@@ -53,7 +54,7 @@ type attemptOptions struct {
 	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
 }
 
-func toAttempt(r store.ActionAttempt) Attempt {
+func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: IDOf(r.DeviceID), CodeID: IDOf(r.AccessCodeID),
 		ErrorType: TextOf(r.ErrorType), Message: TextOf(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
@@ -63,8 +64,8 @@ const mostWaiting = 20
 
 // newAttempt writes an attempt that is about a code on its locked device. Where as many wait for the same as may, a removal
 // is given the last of them; anything else fails with TooMany.
-func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
-	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
+func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
+	last, err := tx.WaitingBehind(ctx, dbsqlc.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
 	switch {
 	case err == nil && (actionType == DeleteAccessCode || actionType == DeleteUnmanagedAccessCode):
 		return last, nil
@@ -78,11 +79,11 @@ func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCod
 }
 
 // doneAttempt is an attempt that has nothing left to do.
-func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
+func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string) (dbsqlc.ActionAttempt, error) {
 	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
 }
 
-func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) (store.ActionAttempt, error) {
+func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
@@ -94,14 +95,14 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 }
 
 // attemptOf is the row of an attempt that is about a code.
-func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
-	return store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
+func (s *Service) attemptOf(c dbsqlc.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) dbsqlc.InsertActionAttemptParams {
+	return dbsqlc.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
 		ActionType: actionType, Gen: c.DesiredGen, Options: MustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
 }
 
 // finish ends an attempt and says whether it had not ended before.
-func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
-	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
+func (s *Service) finish(ctx context.Context, tx store.Tx, r dbsqlc.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
+	n, err := tx.FinishActionAttempt(ctx, dbsqlc.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
 		ErrorType: NonEmpty(errorType), ErrorMessage: NonEmpty(Storable(message))})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
@@ -112,7 +113,7 @@ func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt
 	return n == 1, nil
 }
 
-func options(r store.ActionAttempt) (o attemptOptions) {
+func options(r dbsqlc.ActionAttempt) (o attemptOptions) {
 	_ = json.Unmarshal(r.Options, &o) // written by this package
 	return o
 }
@@ -124,7 +125,7 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	if err != nil {
 		return Attempt{}, notFound
 	}
-	r, err := s.db.GetActionAttempt(ctx, store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach})
+	r, err := s.db.GetActionAttempt(ctx, dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach})
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound
 	}
@@ -149,13 +150,13 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 		}
 		device = &d.ID
 	}
-	var rows []store.ActionAttempt
+	var rows []dbsqlc.ActionAttempt
 	var err error
 	if ids != nil {
-		rows, err = s.db.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+		rows, err = s.db.ListActionAttempts(ctx, dbsqlc.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
 			ActionAttemptIds: ParseIDs(ids), DeviceID: device, MaxRows: page.Rows()})
 	} else {
-		rows, err = s.db.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
+		rows, err = s.db.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
 			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
 	}
 	if err != nil {

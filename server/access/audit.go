@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // The audit log tells who has changed what. Package store writes it: one entry for each act that has changed something,
@@ -169,16 +170,16 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	}
 }
 
-func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]store.AuditLog, error) {
+func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]dbsqlc.AuditLog, error) {
 	if f.OldestFirst {
-		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
+		return s.db.PlannedAnew.AuditAfter(ctx, dbsqlc.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
 			Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
 	}
-	return s.db.PlannedAnew.AuditBefore(ctx, store.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
+	return s.db.PlannedAnew.AuditBefore(ctx, dbsqlc.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
 		Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
 }
 
-func toAuditEntry(r store.AuditLog) AuditEntry {
+func toAuditEntry(r dbsqlc.AuditLog) AuditEntry {
 	e := AuditEntry{ID: r.AuditID, At: r.At, WorkspaceID: r.WorkspaceID, ActorKind: r.ActorKind, ActorID: r.ActorID, ActorName: r.ActorName,
 		RequestID: r.RequestID, Operation: r.Operation, Outcome: r.Outcome, Subjects: make([]Subject, len(r.SubjectIds))}
 	for i, id := range r.SubjectIds {
@@ -193,7 +194,7 @@ const oldAuditBatch = 1000 // entries removed in one transaction
 // or goOn says no.
 func (s *Service) DropOldAudit(ctx context.Context, retention time.Duration, goOn func() bool) (dropped int64, err error) {
 	for goOn() {
-		n, err := s.db.DropAuditEntries(ctx, store.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
+		n, err := s.db.DropAuditEntries(ctx, dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
 		dropped += n
 		if err != nil {
 			return dropped, fmt.Errorf("remove old entries of the audit log: %w", err)

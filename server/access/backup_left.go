@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Nobody is told of the codes of a pool, and they open at any time. So none stays on a device that is given up as long
@@ -24,7 +25,7 @@ func (t *deviceTx) dropPool(ctx context.Context) error {
 	return nil
 }
 
-func (t *deviceTx) inPool() (pool []*store.AccessCode) {
+func (t *deviceTx) inPool() (pool []*dbsqlc.AccessCode) {
 	for _, c := range t.codes {
 		if c.InPool {
 			pool = append(pool, c)
@@ -66,7 +67,7 @@ func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, se
 		if t.d.IsManaged || t.d.RemovedAt != nil { // meanwhile
 			return nil
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
 	})
 	if store.IsNoRows(err) { // erased with its workspace
 		return nil
@@ -94,5 +95,5 @@ func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error 
 			}
 		}
 	}
-	return r.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
+	return r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
 }

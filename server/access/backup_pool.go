@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A backup pool is made of codes that are on a device ahead of time, so that one is there at once when another code
@@ -32,7 +33,7 @@ type BackupPool struct {
 	Told       bool       `json:"told,omitempty"`        // for so long that it is shown
 }
 
-func readPool(d store.Device) BackupPool { return toPool(d.BackupPool) }
+func readPool(d dbsqlc.Device) BackupPool { return toPool(d.BackupPool) }
 
 func toPool(kept []byte) BackupPool {
 	if string(kept) == "{}" { // most devices have none
@@ -43,13 +44,13 @@ func toPool(kept []byte) BackupPool {
 	return p
 }
 
-func savePool(ctx context.Context, tx store.Tx, d *store.Device, p BackupPool) error {
+func savePool(ctx context.Context, tx store.Tx, d *dbsqlc.Device, p BackupPool) error {
 	was := readPool(*d)
 	if bytes.Equal(MustJSON(was), MustJSON(p)) {
 		return nil
 	}
 	d.BackupPool = MustJSON(p)
-	if err := tx.SetBackupPool(ctx, store.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
+	if err := tx.SetBackupPool(ctx, dbsqlc.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
 		return fmt.Errorf("write how the backup pool stands: %w", err)
 	}
 	return nil
@@ -92,7 +93,7 @@ func checkPool(asked, timeBound bool) error {
 }
 
 // enablePool notes that a code of the device asks for the pool.
-func (s *Service) enablePool(ctx context.Context, tx store.Tx, d store.Device) error {
+func (s *Service) enablePool(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	p := readPool(d)
 	p.Enabled = true
 	return savePool(ctx, tx, &d, p)
@@ -115,7 +116,7 @@ func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 }
 
 // backupAvailable says whether another code can be pulled in place of this one now.
-func backupAvailable(c store.AccessCode, pool []byte, now time.Time) bool {
+func backupAvailable(c dbsqlc.AccessCode, pool []byte, now time.Time) bool {
 	if !asksForPool(c) || c.PulledBackupCodeID != nil {
 		return false
 	}
@@ -123,12 +124,12 @@ func backupAvailable(c store.AccessCode, pool []byte, now time.Time) bool {
 	return p.Enabled && p.Ready > 0 && checkPullTime(c, now) == nil
 }
 
-func asksForPool(c store.AccessCode) bool {
+func asksForPool(c dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.UsesBackupPool && c.StartsAt != nil && c.RemovingSince == nil
 }
 
 // spare says whether a code can be pulled now: the device has confirmed it.
-func spare(c store.AccessCode) bool {
+func spare(c dbsqlc.AccessCode) bool {
 	return c.InPool && c.RemovingSince == nil && c.PinMac != nil && c.AppliedGen > 0 && c.AppliedGen == c.DesiredGen
 }
 
@@ -136,13 +137,13 @@ func spare(c store.AccessCode) bool {
 func (t *deviceTx) keepPool(ctx context.Context) error {
 	p := readPool(t.d)
 	p.Wanted, p.Ready = t.poolWanted(p), 0
-	var pool []*store.AccessCode
+	var pool []*dbsqlc.AccessCode
 	for _, c := range t.codes {
 		if c.InPool && c.RemovingSince == nil {
 			pool = append(pool, c)
 		}
 	}
-	slices.SortStableFunc(pool, func(a, b *store.AccessCode) int { // those that are on the device stay first
+	slices.SortStableFunc(pool, func(a, b *dbsqlc.AccessCode) int { // those that are on the device stay first
 		return int(min(b.AppliedGen, 1) - min(a.AppliedGen, 1))
 	})
 	kept := 0
@@ -183,7 +184,7 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 // poolWanted is how many codes the pool should hold: none where no code asks for it, and never the last place of the
 // device. Those that are put there later have its places then.
 func (t *deviceTx) poolWanted(p BackupPool) int {
-	asked := slices.ContainsFunc(t.codes, func(c *store.AccessCode) bool { return asksForPool(*c) })
+	asked := slices.ContainsFunc(t.codes, func(c *dbsqlc.AccessCode) bool { return asksForPool(*c) })
 	if !asked || !p.Enabled || !t.caps.HasBackupPool() {
 		return 0
 	}
@@ -201,15 +202,15 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 }
 
 // inTheWay says whether another code is to have the PIN of one of the pool.
-func (t *deviceTx) inTheWay(c *store.AccessCode) bool {
-	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
+func (t *deviceTx) inTheWay(c *dbsqlc.AccessCode) bool {
+	return slices.ContainsFunc(t.codes, func(other *dbsqlc.AccessCode) bool {
 		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && encryption.Equal(other.PinMac, c.PinMac)
 	})
 }
 
 // addToPool writes down one more code. It adds none where no PIN is free.
 func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
-	row := store.AccessCode{AccessCodeID: NewID(), DeviceID: t.d.DeviceID}
+	row := dbsqlc.AccessCode{AccessCodeID: NewID(), DeviceID: t.d.DeviceID}
 	if free, err := t.inventPIN(&row); err != nil || !free {
 		return false, err
 	}
@@ -217,7 +218,7 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	if checkName(name, t.caps) != nil {
 		name = defaultNameFor(t.caps)
 	}
-	c, err := t.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
+	c, err := t.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
 		IsManaged: true, Name: &name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSetting), PreferNativeScheduling: true,
 		WantedAt: t.now, IsBackup: true, InPool: true})
 	if err != nil {
@@ -229,13 +230,13 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 }
 
 // inventPIN gives a code of the pool a PIN, unless its vendor does. It says whether there was one.
-func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
+func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 	if t.caps.ProviderPIN {
 		return true, nil
 	}
-	taken := make([]store.TakenOnDeviceRow, len(t.codes))
+	taken := make([]dbsqlc.TakenOnDeviceRow, len(t.codes))
 	for i, c := range t.codes {
-		taken[i] = store.TakenOnDeviceRow{PinMac: c.PinMac}
+		taken[i] = dbsqlc.TakenOnDeviceRow{PinMac: c.PinMac}
 	}
 	pin, err := t.s.generatePIN(t.d.DeviceID, t.caps, taken, 0)
 	if _, refused := AsError(err); refused {
@@ -250,7 +251,7 @@ func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
 
 // tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has: for one that it hides,
 // or by a rule that its vendor does not tell.
-func (t *deviceTx) tryAnotherPIN(c *store.AccessCode) error {
+func (t *deviceTx) tryAnotherPIN(c *dbsqlc.AccessCode) error {
 	refused := TextOf(c.ErrorCode) == errDuplicate || TextOf(c.ErrorCode) == errConstraints
 	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {
 		return nil

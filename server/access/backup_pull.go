@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // PullBackupCode takes a code out of the pool of the device, to be used in place of another, whose time frame it gets.
@@ -19,7 +20,7 @@ import (
 // code is being deleted.
 func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (Code, error) {
 	var pulled uuid.UUID
-	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
 		switch {
 		case c.RemovingSince != nil:
 			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so nothing can be pulled in its place."}
@@ -49,7 +50,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 		backup.Status = string(StatusSetting)
 		s.wantAnew(&backup)
 		c.PulledBackupCodeID = &pulled
-		for _, row := range []store.AccessCode{backup, c} {
+		for _, row := range []dbsqlc.AccessCode{backup, c} {
 			if err := save(ctx, tx, row); err != nil {
 				return a, err
 			}
@@ -66,7 +67,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 }
 
 // checkPullTime says why nothing can be pulled in place of a code at the moment. It fails with Invalid.
-func checkPullTime(c store.AccessCode, now time.Time) error {
+func checkPullTime(c dbsqlc.AccessCode, now time.Time) error {
 	const what = "A backup access code opens as soon as it is pulled, "
 	switch {
 	case c.StartsAt.After(now):
@@ -80,7 +81,7 @@ func checkPullTime(c store.AccessCode, now time.Time) error {
 }
 
 // unframed warns of a code that was pulled and is on its device as it was in the pool still: it opens at any time.
-func (s *Service) unframed(c store.AccessCode) ([]Problem, error) {
+func (s *Service) unframed(c dbsqlc.AccessCode) ([]Problem, error) {
 	if !c.IsBackup || c.InPool || c.EndsAt == nil || c.AppliedGen == 0 || c.AppliedGen >= c.DesiredGen {
 		return nil, nil
 	}
@@ -101,7 +102,7 @@ func noBackup(message string) *Error {
 }
 
 // wantAnew notes that a code is to become another on its device, or is to be put there once more.
-func (s *Service) wantAnew(c *store.AccessCode) {
+func (s *Service) wantAnew(c *dbsqlc.AccessCode) {
 	if staysOff(*c) || warnsOfDelay(*c) {
 		clearWarning(c)
 	}
@@ -111,7 +112,7 @@ func (s *Service) wantAnew(c *store.AccessCode) {
 
 // alignBackup gives the code that was pulled in place of c the time frame that c has now, as written down. It fails with Invalid where
 // the device has no room for both then.
-func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
 		return err
@@ -132,7 +133,7 @@ func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d store.Device, 
 }
 
 // removeBackup removes, with a code, the one that was pulled in its place: whoever takes access away means all of it.
-func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil {
 		return err
@@ -142,11 +143,11 @@ func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d store.Device,
 }
 
 // pulledFor is the managed code that was pulled in place of c and is not being removed; nil where there is none.
-func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c store.AccessCode) (*store.AccessCode, error) {
+func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) (*dbsqlc.AccessCode, error) {
 	if c.PulledBackupCodeID == nil {
 		return nil, nil
 	}
-	b, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
+	b, err := tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
 	if store.IsNoRows(err) || (err == nil && (!b.IsManaged || b.RemovingSince != nil)) {
 		return nil, nil
 	}

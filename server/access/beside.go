@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // What stands here is for the packages beside this one: groups of resources that share no rule with access codes, but
@@ -35,7 +36,7 @@ func (s *Service) EmitEach(ctx context.Context, tx store.Tx, eventType string, w
 
 // OnAnswer records what an account has answered: that it works, and, by record, what it has told. For a disconnected
 // account nothing is recorded.
-func (s *Service) OnAnswer(ctx context.Context, h Fence, account uuid.UUID, record func(tx store.Tx, a store.ConnectedAccount) error) error {
+func (s *Service) OnAnswer(ctx context.Context, h Fence, account uuid.UUID, record func(tx store.Tx, a dbsqlc.ConnectedAccount) error) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // BoltWork is a bolt that is to be moved.
@@ -71,7 +72,7 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 const mostCommands = 20
 
 // mayCommand fails with TooMany where as many commands wait for a device as may; the device is locked.
-func mayCommand(ctx context.Context, tx store.Tx, d store.Device) error {
+func mayCommand(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	n, err := tx.CountCommands(ctx, d.DeviceID)
 	if err != nil || n < mostCommands {
 		return err
@@ -115,12 +116,12 @@ func canMove(caps Capabilities, lock bool) error {
 }
 
 // newDeviceAttempt writes an attempt that is about a device and none of its codes.
-func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration) (store.ActionAttempt, error) {
+func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d dbsqlc.Device, action string, patience time.Duration) (dbsqlc.ActionAttempt, error) {
 	return s.newDeviceAttemptWith(ctx, tx, d, action, patience, attemptOptions{})
 }
 
-func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
+func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d dbsqlc.Device, action string, patience time.Duration, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
 		ActionType: action, Options: MustJSON(opt), Status: string(Pending), Patience: patience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
@@ -130,7 +131,7 @@ func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store
 }
 
 // finishTold ends an attempt, with the event where its type has one.
-func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
+func (s *Service) finishTold(ctx context.Context, tx store.Tx, d dbsqlc.Device, r dbsqlc.ActionAttempt, status AttemptStatus, errorType, message string) error {
 	ended, err := s.finish(ctx, tx, r, status, errorType, message)
 	prefix, told := attemptEvents[r.ActionType]
 	if err != nil || !ended || !told {
@@ -144,7 +145,7 @@ func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r
 	return s.Emit(ctx, tx, prefix+outcome, a)
 }
 
-func movesBolt(a store.ActionAttempt) bool {
+func movesBolt(a dbsqlc.ActionAttempt) bool {
 	return a.ActionType == LockDoor || a.ActionType == UnlockDoor
 }
 
@@ -183,7 +184,7 @@ func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UU
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.late(a) && t.d.RemovedAt == nil {
 				still = true
-				return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
+				return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
 			}
 		}
 		return nil
@@ -194,7 +195,7 @@ func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UU
 // RecordBoltNotStarted notes that the command did not get through after all: it may be sent again.
 func (s *Service) RecordBoltNotStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
-		return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt})
+		return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt})
 	})
 }
 
@@ -213,12 +214,12 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID
 // RecordBoltFailed notes that the bolt was not moved, and why.
 func (s *Service) RecordBoltFailed(ctx context.Context, h Fence, device uuid.UUID, w BoltWork, errorType, message string) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
-		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
+		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
 	})
 }
 
 // moved ends the attempt well and tells of the bolt; at is when it happened, nil: now.
-func (t *deviceTx) moved(ctx context.Context, a store.ActionAttempt, at *time.Time) error {
+func (t *deviceTx) moved(ctx context.Context, a dbsqlc.ActionAttempt, at *time.Time) error {
 	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
 	if t.inOrder(a.At) {
 		if t.d.Locked == nil || *t.d.Locked != locked {
 			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
-			if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+			if err := t.tx.SetDeviceLocked(ctx, dbsqlc.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
 				return err
 			}
 		}
@@ -263,7 +264,7 @@ func (t *deviceTx) inOrder(at *time.Time) bool {
 
 // boltDoubted says whether the bolt was seen elsewhere than last told, for so long that its vendor will not
 // tell of it any more, or when that will be.
-func (s *Service) boltDoubted(d store.Device) (doubted bool, again *time.Time) {
+func (s *Service) boltDoubted(d dbsqlc.Device) (doubted bool, again *time.Time) {
 	if d.RemovedAt != nil || d.Locked == nil || d.ToldLocked == nil || *d.Locked == *d.ToldLocked {
 		return false, nil
 	}

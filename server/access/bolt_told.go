@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Operation is what a vendor tells of somebody at a lock.
@@ -42,7 +43,7 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 	if !ValidRef(ref) {
 		return false, nil
 	}
-	d, err := s.db.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
+	d, err := s.db.GetDeviceByRef(ctx, dbsqlc.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
 	if store.IsNoRows(err) || (err == nil && d.RemovedAt != nil) {
 		return false, nil
 	}
@@ -70,14 +71,14 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 
 // knows says whether the operation has been told before, and notes it.
 func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
-	arg := store.SeeLockOperationParams{DeviceID: t.d.DeviceID, Operation: o.ID, Within: keepOperation}
+	arg := dbsqlc.SeeLockOperationParams{DeviceID: t.d.DeviceID, Operation: o.ID, Within: keepOperation}
 	if o.ID == "" {
 		arg.Operation, arg.Within = fmt.Sprintf("%s %t %s %s", o.Kind, o.Locked, o.Method, o.CodeRef), sameOperation
 	}
 	if !ValidRef(arg.Operation) {
 		arg.Operation = fmt.Sprintf("%x", sha256.Sum256([]byte(arg.Operation)))
 	}
-	if err := t.tx.ForgetLockOperations(ctx, store.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
+	if err := t.tx.ForgetLockOperations(ctx, dbsqlc.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
 		return false, err
 	}
 	n, err := t.tx.SeeLockOperation(ctx, arg)
@@ -152,7 +153,7 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	if o.Method != "remote" {
 		return false, nil
 	}
-	a, err := t.tx.UntoldAttempt(ctx, store.UntoldAttemptParams{WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID, ActionType: action, Within: lateOperation})
+	a, err := t.tx.UntoldAttempt(ctx, dbsqlc.UntoldAttemptParams{WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID, ActionType: action, Within: lateOperation})
 	if store.IsNoRows(err) {
 		return false, nil
 	}
@@ -169,13 +170,13 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 
 // jammed ends the attempt that has met with a jam.
 func (t *deviceTx) jammed(ctx context.Context, o Operation) error {
-	return t.end(ctx, func(a store.ActionAttempt) bool {
+	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 		return movesBolt(a) && a.StartedAt != nil && (a.ActionType == LockDoor) == o.Locked
 	}, Failed, "lock_jammed", "The bolt is jammed. Look at the door: something may be in its way.")
 }
 
 // codeUsed is the code of that reference; nil where it is not known, or to nobody.
-func (t *deviceTx) codeUsed(ref string) *store.AccessCode {
+func (t *deviceTx) codeUsed(ref string) *dbsqlc.AccessCode {
 	if c := t.code(t.codeByRef(ref)); c != nil && !c.InPool {
 		return c
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // known holds capabilities by the JSON they were read from: a lock is listed many times for each time that
@@ -40,7 +40,7 @@ func (k *capabilitiesCache) learn(raw []byte) (c Capabilities) {
 	return c
 }
 
-func capabilities(r store.Device) Capabilities {
+func capabilities(r dbsqlc.Device) Capabilities {
 	return toCapabilities(r.Capabilities, r.ReportedCodeLengths)
 }
 
@@ -57,4 +57,4 @@ func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
 }
 
 // foundCapabilities are those that its adapter has found out, whatever else is known.
-func foundCapabilities(r store.Device) Capabilities { return known.read(r.Capabilities) }
+func foundCapabilities(r dbsqlc.Device) Capabilities { return known.read(r.Capabilities) }

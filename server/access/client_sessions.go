@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // SessionPrefix is the prefix of the token of every client session.
@@ -74,10 +75,10 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if n.UserIdentifierKey != "" {
-			if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey}); err != nil {
+			if err := tx.LockEndUser(ctx, dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey}); err != nil {
 				return err
 			}
-			r, err := tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: n.UserIdentifierKey})
+			r, err := tx.GetClientSessionOfEndUser(ctx, dbsqlc.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: n.UserIdentifierKey})
 			switch {
 			case store.IsNoRows(err):
 			case err != nil:
@@ -106,12 +107,12 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		}
 		id, token := NewID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
-		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
+		if err := tx.InsertClientSession(ctx, dbsqlc.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
 			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: NonEmpty(n.UserIdentifierKey), CustomerKey: NonEmpty(n.CustomerKey),
 			ExpiresAt: expires, IsUnclaimed: p.Kind == PublishableKey}); err != nil {
 			return err
 		}
-		r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
+		r, err := tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
 		if err != nil {
 			return err
 		}
@@ -131,10 +132,10 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	if err != nil {
 		return nil, nil //nolint:nilerr // grant reports it
 	}
-	if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
+	if err := tx.LockEndUser(ctx, dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
 		return nil, err
 	}
-	r, err := tx.GetClientSessionOfIdentity(ctx, store.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id})
+	r, err := tx.GetClientSessionOfIdentity(ctx, dbsqlc.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id})
 	if store.IsNoRows(err) {
 		return nil, nil
 	}
@@ -180,7 +181,7 @@ func (s *Service) GetClientSession(ctx context.Context, p Principal, id, key str
 }
 
 // findSession reads a session by its identifier or, if that is empty, the active session of an end user.
-func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) (r store.ClientSession, err error) {
+func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) (r dbsqlc.ClientSession, err error) {
 	if (id == "") == (key == "") {
 		return r, Invalidf("", "Must specify either client_session_id or user_identifier_key")
 	}
@@ -191,9 +192,9 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 		if bad != nil {
 			return r, missing
 		}
-		r, err = tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err = tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
 	} else {
-		r, err = tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key})
+		r, err = tx.GetClientSessionOfEndUser(ctx, dbsqlc.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key})
 	}
 	if store.IsNoRows(err) || (err == nil && p.Kind == EndUser && r.ClientSessionID != p.CredentialID) {
 		return r, missing
@@ -215,7 +216,7 @@ type SessionFilter struct {
 
 // ListClientSessions lists active sessions, oldest first, and reports whether more follow the page.
 func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
-	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
+	arg := dbsqlc.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
 		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()}
 	for _, one := range []struct {
 		text string
@@ -238,8 +239,8 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 	return out, more, Wrap(err, "list the client sessions")
 }
 
-func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
-	all, err := s.readSessions(ctx, tx.Queries, r.WorkspaceID, []store.ClientSession{r})
+func (s *Service) readSession(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession) (ClientSession, error) {
+	all, err := s.readSessions(ctx, tx.Queries, r.WorkspaceID, []dbsqlc.ClientSession{r})
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -247,16 +248,16 @@ func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSe
 }
 
 // readSessions adds the current scope to sessions, and opens their tokens.
-func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
+func (s *Service) readSessions(ctx context.Context, db *dbsqlc.Queries, workspace uuid.UUID, rows []dbsqlc.ClientSession) ([]ClientSession, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ClientSessionID
 	}
-	reached, err := db.ReachOfClientSessions(ctx, store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
+	reached, err := db.ReachOfClientSessions(ctx, dbsqlc.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
 	if err != nil {
 		return nil, err
 	}
-	reach := map[uuid.UUID]store.ReachOfClientSessionsRow{}
+	reach := map[uuid.UUID]dbsqlc.ReachOfClientSessionsRow{}
 	for _, r := range reached {
 		reach[r.ClientSessionID] = r
 	}

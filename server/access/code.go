@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Status says how far a code is on its device.
@@ -64,7 +65,7 @@ func pinPlace(code uuid.UUID) string   { return "access_codes.pin/" + code.Strin
 func pinScope(device uuid.UUID) string { return "access_codes.pin/device/" + device.String() }
 
 // setPIN puts a PIN into a row; an empty one takes it out. Another one than before shares no key any more.
-func (s *Service) setPIN(r *store.AccessCode, pin string) {
+func (s *Service) setPIN(r *dbsqlc.AccessCode, pin string) {
 	was := r.PinMac
 	r.PinSealed, r.PinMac = nil, nil
 	if pin != "" {
@@ -77,7 +78,7 @@ func (s *Service) setPIN(r *store.AccessCode, pin string) {
 }
 
 // pinOf reads the PIN of a row; empty where it has none.
-func (s *Service) pinOf(r store.AccessCode) (string, error) {
+func (s *Service) pinOf(r dbsqlc.AccessCode) (string, error) {
 	if r.PinSealed == nil {
 		return "", nil
 	}
@@ -88,7 +89,7 @@ func (s *Service) pinOf(r store.AccessCode) (string, error) {
 	return string(b), nil
 }
 
-func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
+func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
 	pin, err := s.pinOf(r)
 	if err != nil {
 		return Code{}, err
@@ -137,7 +138,7 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 }
 
 // changeAt is what was done to a code at its device, for the error and the warning that are about that.
-func changeAt(r store.AccessCode, problem *string) string {
+func changeAt(r dbsqlc.AccessCode, problem *string) string {
 	if p := TextOf(problem); p != errExternal && p != warnExternal {
 		return ""
 	}
@@ -145,7 +146,7 @@ func changeAt(r store.AccessCode, problem *string) string {
 }
 
 // mutations are the changes of a managed code that its device has not confirmed.
-func (s *Service) mutations(r store.AccessCode, caps Capabilities) ([]Mutation, error) {
+func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation, error) {
 	switch {
 	case r.RemovingSince != nil:
 		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}, nil
@@ -162,7 +163,7 @@ func (s *Service) mutations(r store.AccessCode, caps Capabilities) ([]Mutation, 
 
 // updates are the changes of a code that is on its device. One that was taken back on its way is none, but the device
 // has still to say so.
-func (s *Service) updates(r store.AccessCode) (out []Mutation, err error) {
+func (s *Service) updates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	const message = "The change is on its way to the device."
 	wanted, err := s.stateOf(r)
 	if err != nil {
@@ -191,7 +192,7 @@ const (
 )
 
 // programAt is when a time-bound code is to be on its device; nil for an ongoing one.
-func programAt(r store.AccessCode, caps Capabilities) *time.Time {
+func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
 	if r.StartsAt == nil || offline(r) {
 		return nil
 	}
@@ -205,7 +206,7 @@ func programAt(r store.AccessCode, caps Capabilities) *time.Time {
 
 // nativeSchedule says whether the device is to keep the code's time frame. A backup code that was pulled is not put anew for that: it
 // opens at once, and is taken off when its time ends.
-func nativeSchedule(r store.AccessCode, caps Capabilities) bool {
+func nativeSchedule(r dbsqlc.AccessCode, caps Capabilities) bool {
 	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.PutAnew || !r.IsBackup)
 }
 
@@ -250,7 +251,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 		if err != nil {
 			return Code{}, codeNotFound(id)
 		}
-		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
+		r, err := s.db.GetAccessCode(ctx, dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
 		if store.IsNoRows(err) || (err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
@@ -263,7 +264,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	if err != nil {
 		return Code{}, codeNotFound("")
 	}
-	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
+	r, err := s.db.GetAccessCodeByPIN(ctx, dbsqlc.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
 		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
 	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
@@ -302,7 +303,7 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	return out, more, err
 }
 
-func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []store.ListAccessCodesOfDeviceRow, err error) {
+func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []dbsqlc.ListAccessCodesOfDeviceRow, err error) {
 	accounts := p.Reach // nil: all
 	if f.CustomerKey != "" {
 		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
@@ -315,20 +316,20 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
 			return nil, err
 		}
-		return s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
+		return s.db.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
 			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
 	case f.CustomerKey != "" && f.Managed:
-		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
+		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
 			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
 		for _, r := range rows {
-			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
+			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	case f.IDs != nil && f.Managed:
-		rows, err := s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+		rows, err := s.db.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
 			AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows(), Reach: accounts})
 		for _, r := range rows {
-			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
+			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	default:
@@ -338,7 +339,7 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 
 // accountsOfCustomer are those in reach; never nil, which would be all.
 func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key string) ([]uuid.UUID, error) {
-	all, err := s.db.AccountsOfCustomer(ctx, store.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
+	all, err := s.db.AccountsOfCustomer(ctx, dbsqlc.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
 	reached := []uuid.UUID{}
 	for _, id := range all {
 		if p.CanSee(id) {
@@ -350,7 +351,7 @@ func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key strin
 
 // CodeByRef reads the code that the vendor calls ref, if it has been read from the device.
 func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (c Code, found bool, err error) {
-	r, err := s.db.GetAccessCodeByRef(ctx, store.GetAccessCodeByRefParams{DeviceID: device, VendorRef: &ref})
+	r, err := s.db.GetAccessCodeByRef(ctx, dbsqlc.GetAccessCodeByRefParams{DeviceID: device, VendorRef: &ref})
 	if store.IsNoRows(err) {
 		return c, false, nil
 	}

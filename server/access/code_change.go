@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // CodeChange says what is to change; nil and zero fields stay as they are.
@@ -25,21 +26,21 @@ type CodeChange struct {
 
 // onCode runs f on a code whose device is locked, in one transaction. It fails with NotFound when there is
 // no such code of that kind.
-func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bool, f func(store.Tx, store.Device, store.AccessCode) (store.ActionAttempt, error)) (Attempt, error) {
+func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bool, f func(store.Tx, dbsqlc.Device, dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error)) (Attempt, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, codeNotFound(id)
 	}
-	var a store.ActionAttempt
+	var a dbsqlc.ActionAttempt
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		c, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed})
+		c, err := tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed})
 		if store.IsNoRows(err) {
 			return codeNotFound(id)
 		}
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach})
+		d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach})
 		if store.IsNoRows(err) { // or erased meanwhile, with its codes
 			return codeNotFound(id)
 		}
@@ -49,7 +50,7 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
-		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
+		c, err = tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
 		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
 			return codeNotFound(id)
 		}
@@ -65,8 +66,8 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 	return toAttempt(a), err
 }
 
-func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
-	return tx.UpdateAccessCode(ctx, store.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
+func save(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
+	return tx.UpdateAccessCode(ctx, dbsqlc.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
 		PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, ExternalModificationAllowed: c.ExternalModificationAllowed,
 		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
 		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WritePinMac: c.WritePinMac, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
@@ -84,7 +85,7 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 // Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted; with TooMany where
 // twenty changes of it wait.
 func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
-	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
 		if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
 			return a, codeNotFound(ch.ID)
 		}
@@ -102,7 +103,7 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 }
 
 // update changes a managed code on its locked device.
-func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange) (a store.ActionAttempt, err error) {
+func (s *Service) update(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, ch CodeChange) (a dbsqlc.ActionAttempt, err error) {
 	if !d.Online && !ch.EvenIfOffline {
 		return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
 	}
@@ -143,7 +144,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 }
 
 // change puts a CodeChange into a row and returns what it changes of what the device has.
-func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) ([]codeChange, error) {
+func (s *Service) change(ctx context.Context, tx store.Tx, d dbsqlc.Device, c *dbsqlc.AccessCode, ch CodeChange) ([]codeChange, error) {
 	caps := capabilities(d)
 	was, err := s.stateOf(*c)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 		c.Name = ch.Name
 	}
 	moved := !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt)
-	var taken []store.TakenOnDeviceRow
+	var taken []dbsqlc.TakenOnDeviceRow
 	if coded || moved && caps.MaxCodes > 0 {
 		if taken, err = tx.TakenOnDevice(ctx, d.DeviceID); err != nil {
 			return nil, err
@@ -200,7 +201,7 @@ func checkChangedPIN(pin string, caps Capabilities) error {
 }
 
 // changedTimeFrame is the time frame after a change: one end alone is set against the other that stands.
-func changedTimeFrame(c store.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
+func changedTimeFrame(c dbsqlc.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
 	switch {
 	case ch.Type == "ongoing" && (ch.StartsAt != "" || ch.EndsAt != ""):
 		return nil, nil, Invalidf("type", "An ongoing access code has neither starts_at nor ends_at")
@@ -234,12 +235,12 @@ func sameTime(a, b *time.Time) bool {
 }
 
 // unmanage leaves a code on its device and gives up its management.
-func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+func (s *Service) unmanage(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
 		return a, Invalidf("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(ctx, dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
 			return a, err
 		}
 	}
@@ -258,12 +259,12 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 // the device is gone at once. Repeated, it returns another attempt of the same removal, of which there are twenty at most.
 // It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
-	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+	return s.onCode(ctx, p, id, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
 		if deviceID != "" && !IsID(deviceID, c.DeviceID) {
-			return store.ActionAttempt{}, codeNotFound(id)
+			return dbsqlc.ActionAttempt{}, codeNotFound(id)
 		}
 		if err := s.checkOfflineDeletion(d, c); err != nil {
-			return store.ActionAttempt{}, err
+			return dbsqlc.ActionAttempt{}, err
 		}
 		return s.remove(ctx, tx, d, c, DeleteAccessCode)
 	})
@@ -272,7 +273,7 @@ func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID stri
 // DeleteUnmanagedCode marks an unmanaged code for removal from its device.
 // It fails with NotFound. Where the vendor does not allow it the attempt ends in an error.
 func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id string) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+	return s.onCode(ctx, p, id, false, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
 		if !capabilities(d).DeleteUnmanaged {
 			a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
 			if err != nil {
@@ -284,7 +285,7 @@ func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id strin
 	})
 }
 
-func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, actionType string) (a store.ActionAttempt, err error) {
+func (s *Service) remove(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, actionType string) (a dbsqlc.ActionAttempt, err error) {
 	if err := s.removeBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
@@ -320,7 +321,7 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 
 // gone deletes a code that is not on its device any more, with the events that tell so, and ends the
 // attempts that have waited for that or can no longer come to anything.
-func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		return err
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(ctx, dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
 			return err
 		}
 	}
@@ -371,7 +372,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 // the code is still on it. Where its vendor does not allow that the attempt ends in an error.
 // It fails with NotFound, and with TooMany where twenty conversions of it wait.
 func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, externalModificationAllowed *bool) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+	return s.onCode(ctx, p, id, false, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
 		if c.RemovingSince != nil {
 			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be converted."}
 		}
@@ -382,7 +383,7 @@ func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, exter
 	})
 }
 
-func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, a store.ActionAttempt, errorType, message string) error {
+func (s *Service) failConversion(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, a dbsqlc.ActionAttempt, errorType, message string) error {
 	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}

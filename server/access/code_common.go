@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // NewCodes asks for one code on many devices. NewCode.DeviceID and CommonCodeKey are not used.
@@ -23,8 +24,8 @@ type NewCodes struct {
 
 // place is a device that is to get a code.
 type place struct {
-	device store.Device
-	taken  []store.TakenOnDeviceRow
+	device dbsqlc.Device
+	taken  []dbsqlc.TakenOnDeviceRow
 	unread bool // what is on it was not read
 }
 
@@ -159,7 +160,7 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
 	err = tx.Together(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+			at.device, err = tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
 			return err
 		},
 		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
@@ -168,13 +169,13 @@ func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at 
 
 // lockManagedDevice locks a device of the workspace on which something is to be done.
 // It fails with NotFound, and with Invalid (device_unmanaged).
-func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
-	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (dbsqlc.Device, error) {
+	d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
 	return d, mayWorkOn(d, id, p, err)
 }
 
 // mayWorkOn says why nothing is to be done on a device that was read with err.
-func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
+func mayWorkOn(d dbsqlc.Device, id uuid.UUID, p Principal, err error) error {
 	switch {
 	case store.IsNoRows(err), err == nil && (!p.CanSee(d.ConnectedAccountID) || d.RemovedAt != nil):
 		return deviceNotFound("device_id", id.String())
@@ -267,10 +268,10 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	if n.CommonCodeKey == "" {
 		return nil
 	}
-	if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey}); err != nil {
+	if err := tx.LockCommonCode(ctx, dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey}); err != nil {
 		return err
 	}
-	others, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
+	others, err := tx.CodesOfKey(ctx, dbsqlc.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
 	if err != nil {
 		return err
 	}
@@ -301,7 +302,7 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 }
 
 // reachesAll says whether the devices of all the codes may be seen.
-func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.AccessCode) (bool, error) {
+func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []dbsqlc.AccessCode) (bool, error) {
 	if p.Reach == nil {
 		return true, nil
 	}
@@ -320,10 +321,10 @@ func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.Acc
 // UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode; errors name the device.
 func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch CodeChange) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key}); err != nil {
+		if err := tx.LockCommonCode(ctx, dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key}); err != nil {
 			return err
 		}
-		codes, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: key})
+		codes, err := tx.CodesOfKey(ctx, dbsqlc.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: key})
 		if err != nil {
 			return err
 		}
@@ -344,7 +345,7 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			if !d.IsManaged && d.RemovedAt == nil {
 				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
-			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
+			c, err = tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
 			if store.IsNoRows(err) || (err == nil && (TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}

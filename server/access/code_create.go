@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // NewCode asks for a managed access code. Zero values are not given.
@@ -71,7 +72,7 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 // insertCode writes down a new code and the attempt to put it on its device, all in one round trip of write, and the last
 // that is done. Where it is to be put there later, that attempt has come to its end: there is nothing to do but to wait for
 // the time.
-func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams, write together) (r store.AccessCode, a store.ActionAttempt, err error) {
+func (s *Service) insertCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams, write together) (r dbsqlc.AccessCode, a dbsqlc.ActionAttempt, err error) {
 	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
 	if ahead > 0 {
 		status = Succeeded
@@ -81,9 +82,9 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	if row.Status == string(StatusUnset) {
 		mutation = "deferring_creation"
 	}
-	c := store.AccessCode{AccessCodeID: row.AccessCodeID, WorkspaceID: row.WorkspaceID, DeviceID: row.DeviceID, DesiredGen: 1}
+	c := dbsqlc.AccessCode{AccessCodeID: row.AccessCodeID, WorkspaceID: row.WorkspaceID, DeviceID: row.DeviceID, DesiredGen: 1}
 	attempt := s.attemptOf(c, CreateAccessCode, status, attemptOptions{})
-	events := make([]store.InsertEventParams, 2)
+	events := make([]dbsqlc.InsertEventParams, 2)
 	if events[0], err = s.NewRow("access_code.created", AboutCode(d, c)); err != nil {
 		return r, a, err
 	}
@@ -111,9 +112,9 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 		func(tx store.Tx) (err error) { _, err = tx.InsertEvent(ctx, events[1]); return err },
 		func(tx store.Tx) error {
 			if ahead > 0 {
-				return tx.ExpectDevice(ctx, store.ExpectDeviceParams{DeviceID: d.DeviceID, After: ahead})
+				return tx.ExpectDevice(ctx, dbsqlc.ExpectDeviceParams{DeviceID: d.DeviceID, After: ahead})
 			}
-			return tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: d.DeviceID})
+			return tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: d.DeviceID})
 		})
 	return r, a, err
 }
@@ -123,8 +124,8 @@ type together func(context.Context, ...func(store.Tx) error) error
 
 // ahead is how long nothing is to be done on a device for a new code; 0 where it has to be looked at now, as it has also
 // where a backup pool may make room for the code.
-func (s *Service) ahead(d store.Device, row store.InsertAccessCodeParams) time.Duration {
-	when := programAt(store.AccessCode{StartsAt: row.StartsAt, PreferNativeScheduling: row.PreferNativeScheduling, OfflineKind: row.OfflineKind}, capabilities(d))
+func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time.Duration {
+	when := programAt(dbsqlc.AccessCode{StartsAt: row.StartsAt, PreferNativeScheduling: row.PreferNativeScheduling, OfflineKind: row.OfflineKind}, capabilities(d))
 	if when == nil || row.UsesBackupPool || readPool(d).Enabled {
 		return 0
 	}
@@ -132,7 +133,7 @@ func (s *Service) ahead(d store.Device, row store.InsertAccessCodeParams) time.D
 }
 
 // newCode is the row of a code on d, checked against the device and the codes that are on it.
-func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
+func (s *Service) newCode(d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRow, n NewCode) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if n.Offline || n.OneTime {
 		return s.newOfflineCode(d, taken, n)
@@ -155,7 +156,7 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	if err := All(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
 		return r, err
 	}
-	row := store.AccessCode{AccessCodeID: NewID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
+	row := dbsqlc.AccessCode{AccessCodeID: NewID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
 	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
 		return r, err
 	}
@@ -175,7 +176,7 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
 		status = StatusUnset
 	}
-	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
+	return dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
 		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
 		CommonCodeKey: NonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
@@ -206,9 +207,9 @@ func defaultNameFor(caps Capabilities) string {
 
 // checkFree says whether another code than self has the PIN already. Those on their way off do not count, nor those of
 // the backup pool, which give way: they are gone before this one is put.
-func (s *Service) checkFree(device uuid.UUID, taken []store.TakenOnDeviceRow, self uuid.UUID, pin string) error {
+func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	i := slices.IndexFunc(taken, func(c store.TakenOnDeviceRow) bool {
+	i := slices.IndexFunc(taken, func(c dbsqlc.TakenOnDeviceRow) bool {
 		return c.AccessCodeID != self && !c.Leaving && !c.InPool && encryption.Equal(c.PinMac, mac)
 	})
 	if i < 0 {

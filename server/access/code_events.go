@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // codeState holds the fields of a code that clients can change.
@@ -20,7 +21,7 @@ type codeState struct {
 	EndsAt   *time.Time `json:"ends_at"`
 }
 
-func (s *Service) stateOf(c store.AccessCode) (codeState, error) {
+func (s *Service) stateOf(c dbsqlc.AccessCode) (codeState, error) {
 	pin, err := s.pinOf(c)
 	return codeState{
 		Name:     c.Name,
@@ -115,7 +116,7 @@ func asking(a About, mutation string) About {
 func appliedPlace(code uuid.UUID) string { return "access_codes.applied/" + code.String() }
 
 // appliedOf returns the state of a code that its device has confirmed, nil if unknown.
-func (s *Service) appliedOf(c store.AccessCode) (*codeState, error) {
+func (s *Service) appliedOf(c dbsqlc.AccessCode) (*codeState, error) {
 	if c.AppliedSealed == nil {
 		return nil, nil
 	}
@@ -133,7 +134,7 @@ func (s *Service) appliedOf(c store.AccessCode) (*codeState, error) {
 
 // recordConfirmed records that the device has the code's desired state and emits the differences from the last
 // confirmed one. by describes the author of the change.
-func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string) error {
+func (t *deviceTx) confirmed(ctx context.Context, c *dbsqlc.AccessCode, by string) error {
 	state, err := t.s.stateOf(*c)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string
 }
 
 // recordConfirmedAs is recordConfirmed for a state that differs from the desired one.
-func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state codeState, by string) error {
+func (t *deviceTx) confirmedAs(ctx context.Context, c *dbsqlc.AccessCode, state codeState, by string) error {
 	was, err := t.s.appliedOf(*c)
 	if err != nil {
 		return err
@@ -176,13 +177,13 @@ const (
 )
 
 // warnsOfDelay reports whether the warning of a code is one of the delay warnings.
-func warnsOfDelay(c store.AccessCode) bool {
+func warnsOfDelay(c dbsqlc.AccessCode) bool {
 	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, TextOf(c.WarningCode))
 }
 
 // delay returns the warning of a code that has a pending operation, and the time from which the operation counts as
 // delayed. The warning is empty for a code without a pending operation.
-func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late time.Time) {
+func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late time.Time) {
 	var since time.Time
 	switch {
 	case !c.IsManaged:
@@ -205,7 +206,7 @@ func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late tim
 }
 
 // updateDelayWarning sets the warning of a delay, with one event, and clears the warning of a delay that has ended.
-func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) tellDelay(ctx context.Context, c *dbsqlc.AccessCode) error {
 	warning, message, late := t.delay(c)
 	if warnsOfDelay(*c) && (TextOf(c.WarningCode) != warning || TimeOf(c.WarningAt).Before(late)) {
 		clearWarning(c)
@@ -218,7 +219,7 @@ func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 }
 
 // aboutWithPIN returns the fields of an event about a code, including its PIN (null if unknown).
-func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (About, error) {
+func (s *Service) aboutWithPIN(d dbsqlc.Device, c dbsqlc.AccessCode) (About, error) {
 	a := AboutCode(d, c)
 	pin, err := s.pinOf(c)
 	if err != nil || pin == "" {

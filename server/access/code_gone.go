@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // tombstoneTTL is how long a tombstone recognizes the late arrival of a deleted code.
@@ -15,19 +16,19 @@ const goneMemory = 30 * 24 * time.Hour
 
 // addTombstone records a tombstone for a deleted code that was sent but never observed, because its vendor may deliver
 // it after every timeout. A code on a removed device gets none: it counts as unmanaged when the device returns.
-func (s *Service) remember(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	sent := c.WriteGen > 0 || len(c.WritePinMac) > 0
 	if !c.IsManaged || offline(c) || c.VendorRef != nil || !sent || d.RemovedAt != nil {
 		return nil
 	}
 	now := s.opt.Now().UTC()
-	if err := tx.ForgetAccessCodesGone(ctx, store.ForgetAccessCodesGoneParams{
+	if err := tx.ForgetAccessCodesGone(ctx, dbsqlc.ForgetAccessCodesGoneParams{
 		DeviceID: d.DeviceID,
 		Before:   now.Add(-goneMemory),
 	}); err != nil {
 		return err
 	}
-	return tx.AccessCodeGone(ctx, store.AccessCodeGoneParams{
+	return tx.AccessCodeGone(ctx, dbsqlc.AccessCodeGoneParams{
 		AccessCodeID: c.AccessCodeID,
 		DeviceID:     d.DeviceID,
 		GoneAt:       now,
@@ -48,7 +49,7 @@ func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 				ids = append(ids, id)
 			}
 		}
-		gone, err := r.tx.ListAccessCodesGone(ctx, store.ListAccessCodesGoneParams{
+		gone, err := r.tx.ListAccessCodesGone(ctx, dbsqlc.ListAccessCodesGoneParams{
 			DeviceID: r.d.DeviceID,
 			Ids:      ids,
 			Since:    r.now.Add(-goneMemory),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // hasFields reports whether a change names a field that the device stores, even with its current value.
@@ -12,12 +13,12 @@ func (ch CodeChange) asks() bool {
 }
 
 // isBlocked reports whether the device has refused the desired state of a code, so that the server does not retry.
-func refused(c store.AccessCode) bool {
+func refused(c dbsqlc.AccessCode) bool {
 	return c.AppliedGen < c.DesiredGen && c.BlockedGen >= c.DesiredGen && !staysOff(c)
 }
 
 // staysOff reports whether a code was deleted at its device with permission and has not been changed since.
-func staysOff(c store.AccessCode) bool {
+func staysOff(c dbsqlc.AccessCode) bool {
 	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil &&
 		TextOf(c.WarningCode) == warnExternal
 }
@@ -25,8 +26,8 @@ func staysOff(c store.AccessCode) bool {
 // answerUnchanged answers a change without differences. Its attempt ends when the device has confirmed the desired
 // state, or immediately if no write is pending.
 func (s *Service) repeat(
-	ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange,
-) (a store.ActionAttempt, err error) {
+	ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, ch CodeChange,
+) (a dbsqlc.ActionAttempt, err error) {
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
@@ -40,7 +41,7 @@ func (s *Service) repeat(
 }
 
 // isScheduled reports whether the only thing left for a code is to wait for its programming time.
-func (s *Service) waits(d store.Device, c store.AccessCode) bool {
+func (s *Service) waits(d dbsqlc.Device, c dbsqlc.AccessCode) bool {
 	when := programAt(c, capabilities(d))
 	return d.RemovedAt == nil && c.VendorRef == nil && c.WriteGen == 0 && when != nil && when.After(s.opt.Now())
 }

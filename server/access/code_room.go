@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A device can have more scheduled codes than it holds, as long as they do not overlap: most stays are months ahead,
@@ -23,7 +23,7 @@ type stay struct {
 }
 
 // occupancyOf returns the known time in which a code occupies a slot of its device.
-func stayOf(c store.AccessCode, caps Capabilities) stay {
+func stayOf(c dbsqlc.AccessCode, caps Capabilities) stay {
 	// Whether its vendor removes an unmanaged code at its end is unknown.
 	if !c.IsManaged {
 		return stay{}
@@ -38,11 +38,11 @@ func stayOf(c store.AccessCode, caps Capabilities) stay {
 }
 
 // mayBeThere reports whether a code is, or may be, on its device.
-func mayBeThere(c store.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
+func mayBeThere(c dbsqlc.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
 
 // planned returns the fields of a code that determine its occupancy.
-func planned(r store.TakenOnDeviceRow) store.AccessCode {
-	c := store.AccessCode{
+func planned(r dbsqlc.TakenOnDeviceRow) dbsqlc.AccessCode {
+	c := dbsqlc.AccessCode{
 		AccessCodeID:           r.AccessCodeID,
 		IsManaged:              r.IsManaged,
 		StartsAt:               r.StartsAt,
@@ -58,13 +58,13 @@ func planned(r store.TakenOnDeviceRow) store.AccessCode {
 }
 
 // checkRoom checks that a device has room for one more code. It fails with Invalid.
-func checkRoom(caps Capabilities, taken []store.TakenOnDeviceRow, c store.AccessCode, now time.Time) error {
+func checkRoom(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, c dbsqlc.AccessCode, now time.Time) error {
 	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
 }
 
 // checkMoreRoom is checkRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
 func checkMoreRoom(
-	caps Capabilities, taken []store.TakenOnDeviceRow, before, after store.AccessCode, now time.Time,
+	caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, before, after dbsqlc.AccessCode, now time.Time,
 ) error {
 	had, wants := stayOf(before, caps), stayOf(after, caps)
 	earlier, later := wants, wants
@@ -82,7 +82,7 @@ func checkMoreRoom(
 
 // roomFor checks that a device has room for the code self throughout its occupancy. Codes that are being removed and
 // codes of the backup pool do not count.
-func roomFor(caps Capabilities, taken []store.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
+func roomFor(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
 	}

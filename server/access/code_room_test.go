@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A lock has room for a code if it is never full during the code's occupancy.
@@ -16,8 +16,8 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
-	managed := func(from, until *time.Time) store.TakenOnDeviceRow {
-		return store.TakenOnDeviceRow{
+	managed := func(from, until *time.Time) dbsqlc.TakenOnDeviceRow {
+		return dbsqlc.TakenOnDeviceRow{
 			AccessCodeID: uuid.New(),
 			IsManaged:    true,
 			StartsAt:     from,
@@ -25,20 +25,20 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 		}
 	}
 	var (
-		there   = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.There = true; return r }
-		native  = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.PreferNativeScheduling = true; return r }
-		issued  = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.OfflineKind = new("hourly"); return r }
-		foreign = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.IsManaged, r.There = false, true; return r }
-		leaving = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.Leaving = true; return r }
-		spare   = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.InPool = true; return r }
+		there   = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.There = true; return r }
+		native  = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.PreferNativeScheduling = true; return r }
+		issued  = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.OfflineKind = new("hourly"); return r }
+		foreign = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.IsManaged, r.There = false, true; return r }
+		leaving = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.Leaving = true; return r }
+		spare   = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.InPool = true; return r }
 	)
 	ongoing := managed(nil, nil)
-	type rows = []store.TakenOnDeviceRow
+	type rows = []dbsqlc.TakenOnDeviceRow
 	for _, c := range []struct {
 		name   string
 		caps   Capabilities // of a lock that holds two
 		taken  rows
-		code   store.TakenOnDeviceRow
+		code   dbsqlc.TakenOnDeviceRow
 		fullAt *time.Time // nil: there is room
 	}{
 		{"nothing is there", Capabilities{}, nil, ongoing, nil},
@@ -181,15 +181,15 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
-	code := func(from, until *time.Time) store.AccessCode {
-		return store.AccessCode{
+	code := func(from, until *time.Time) dbsqlc.AccessCode {
+		return dbsqlc.AccessCode{
 			AccessCodeID: uuid.UUID{1},
 			IsManaged:    true,
 			StartsAt:     from,
 			EndsAt:       until,
 		}
 	}
-	full := []store.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {
+	full := []dbsqlc.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {
 		AccessCodeID: uuid.UUID{2},
 		IsManaged:    true,
 		StartsAt:     in(100),
@@ -203,7 +203,7 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 		}}
 	for _, c := range []struct {
 		name          string
-		before, after store.AccessCode
+		before, after dbsqlc.AccessCode
 		room          bool
 	}{
 		{"begins earlier", code(in(110), in(150)), code(in(100), in(150)), false},

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 func TestPINsObeyTheDevice(t *testing.T) {
@@ -99,110 +99,110 @@ func TestNextAction(t *testing.T) {
 	ref := "r"
 	native := Capabilities{NativeSchedule: true}
 	s := &Service{opt: Options{ConfirmTimeout: time.Minute}}
-	managed := func(f func(*store.AccessCode)) *store.AccessCode {
-		c := &store.AccessCode{IsManaged: true, DesiredGen: 1, PreferNativeScheduling: true}
+	managed := func(f func(*dbsqlc.AccessCode)) *dbsqlc.AccessCode {
+		c := &dbsqlc.AccessCode{IsManaged: true, DesiredGen: 1, PreferNativeScheduling: true}
 		f(c)
 		return c
 	}
 	listed := Capabilities{ListCodes: true}
-	inDoubt := func(asked int32, next *time.Time) *store.AccessCode {
-		return managed(func(c *store.AccessCode) {
+	inDoubt := func(asked int32, next *time.Time) *dbsqlc.AccessCode {
+		return managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.WriteGen, c.WriteAt, c.Attempts, c.NextAttemptAt = in(0), 1, in(0), asked, next
 		})
 	}
 	for _, c := range []struct {
 		name string
-		code *store.AccessCode
+		code *dbsqlc.AccessCode
 		caps Capabilities
 		want Action
 		due  *time.Time
 	}{
-		{"new", managed(func(*store.AccessCode) {}), Capabilities{}, Put, nil},
+		{"new", managed(func(*dbsqlc.AccessCode) {}), Capabilities{}, Put, nil},
 		{
 			"applied",
-			managed(func(c *store.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }),
+			managed(func(c *dbsqlc.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }),
 			Capabilities{},
 			Nothing,
 			nil,
 		},
 		{
 			"changed since",
-			managed(func(c *store.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }),
+			managed(func(c *dbsqlc.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }),
 			Capabilities{},
 			Put,
 			nil,
 		},
-		{"refused", managed(func(c *store.AccessCode) { c.BlockedGen = 1 }), Capabilities{}, Nothing, nil},
+		{"refused", managed(func(c *dbsqlc.AccessCode) { c.BlockedGen = 1 }), Capabilities{}, Nothing, nil},
 		{
 			"changed since refused",
-			managed(func(c *store.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }),
+			managed(func(c *dbsqlc.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }),
 			Capabilities{},
 			Put,
 			nil,
 		},
 		{
 			"accepted",
-			managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }),
+			managed(func(c *dbsqlc.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }),
 			Capabilities{},
 			Await,
 			in(500 * time.Millisecond),
 		},
 		{
 			"sent, uncertain",
-			managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }),
+			managed(func(c *dbsqlc.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }),
 			Capabilities{},
 			Put,
 			nil,
 		},
 		{
 			"paused",
-			managed(func(c *store.AccessCode) { c.NextAttemptAt = in(time.Minute) }),
+			managed(func(c *dbsqlc.AccessCode) { c.NextAttemptAt = in(time.Minute) }),
 			Capabilities{},
 			Nothing,
 			in(time.Minute),
 		},
 		{
 			"pause over",
-			managed(func(c *store.AccessCode) { c.NextAttemptAt = in(-time.Minute) }),
+			managed(func(c *dbsqlc.AccessCode) { c.NextAttemptAt = in(-time.Minute) }),
 			Capabilities{},
 			Put,
 			nil,
 		},
 		{
 			"far ahead",
-			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
+			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
 			Capabilities{},
 			Nothing,
 			in(99 * time.Hour),
 		},
 		{
 			"far ahead, native",
-			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
+			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
 			native,
 			Nothing,
 			in(28 * time.Hour),
 		},
 		{
 			"an hour ahead",
-			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }),
+			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }),
 			Capabilities{},
 			Put,
 			nil,
 		},
 		{
 			"three days ahead, native",
-			managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(72*time.Hour), in(73*time.Hour) }),
+			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(72*time.Hour), in(73*time.Hour) }),
 			native,
 			Put,
 			nil,
 		},
-		{"three days ahead, native not wanted", managed(func(c *store.AccessCode) {
+		{"three days ahead, native not wanted", managed(func(c *dbsqlc.AccessCode) {
 			c.StartsAt, c.EndsAt, c.PreferNativeScheduling = in(72*time.Hour), in(73*time.Hour), false
 		}), native, Nothing, in(71 * time.Hour)},
 		{
 			"scheduled on the device",
 			managed(
-				func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(time.Hour), in(2*time.Hour) },
+				func(c *dbsqlc.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(time.Hour), in(2*time.Hour) },
 			),
 			native,
 			Nothing,
@@ -211,7 +211,7 @@ func TestNextAction(t *testing.T) {
 		{
 			"open until",
 			managed(
-				func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(-time.Hour), in(time.Hour) },
+				func(c *dbsqlc.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(-time.Hour), in(time.Hour) },
 			),
 			native,
 			Nothing,
@@ -219,15 +219,15 @@ func TestNextAction(t *testing.T) {
 		},
 		{
 			"removing",
-			managed(func(c *store.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }),
+			managed(func(c *dbsqlc.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }),
 			Capabilities{},
 			Delete,
 			nil,
 		},
-		{"removing, accepted", managed(func(c *store.AccessCode) {
+		{"removing, accepted", managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.WriteAccepted, c.WriteAt = in(0), &ref, true, in(-20*time.Second)
 		}), Capabilities{}, Await, in(5 * time.Second)},
-		{"removing, paused", managed(func(c *store.AccessCode) {
+		{"removing, paused", managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.NextAttemptAt = in(0), &ref, in(time.Second)
 		}), Capabilities{}, Nothing, in(time.Second)},
 		{"removing what may be on its way", inDoubt(0, nil), listed, Await, in(200 * time.Millisecond)},
@@ -240,10 +240,10 @@ func TestNextAction(t *testing.T) {
 			Await,
 			in(200 * time.Millisecond),
 		},
-		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
+		{"unmanaged", &dbsqlc.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
 		{
 			"unmanaged, removing",
-			&store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)},
+			&dbsqlc.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)},
 			Capabilities{},
 			Delete,
 			nil,

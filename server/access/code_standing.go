@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // After a permanently refused change, the device keeps the last confirmed state of the code. That state determines the
 // code's status until its next change.
 
 // statusOn returns the status of a code whose desired state is on its device.
-func statusOn(c store.AccessCode, now time.Time) Status {
+func statusOn(c dbsqlc.AccessCode, now time.Time) Status {
 	if c.StartsAt != nil && c.StartsAt.After(now) {
 		return StatusUnset
 	}
@@ -19,7 +19,7 @@ func statusOn(c store.AccessCode, now time.Time) Status {
 }
 
 // setFallbackStatus sets the status of a code with a refused change according to its confirmed state.
-func (t *deviceTx) stand(c *store.AccessCode) error {
+func (t *deviceTx) stand(c *dbsqlc.AccessCode) error {
 	c.Status = string(StatusUnset)
 	if c.AppliedGen == 0 {
 		return nil
@@ -33,13 +33,13 @@ func (t *deviceTx) stand(c *store.AccessCode) error {
 
 // opens reports whether the confirmed state of a code opens now. A device without native schedules accepts a code until
 // its removal.
-func (t *deviceTx) opens(c *store.AccessCode, has *codeState) bool {
+func (t *deviceTx) opens(c *dbsqlc.AccessCode, has *codeState) bool {
 	over := nativeSchedule(*c, t.caps) && has.EndsAt != nil && !has.EndsAt.After(t.now)
 	return !over && (has.StartsAt == nil || !has.StartsAt.After(t.now))
 }
 
 // fallbackState returns the confirmed state of a code with a refused change, nil if unknown or for any other code.
-func (s *Service) asBefore(c store.AccessCode) *codeState {
+func (s *Service) asBefore(c dbsqlc.AccessCode) *codeState {
 	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *Service) asBefore(c store.AccessCode) *codeState {
 }
 
 // fallbackDue returns when a code with a refused change next starts or stops opening or ends; nil means never.
-func (s *Service) asBeforeDue(c store.AccessCode, now time.Time) *time.Time {
+func (s *Service) asBeforeDue(c dbsqlc.AccessCode, now time.Time) *time.Time {
 	due := c.EndsAt
 	if has := s.asBefore(c); has != nil {
 		for _, at := range []*time.Time{has.StartsAt, has.EndsAt} {
@@ -65,7 +65,7 @@ func (s *Service) asBeforeDue(c store.AccessCode, now time.Time) *time.Time {
 
 // startDue updates the status of a code with a refused change when its confirmed state starts or stops opening. It
 // emits an event when the code starts to open.
-func (t *deviceTx) begin(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) begin(ctx context.Context, c *dbsqlc.AccessCode) error {
 	has := t.s.asBefore(*c)
 	if has == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // toCodeWithErrors is toCode with the details of the conflicting codes in the errors.
-func (s *Service) shown(ctx context.Context, r store.AccessCode, d store.CodeDevice) (Code, error) {
-	codes, err := s.allShown(ctx, []store.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
+func (s *Service) shown(ctx context.Context, r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
+	codes, err := s.allShown(ctx, []dbsqlc.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
 	if err != nil {
 		return Code{}, err
 	}
@@ -19,7 +19,7 @@ func (s *Service) shown(ctx context.Context, r store.AccessCode, d store.CodeDev
 }
 
 // toCodesWithErrors is toCodeWithErrors for codes of one workspace.
-func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDeviceRow) ([]Code, error) {
+func (s *Service) allShown(ctx context.Context, rows []dbsqlc.ListAccessCodesOfDeviceRow) ([]Code, error) {
 	out := make([]Code, len(rows))
 	var others []uuid.UUID
 	for i, r := range rows {
@@ -34,7 +34,7 @@ func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDe
 	if others == nil {
 		return out, nil
 	}
-	found, err := s.db.CodesInTheWay(ctx, store.CodesInTheWayParams{
+	found, err := s.db.CodesInTheWay(ctx, dbsqlc.CodesInTheWayParams{
 		WorkspaceID:   out[0].WorkspaceID,
 		AccessCodeIds: others,
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // webviewLifetime is how long a webview accepts a login.
@@ -74,7 +75,7 @@ func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error
 	return base64.RawURLEncoding.EncodeToString(append(id[:], h.Sum(nil)[:24]...)), nil
 }
 
-func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webview, error) {
+func (s *Service) toWebview(ctx context.Context, r dbsqlc.ConnectWebview) (Webview, error) {
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
 	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
 		WaitForDevices: r.WaitForDevices, RedirectURL: TextOf(r.RedirectUrl), FailureURL: TextOf(r.FailureUrl), CustomerKey: TextOf(r.CustomerKey),
@@ -129,9 +130,9 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err != nil {
 		return Webview{}, err
 	}
-	var r store.ConnectWebview
+	var r dbsqlc.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: NewID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
+		r, err = tx.InsertConnectWebview(ctx, dbsqlc.InsertConnectWebviewParams{ConnectWebviewID: NewID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
 			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: NonEmpty(n.RedirectURL),
 			FailureUrl: NonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: NonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
 		if err != nil || p.Kind != EndUser {
@@ -142,7 +143,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		} else if err != nil {
 			return err
 		}
-		if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
+		if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
 			return err
 		}
 		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
@@ -232,7 +233,7 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	if err != nil {
 		return Webview{}, WebviewNotFound(id)
 	}
-	r, err := s.db.GetConnectWebview(ctx, store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	r, err := s.db.GetConnectWebview(ctx, dbsqlc.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return Webview{}, WebviewNotFound(id)
@@ -240,7 +241,7 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
 	if p.Kind == EndUser {
-		sees, err := s.db.SeesWebview(ctx, store.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
+		sees, err := s.db.SeesWebview(ctx, dbsqlc.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
 		if err != nil {
 			return Webview{}, fmt.Errorf("read the webview: %w", err)
 		}
@@ -268,7 +269,7 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	if err != nil {
 		return nil, false, err
 	}
-	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+	arg := dbsqlc.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Session: session}
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -308,7 +309,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		return WebviewNotFound(id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.LockWorkspaceWebview(ctx, store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		_, err := tx.LockWorkspaceWebview(ctx, dbsqlc.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 		if store.IsNoRows(err) {
 			return WebviewNotFound(id)
 		}
@@ -322,7 +323,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		return tx.DeleteConnectWebview(ctx, dbsqlc.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	})
 	return Wrap(err, "delete the webview")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // ConnectedAccount is an account as its workspace sees it, without its credentials.
@@ -32,7 +33,7 @@ type UserIdentifier struct {
 	Username string `json:"username,omitempty"`
 }
 
-func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
+func toConnectedAccount(r dbsqlc.ConnectedAccount) ConnectedAccount {
 	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: TextOf(r.CustomerKey),
 		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: ReadMetadata(r.CustomMetadata), Errors: accountErrors(r),
 		CreatedAt: r.CreatedAt}
@@ -40,7 +41,7 @@ func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
 	return a
 }
 
-func accountErrors(r store.ConnectedAccount) []Problem {
+func accountErrors(r dbsqlc.ConnectedAccount) []Problem {
 	if r.ErrorCode == nil {
 		return nil
 	}
@@ -85,7 +86,7 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 	if (id == "") == (email == "") {
 		return ConnectedAccount{}, Invalidf("", "Must specify either connected_account_id or email")
 	}
-	var r store.ConnectedAccount
+	var r dbsqlc.ConnectedAccount
 	var err error
 	missing := AccountNotFound("email", email)
 	if id != "" {
@@ -94,12 +95,12 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 		if bad != nil {
 			return ConnectedAccount{}, missing
 		}
-		r, err = s.db.GetWorkspaceAccount(ctx, store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
+		r, err = s.db.GetWorkspaceAccount(ctx, dbsqlc.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
 		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
+		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -123,7 +124,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+	arg := dbsqlc.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
 		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Reach: p.Reach}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
@@ -160,11 +161,11 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
-			if err := tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
+			if err := tx.LeaveCustomer(ctx, dbsqlc.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
 		if store.IsNoRows(err) {
 			return AccountNotFound("connected_account_id", id)
 		}
@@ -175,7 +176,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 			return err
 		}
 		a = toConnectedAccount(r)
-		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
+		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
 			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
 	})
 	if _, ok := AsError(err); err != nil && !ok {
@@ -185,7 +186,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 }
 
 // apply applies the changes to the row. It fails with Invalid.
-func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
+func (u AccountUpdate) apply(r *dbsqlc.ConnectedAccount) (err error) {
 	if u.DisplayName != "" {
 		if err := CheckLabel("display_name", u.DisplayName); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // CredentialKind is the kind of a credential. Existing clients of this API require the token prefixes
@@ -108,12 +109,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 		if n.Kind == PublishableKey {
 			public = &token
 		}
-		if err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
+		if err := tx.InsertCredential(ctx, dbsqlc.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
 			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public}); err != nil {
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
-			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(ctx, dbsqlc.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
 				return err
 			}
 		}
@@ -212,7 +213,7 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	if kind == EndUser {
 		return s.authenticateSession(ctx, hash[:], asked)
 	}
-	r, err := s.db.FindCredential(ctx, store.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
+	r, err := s.db.FindCredential(ctx, dbsqlc.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
 	switch {
 	case store.IsNoRows(err):
 		return Principal{}, unauthorized(kind)

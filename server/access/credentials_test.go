@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -33,7 +34,7 @@ type question struct {
 
 // overheard is a database with somebody who listens.
 type overheard struct {
-	store.DBTX
+	dbsqlc.DBTX
 	mu    sync.Mutex
 	asked []question
 }
@@ -82,7 +83,7 @@ func newKeyring(t testing.TB) *keyring {
 	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
 	k := &keyring{db: db, heard: &overheard{DBTX: db.Pool}, good: map[string]string{}, revoked: map[string]string{}}
-	db.Queries = store.New(k.heard)
+	db.Queries = dbsqlc.New(k.heard)
 	k.Service = access.New(db, keys, nil, access.Options{})
 	w, err := k.CreateWorkspace(t.Context(), "Keys", "", true)
 	must(err)
@@ -102,7 +103,7 @@ func newKeyring(t testing.TB) *keyring {
 		must(err)
 		tokens[string(access.EndUser)] = c.Token
 		if _, revoked := k.revoked[string(access.EndUser)]; revoked {
-			_, err := db.RevokeClientSession(t.Context(), store.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID})
+			_, err := db.RevokeClientSession(t.Context(), dbsqlc.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID})
 			must(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -47,19 +48,19 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: after, MaxRows: events, MaxDeliveries: fanOutDeliveries})
+		taken, err := tx.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: after, MaxRows: events, MaxDeliveries: fanOutDeliveries})
 		if err != nil || len(taken) == 0 {
 			return err
 		}
 		last = taken[0].Last
-		arg := store.FanOutParams{}
+		arg := dbsqlc.FanOutParams{}
 		types := map[string]bool{}
 		for _, e := range taken {
 			arg.EventIds = append(arg.EventIds, e.EventID)
 			types[e.EventType] = true
 		}
 		// Lock only webhooks that receive one of these events, so that the others cost nothing.
-		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, store.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
+		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, dbsqlc.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
 		if err != nil || len(arg.WebhookIds) == 0 {
 			return err
 		}
@@ -79,7 +80,7 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 // wakeWebhooks wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
 // at the end of its pause, and those of a suspended workspace when it resumes.
 func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.UUID, ids []uuid.UUID) (woken []uuid.UUID, err error) {
-	if woken, err = tx.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
+	if woken, err = tx.WakeWebhooks(ctx, dbsqlc.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
 		return nil, err
 	}
 	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)
@@ -92,7 +93,7 @@ func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, err
 
 // DueOutboxes lists workspaces with such events that are not leased.
 func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
+	return s.db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
 }
 
 // OutboxOwners returns the creators of workspaces.
@@ -124,7 +125,7 @@ const silence = 24 * time.Hour
 
 // GetEndpoint reads a webhook for its deliveries. It fails with NotFound.
 func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, error) {
-	r, err := s.db.GetEndpoint(ctx, store.GetEndpointParams{WebhookID: id, Silence: silence})
+	r, err := s.db.GetEndpoint(ctx, dbsqlc.GetEndpointParams{WebhookID: id, Silence: silence})
 	if store.IsNoRows(err) {
 		return Endpoint{}, webhookNotFound(id.String())
 	}
@@ -167,14 +168,14 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 	if busy == nil {
 		busy = []uuid.UUID{}
 	}
-	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30)), MaxBytes: int32(min(bytes, 1<<30))})
+	rows, err := s.db.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30)), MaxBytes: int32(min(bytes, 1<<30))})
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhook, err)
 	}
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
 		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
-		if out[i].Event, err = s.ReadEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
+		if out[i].Event, err = s.ReadEvent(dbsqlc.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
 			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
 			out[i].Unopened = err // it must not block the others
 		}
@@ -224,7 +225,7 @@ type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that are due and not leased.
 func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
-	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
+	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
 		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
 	for i, r := range rows {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // DeliveryFilter is a set of conditions on deliveries that must all hold.
@@ -62,7 +63,7 @@ const deliveryBatch = 500
 // ListDeliveries lists deliveries to a webhook, latest first, at most limit. It returns none for an unknown
 // webhook.
 func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, limit int) (out []DeliveryLog, err error) {
-	arg := store.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states()}
+	arg := dbsqlc.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states()}
 	arg.After, arg.Before = f.bounds()
 	for len(out) < limit {
 		arg.MaxRows = int32(min(limit, deliveryBatch))
@@ -85,8 +86,8 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 }
 
 // walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
-func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []store.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
-	arg := store.WalkDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states(), MaxRows: deliveryBatch}
+func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []dbsqlc.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
+	arg := dbsqlc.WalkDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states(), MaxRows: deliveryBatch}
 	arg.After, arg.Before = f.bounds()
 	if bytes.Compare(from[:], arg.After[:]) > 0 {
 		arg.After = from
@@ -98,14 +99,14 @@ func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f De
 		last = rows[len(rows)-1].EventID
 	}
 	more = len(rows) == deliveryBatch
-	return slices.DeleteFunc(rows, func(r store.WalkDeliveriesRow) bool { return !f.takes(r.EventType) }), last, more, nil
+	return slices.DeleteFunc(rows, func(r dbsqlc.WalkDeliveriesRow) bool { return !f.takes(r.EventType) }), last, more, nil
 }
 
 // CountDeliveries counts the deliveries after an event by state. uuid.Nil counts all. It reads them in batches.
 func (s *Service) CountDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (map[DeliveryState]int, error) {
 	counts := map[DeliveryState]int{}
 	for more := true; more; {
-		var rows []store.WalkDeliveriesRow
+		var rows []dbsqlc.WalkDeliveriesRow
 		var err error
 		if rows, after, more, err = s.walk(ctx, p, webhook, f, after); err != nil {
 			return nil, err
@@ -139,14 +140,14 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	for i, r := range rows {
 		ids[i] = r.EventID
 	}
-	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
+	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w dbsqlc.Webhook) error {
 		if w.DisabledAt != nil {
 			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + TextOf(w.DisabledReason)}
 		}
 		if err := tx.AwaitPartitions(ctx); err != nil {
 			return err
 		}
-		n, err := tx.ReplayDeliveries(ctx, store.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()})
+		n, err := tx.ReplayDeliveries(ctx, dbsqlc.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -164,7 +165,7 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 // EnableWebhook enables a webhook. Held deliveries stay held until they are replayed. was reports whether the
 // webhook was disabled. It fails with NotFound.
 func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.UUID) (was bool, err error) {
-	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
+	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w dbsqlc.Webhook) error {
 		if was = w.DisabledAt != nil; !was {
 			return nil
 		}
@@ -179,7 +180,7 @@ func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.U
 // DisableWebhook disables a webhook. Attempts in flight continue. was reports whether it was already disabled.
 // It fails with NotFound.
 func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.UUID, reason string) (was bool, err error) {
-	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
+	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w dbsqlc.Webhook) error {
 		if was = w.DisabledAt != nil; was {
 			return nil
 		}
@@ -192,7 +193,7 @@ func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.
 }
 
 // onWebhook runs do in a transaction with the webhook locked. It fails with NotFound.
-func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, store.Webhook) error) error {
+func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, dbsqlc.Webhook) error) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWebhook(ctx, webhook)
 		if store.IsNoRows(err) || err == nil && w.WorkspaceID != p.WorkspaceID {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // DeliveryAttempt is one request to a webhook and its result.
@@ -39,7 +40,7 @@ func excerptPlace(webhook, event uuid.UUID) string {
 // RecordDeliveries records attempts and the health that they show. If it disables the webhook, it announces
 // that with an event and holds the pending deliveries. It fails with NotFound where the webhook was deleted.
 func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
-	arg := store.RecordAttemptsParams{WebhookID: webhook}
+	arg := dbsqlc.RecordAttemptsParams{WebhookID: webhook}
 	for _, a := range attempts {
 		var excerpt []byte
 		if a.Excerpt != "" {
@@ -73,14 +74,14 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 		if health.Past && w.DisabledAt == nil { // enabled again since
 			return nil
 		}
-		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
+		err = tx.SetEndpointHealth(ctx, dbsqlc.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
 			IsPrompt: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
 		if err != nil {
 			return err
 		}
 		switch {
 		case w.DisabledAt != nil: // since the attempts
-			_, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
+			_, err := tx.HoldDeliveries(ctx, dbsqlc.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
 			return err
 		case health.Disable != "":
 			return s.disable(ctx, tx, w, health.Disable)
@@ -98,7 +99,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 
 // recordOfHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
 // the fan-out. It returns false where the webhook must be locked or was deleted.
-func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg store.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
+func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg dbsqlc.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		recorded = false
 		if err := h.Check(ctx, tx); err != nil {
@@ -135,7 +136,7 @@ func (s *Service) HoldDeliveries(ctx context.Context, h Fence, webhook uuid.UUID
 		if err != nil || w.DisabledAt == nil {
 			return err
 		}
-		held, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
+		held, err := tx.HoldDeliveries(ctx, dbsqlc.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
 		more = held == holdBatch
 		return err
 	})
@@ -150,20 +151,20 @@ func (s *Service) HoldDeliveries(ctx context.Context, h Fence, webhook uuid.UUID
 
 // disable disables a webhook, whose row must be locked. HoldDeliveries holds the pending deliveries beyond one
 // batch.
-func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, reason string) error {
-	if err := tx.DisableWebhook(ctx, store.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
+func (s *Service) disable(ctx context.Context, tx store.Tx, w dbsqlc.Webhook, reason string) error {
+	if err := tx.DisableWebhook(ctx, dbsqlc.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
 		return err
 	}
-	if _, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: w.WebhookID, MaxRows: holdBatch}); err != nil {
+	if _, err := tx.HoldDeliveries(ctx, dbsqlc.HoldDeliveriesParams{WebhookID: w.WebhookID, MaxRows: holdBatch}); err != nil {
 		return err
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
-	return s.Write(ctx, tx, store.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
+	return s.Write(ctx, tx, dbsqlc.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
 }
 
 // ListDeliveryAttempts lists the attempts to deliver an event to a webhook, oldest first.
 func (s *Service) ListDeliveryAttempts(ctx context.Context, p Principal, webhook, event uuid.UUID) ([]DeliveryAttempt, error) {
-	rows, err := s.db.ListDeliveryAttempts(ctx, store.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event})
+	rows, err := s.db.ListDeliveryAttempts(ctx, dbsqlc.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event})
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts: %w", err)
 	}

@@ -3,14 +3,14 @@ package access
 import (
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A read may be stale or incomplete: it may show the state before the last write, or omit codes of the device.
 
 // renamed reports whether the shown name of a code differs from the last confirmed one, or need not differ. Devices may
 // change names or keep none, but a code with the old name has not been written.
-func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
+func (r *reading) renamed(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	if f.Name == "" || f.Name == TextOf(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
 	}
@@ -21,7 +21,7 @@ func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
 // mayReappear reports whether a code that must leave and is not shown may still be on the device: a stale list omits
 // codes on their way, and a truncated one omits existing codes. A removal is safer evidence and harmless if the code
 // has left. The list is believed after repeated failures of the removal.
-func (r *reading) comes(c *store.AccessCode) bool {
+func (r *reading) comes(c *dbsqlc.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
 		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
@@ -36,7 +36,7 @@ func (r *reading) comes(c *store.AccessCode) bool {
 }
 
 // maybeLate reports whether a never confirmed code that must leave was sent so recently that it may still arrive.
-func (r *reading) unborn(c *store.AccessCode) bool {
+func (r *reading) unborn(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}

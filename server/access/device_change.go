@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // DeviceChange is a change of a workspace's own data about a device. Nil and zero fields stay unchanged.
@@ -55,7 +56,7 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		if t.d.CustomMetadata = data; c.Name != nil {
 			t.d.Nickname = NonEmpty(*c.Name)
 		}
-		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{
+		if err := t.tx.DescribeDevice(ctx, dbsqlc.DescribeDeviceParams{
 			DeviceID:       t.d.DeviceID,
 			CustomMetadata: t.d.CustomMetadata,
 			Nickname:       t.d.Nickname,
@@ -86,7 +87,7 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	if t.d.IsManaged = managed; !managed {
 		event = "device.converted_to_unmanaged"
 		if err := t.end(
-			ctx, func(store.ActionAttempt) bool { return true },
+			ctx, func(dbsqlc.ActionAttempt) bool { return true },
 			Failed, "device_unmanaged", "The device became unmanaged.",
 		); err != nil {
 			return err
@@ -95,7 +96,7 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 			return err
 		}
 	}
-	if err := t.tx.SetDeviceManaged(ctx, store.SetDeviceManagedParams{
+	if err := t.tx.SetDeviceManaged(ctx, dbsqlc.SetDeviceManagedParams{
 		DeviceID:  t.d.DeviceID,
 		IsManaged: managed,
 	}); err != nil {
@@ -156,7 +157,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return deviceNotFound("device_id", id)
 	}
 	err = s.onLockedDevice(ctx, parsed, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		return tx.LockWorkspaceDeviceWithCodes(ctx, store.LockWorkspaceDeviceParams{
+		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{
 			WorkspaceID: p.WorkspaceID,
 			DeviceID:    parsed,
 			Reach:       p.Reach,
@@ -208,7 +209,7 @@ func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string,
 					"Only SmartThings devices need them from you.",
 			}
 		}
-		return t.tx.ReportCodeLengths(ctx, store.ReportCodeLengthsParams{
+		return t.tx.ReportCodeLengths(ctx, dbsqlc.ReportCodeLengthsParams{
 			DeviceID:            t.d.DeviceID,
 			ReportedCodeLengths: kept,
 		})

@@ -6,10 +6,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // disabled sets or clears the error of an unmanaged code that is disabled at the device.
-func (r *reading) disabled(c *store.AccessCode, is bool) {
+func (r *reading) disabled(c *dbsqlc.AccessCode, is bool) {
 	switch {
 	case is && c.ErrorCode == nil:
 		r.setError(c, errInactive, "The code is disabled at the device and does not open.", uuid.Nil)
@@ -23,7 +24,7 @@ const disabledAllowed = "The code was disabled at the device, which is allowed. 
 
 // allow sets whether changes of a code at its device are kept. If a kept change loses its permission, the device is
 // read. undo reports that the server must set the code again, because it was deleted or disabled there.
-func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, allowed *bool) (undo bool, err error) {
+func (s *Service) allow(ctx context.Context, tx store.Tx, c *dbsqlc.AccessCode, allowed *bool) (undo bool, err error) {
 	if allowed == nil {
 		return false, nil
 	}
@@ -39,7 +40,7 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, a
 
 // onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
 // or keeps an allowed change.
-func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	if (changed(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) &&
 		c.ExternalModificationAllowed && TextOf(c.WarningCode) == warnExternal {
 		return nil // kept, and already reported
@@ -79,7 +80,7 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 
 // refreshStatus sets the status of a code by its time frame, after a kept change at the device. It emits an event if
 // the code starts to open.
-func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) follow(ctx context.Context, c *dbsqlc.AccessCode) error {
 	was := c.Status
 	if c.Status = string(statusOn(*c, t.now)); c.Status == was || c.Status != string(StatusSet) {
 		return nil
@@ -88,13 +89,13 @@ func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
 }
 
 // vendorsPIN reports whether a code differs only in its PIN and its vendor chooses the PINs.
-func (r *reading) vendorsPIN(c store.AccessCode, f Found) bool {
+func (r *reading) vendorsPIN(c dbsqlc.AccessCode, f Found) bool {
 	c.PinMac = r.mac(f.PIN)
 	return r.caps.ProviderPIN && f.PIN != "" && r.same(&c, f)
 }
 
 // forgetPIN clears the vendor-chosen PIN of a code that is not on its device: the vendor chooses a new one.
-func (t *deviceTx) forgetPIN(c *store.AccessCode) {
+func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 	if t.caps.ProviderPIN {
 		t.s.setPIN(c, "")
 	}
@@ -102,7 +103,7 @@ func (t *deviceTx) forgetPIN(c *store.AccessCode) {
 
 // dispute schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
 // repeated drift the intervals grow, because another system manages the code or the device loses confirmed state.
-func (t *deviceTx) dispute(c *store.AccessCode, what string) {
+func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
 	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
 		c.Disputes = 0
 	}
@@ -118,17 +119,17 @@ func (t *deviceTx) dispute(c *store.AccessCode, what string) {
 		"Stop the other system, or allow external modification.", uuid.Nil)
 }
 
-func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
+func (t *deviceTx) warn(c *dbsqlc.AccessCode, code, message string) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
 }
 
-func clearWarning(c *store.AccessCode) {
+func clearWarning(c *dbsqlc.AccessCode) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
 }
 
 // onExternalDelete handles the drift of a managed code that was deleted at the device: it restores the code, or keeps
 // an allowed deletion.
-func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) vanished(ctx context.Context, c *dbsqlc.AccessCode) error {
 	had := c.AppliedGen
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
@@ -161,7 +162,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 }
 
 // enable schedules the restoration of a disabled code that was just converted, unless external modification is allowed.
-func (r *reading) enable(c *store.AccessCode) {
+func (r *reading) enable(c *dbsqlc.AccessCode) {
 	if TextOf(c.ErrorCode) != errInactive {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // noFence is the Fence of records that need no lease, such as reports of a vendor.
@@ -18,7 +19,7 @@ func (anybody) Check(context.Context, store.Tx) error { return nil }
 
 // emitDeviceEvents emits the events of the changes of a device since its last announced state, once they have lasted
 // for the debounce time. It returns when to call it again. Lock operations have their own events (lock_events.go).
-func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
+func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if d.RemovedAt != nil {
 		return nil, nil
 	}
@@ -62,8 +63,8 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	return again, saveTold(ctx, tx, *d)
 }
 
-func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
-	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{
+func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
+	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{
 		DeviceID:    d.DeviceID,
 		ToldOnline:  d.ToldOnline,
 		ToldLocked:  d.ToldLocked,
@@ -75,7 +76,7 @@ func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
 }
 
 // emitDisconnected emits the event of a device that has been offline for the debounce time.
-func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Device) error {
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	a, err := s.withTrouble(ctx, tx, AboutDevice(d), d)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Dev
 }
 
 // ofDevice returns the type of a device event, which differs for unmanaged devices.
-func ofDevice(d store.Device, what string) string {
+func ofDevice(d dbsqlc.Device, what string) string {
 	if d.IsManaged {
 		return "device." + what
 	}
@@ -97,7 +98,7 @@ func ofDevice(d store.Device, what string) string {
 }
 
 // emitBatteryStatus emits the events of a battery status that differs from the last announced one.
-func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device) error {
+func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device) error {
 	if d.BatteryLevel == nil {
 		return nil
 	}
@@ -149,7 +150,7 @@ func nextBatteryStatus(was string, level float64) string {
 }
 
 // withTrouble adds the current errors and warnings of a device and its account to an event.
-func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d store.Device) (About, error) {
+func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d dbsqlc.Device) (About, error) {
 	account, err := tx.GetAccount(ctx, d.ConnectedAccountID)
 	if err != nil {
 		return a, err
@@ -160,7 +161,7 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d store
 }
 
 // withAccountTrouble adds the errors of an account to an event.
-func withAccountTrouble(a About, account store.ConnectedAccount) About {
+func withAccountTrouble(a About, account dbsqlc.ConnectedAccount) About {
 	return a.With("connected_account_errors", ProblemFields("error_code", accountErrors(account))).With(
 		"connected_account_warnings", []any{},
 	)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A device that lists no codes cannot show the result of an uncertain creation. To remove such a code, the server
@@ -17,12 +17,12 @@ import (
 const findTries = 8
 
 // canRepeatCreate reports whether the server must repeat the creation of an uncertain code before it counts as gone.
-func findable(c store.AccessCode, caps Capabilities) bool {
+func findable(c dbsqlc.AccessCode, caps Capabilities) bool {
 	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < findTries
 }
 
 // findExhausted reports whether the search for an uncertain code that must leave failed and the code cannot arrive.
-func (t *deviceTx) unfound(c *store.AccessCode) bool {
+func (t *deviceTx) unfound(c *dbsqlc.AccessCode) bool {
 	return !t.caps.ListCodes && c.VendorRef == nil && t.leaving(c) && !findable(*c, t.caps) && !t.onItsWay(c)
 }
 

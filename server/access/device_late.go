@@ -3,21 +3,21 @@ package access
 import (
 	"context"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // expireAttempts fails the attempts that are past their deadline.
 func (t *deviceTx) giveUp(ctx context.Context) error {
 	for _, late := range []struct {
-		what    func(store.ActionAttempt) bool
+		what    func(dbsqlc.ActionAttempt) bool
 		message string
 	}{
-		{func(a store.ActionAttempt) bool { return a.ActionType == ConfigureAutoLock },
+		{func(a dbsqlc.ActionAttempt) bool { return a.ActionType == ConfigureAutoLock },
 			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again."},
 		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
-		{func(store.ActionAttempt) bool { return true }, t.expired()},
+		{func(dbsqlc.ActionAttempt) bool { return true }, t.expired()},
 	} {
-		over := func(a store.ActionAttempt) bool { return t.late(a) && late.what(a) }
+		over := func(a dbsqlc.ActionAttempt) bool { return t.late(a) && late.what(a) }
 		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // adoptUnmanaged adds an unknown code as an unmanaged one. A late arrival of a deleted code is added, too, and removed.
@@ -15,7 +16,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 	if left, err := r.leftInPool(ctx, f); err != nil || left {
 		return err
 	}
-	c := &store.AccessCode{
+	c := &dbsqlc.AccessCode{
 		AccessCodeID:           NewID(),
 		WorkspaceID:            r.d.WorkspaceID,
 		DeviceID:               r.d.DeviceID,
@@ -42,22 +43,22 @@ func (r *reading) other(ctx context.Context, f Found) error {
 }
 
 // add adds an observed code to those of the device.
-func (r *reading) add(c *store.AccessCode) {
+func (r *reading) add(c *dbsqlc.AccessCode) {
 	r.codes, r.byRef[TextOf(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
 // insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory budget of the account.
 func (r *reading) keepOthers(ctx context.Context) error {
 	if room := r.admit(len(r.others)); room < len(r.others) {
-		later := map[*store.AccessCode]bool{}
+		later := map[*dbsqlc.AccessCode]bool{}
 		for _, c := range r.others[room:] {
 			later[c] = true
 		}
-		r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool { return later[c] })
+		r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *dbsqlc.AccessCode) bool { return later[c] })
 		r.others, r.rest = r.others[:room], r.rest+len(later)
 	}
-	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *store.AccessCode) error {
-		row, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{
+	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *dbsqlc.AccessCode) error {
+		row, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{
 			AccessCodeID:           c.AccessCodeID,
 			WorkspaceID:            c.WorkspaceID,
 			DeviceID:               c.DeviceID,
@@ -105,7 +106,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 			awaited[c.AccessCodeID] = true
 		}
 	}
-	departed := func(c *store.AccessCode) bool {
+	departed := func(c *dbsqlc.AccessCode) bool {
 		return !c.IsManaged && !c.IsBackup && !offline(*c) && !r.seen[c.AccessCodeID] && !awaited[c.AccessCodeID]
 	}
 	count := 0
@@ -120,7 +121,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	r.rest += count - room
 	var gone []uuid.UUID
 	var told []Occurrence
-	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool {
+	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *dbsqlc.AccessCode) bool {
 		switch {
 		case !departed(c):
 			return false
@@ -190,9 +191,9 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		if err := r.tx.DeleteAccessCode(ctx, was.AccessCodeID); err != nil {
 			return false, err
 		}
-		row := store.AccessCode{AccessCodeID: NewID(), DeviceID: r.d.DeviceID}
+		row := dbsqlc.AccessCode{AccessCodeID: NewID(), DeviceID: r.d.DeviceID}
 		r.s.setPIN(&row, pin)
-		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{
+		c, err := r.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{
 			AccessCodeID:           row.AccessCodeID,
 			WorkspaceID:            r.d.WorkspaceID,
 			DeviceID:               r.d.DeviceID,
@@ -219,9 +220,9 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 }
 
 // abandonedPoolCodes lists the codes of abandoned pools that may be among the observed codes.
-func (r *reading) leftPools(ctx context.Context) ([]store.AccessCode, error) {
+func (r *reading) leftPools(ctx context.Context) ([]dbsqlc.AccessCode, error) {
 	if r.left == nil {
-		arg := store.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}
+		arg := dbsqlc.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}
 		for _, f := range r.found {
 			arg.VendorRefs = append(arg.VendorRefs, f.Ref)
 			if key, err := uuid.Parse(f.Key); err == nil {

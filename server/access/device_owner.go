@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // owner returns the row that an observed code belongs to, nil if there is none.
-func (r *reading) owner(f Found) *store.AccessCode {
+func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && TextOf(c.VendorRef) == f.Ref {
 		return c
 	}
@@ -37,7 +37,7 @@ func (r *reading) owner(f Found) *store.AccessCode {
 }
 
 // movedTo reports whether a code was recreated without a record of it, as happens before an older dump is restored.
-func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
+func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 	// During a replacement, the vendor may list both the old and the new code.
 	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) {
 		return false
@@ -50,7 +50,7 @@ func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
 const echo = 15 * time.Second
 
 // pinChangedAtDevice reports whether the device reported a change of a hidden PIN after the last write.
-func changed(c store.AccessCode, f Found) bool {
+func changed(c dbsqlc.AccessCode, f Found) bool {
 	for _, ours := range []*time.Time{c.WriteAt, c.AppliedAt} {
 		if ours != nil && !f.ChangedAt.After(ours.Add(echo)) {
 			return false
@@ -67,7 +67,7 @@ func (r *reading) mac(pin string) []byte {
 }
 
 // same reports whether the observed state of a code equals its desired state, as far as the device shows it.
-func (r *reading) same(c *store.AccessCode, f Found) bool {
+func (r *reading) same(c *dbsqlc.AccessCode, f Found) bool {
 	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
 		return false
 	}

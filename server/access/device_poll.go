@@ -3,7 +3,7 @@ package access
 import (
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 )
 
 // poll returns when to read next for a pending write, at growing intervals.
-func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
+func (s *Service) poll(c *dbsqlc.AccessCode, now time.Time) time.Time {
 	since := c.WriteAt
 	if since == nil {
 		since = &now

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Found is one observed code of a device.
@@ -84,7 +85,7 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 				return err
 			}
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{
 			DeviceID:  device,
 			WakeSeq:   seq,
 			RereadAt:  read.again,
@@ -103,14 +104,14 @@ type reading struct {
 	found []Found
 	seen  map[uuid.UUID]bool
 	// byRef has the last code of each reference.
-	byRef   map[string]*store.AccessCode
-	managed []*store.AccessCode
+	byRef   map[string]*dbsqlc.AccessCode
+	managed []*dbsqlc.AccessCode
 	// others are new unmanaged codes, which insertUnmanaged inserts.
-	others []*store.AccessCode
+	others []*dbsqlc.AccessCode
 	// rest counts the changes of unmanaged codes beyond the account's inventory budget.
 	rest int
 	// left caches the codes of abandoned pools; nil before the query.
-	left *[]store.AccessCode
+	left *[]dbsqlc.AccessCode
 	// deleted caches the tombstones of observed codes; nil before the query.
 	deleted map[uuid.UUID]bool
 	// again is when to read once more before acting on the result.
@@ -124,7 +125,7 @@ func newReading(t *deviceTx, found []Found) *reading {
 		deviceTx: t,
 		found:    found,
 		seen:     map[uuid.UUID]bool{},
-		byRef:    map[string]*store.AccessCode{},
+		byRef:    map[string]*dbsqlc.AccessCode{},
 	}
 	for _, c := range t.codes {
 		r.byRef[TextOf(c.VendorRef)] = c
@@ -151,12 +152,12 @@ func (r *reading) doubted(found []Found) *time.Time {
 }
 
 // expected reports whether a code is on the device according to the records.
-func (r *reading) expected(c *store.AccessCode) bool {
+func (r *reading) expected(c *dbsqlc.AccessCode) bool {
 	return c.VendorRef != nil && !offline(*c) && (!r.leaving(c) || !sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
 // sent reports whether the removal of a leaving code was, or may have been, sent.
-func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
+func sent(c *dbsqlc.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
 // match finds the row of an observed code and records the differences.
 func (r *reading) take(ctx context.Context, f Found) error {
@@ -253,14 +254,14 @@ func (r *reading) take(ctx context.Context, f Found) error {
 }
 
 // noteShownPIN records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
-func (r *reading) saw(c *store.AccessCode, f Found) {
+func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
 	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
 		c.WritePinMac = mac
 	}
 }
 
 // recordRefusal records that the vendor gave up a write. A write fails only once, however often the vendor reports it.
-func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) refused(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	gen := c.WriteGen
 	c.WriteGen, c.WriteAt = 0, nil
 	return r.failed(ctx, c, gen, *f.Failure)
@@ -268,7 +269,7 @@ func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) err
 
 // failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
 // such a code, so its reference is useless.
-func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) error {
+func (r *reading) stillborn(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	if TextOf(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
@@ -284,7 +285,7 @@ func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) e
 }
 
 // staleRead reports whether a read may be older than the last confirmed write, and then schedules another read.
-func (r *reading) lags(c *store.AccessCode) bool {
+func (r *reading) lags(c *dbsqlc.AccessCode) bool {
 	if c.AppliedAt == nil || c.AppliedGen == 0 {
 		return false
 	}
@@ -297,7 +298,7 @@ func (r *reading) lags(c *store.AccessCode) bool {
 }
 
 // refresh copies the observed state of an unmanaged code into its row.
-func (r *reading) refresh(c *store.AccessCode, f Found) {
+func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 	if c.RemovingSince == nil {
 		c.Status = string(StatusSet)
 	}
@@ -314,7 +315,7 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 }
 
 // onMissing handles a code that the device did not show.
-func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
+func (r *reading) missing(ctx context.Context, c *dbsqlc.AccessCode) error {
 	onItsWay := r.onItsWay(c)
 	if !onItsWay && c.VendorRef == nil { // a code found in its slot later is a different one
 		c.WriteRef = nil
@@ -344,7 +345,7 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 }
 
 // markRemoved records that a postponed or temporarily removed code has left its device.
-func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) off(ctx context.Context, c *dbsqlc.AccessCode) error {
 	wasOn, status := c.AppliedGen > 0, StatusSetting
 	if putOff(*c, t.caps, t.now) {
 		status = StatusUnset

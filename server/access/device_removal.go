@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // RecordRemoved records that the device has left its account. permanently says that a device with the same reference is
@@ -40,7 +41,7 @@ func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string,
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{
+		d, err := tx.LockDeviceByRef(ctx, dbsqlc.LockDeviceByRefParams{
 			ConnectedAccountID: account,
 			VendorRef:          ref,
 			Ago:                ago,
@@ -66,7 +67,7 @@ func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string,
 }
 
 // removeDevice marks a device as removed. The caller holds the device's lock.
-func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
+func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 		var told []Occurrence
 		for _, d := range removed {
 			if !gone[d.DeviceID] {
-				told = append(told, Occurrence{Type: "device.removed", About: AboutDevice(store.Device{
+				told = append(told, Occurrence{Type: "device.removed", About: AboutDevice(dbsqlc.Device{
 					WorkspaceID:        workspace,
 					ConnectedAccountID: account,
 					DeviceID:           d.DeviceID,
@@ -115,7 +116,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 
 // isReplaced reports whether the device that a vendor lists under a reference is a different one. A device that has not
 // reported its serial number counts as the same.
-func replaced(r store.Device, f FoundDevice) bool {
+func replaced(r dbsqlc.Device, f FoundDevice) bool {
 	return OtherSerial(r.SerialNumber, f.SerialNumber)
 }
 
@@ -126,7 +127,7 @@ func OtherSerial(known, reported string) bool {
 }
 
 // replaceDevice detaches a device from its reference, which a different device has now. The caller holds its lock.
-func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device) error {
+func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r dbsqlc.Device) error {
 	if r.RemovedAt == nil {
 		if err := s.removeDevice(ctx, tx, r); err != nil {
 			return err
@@ -138,7 +139,7 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device
 // onDeviceRemoved ends the attempts of a removed device. Its codes stay, in case the device comes back, but can be
 // deleted immediately. Leaving codes stay, too, if they may be on the device.
 func (t *deviceTx) deviceGone(ctx context.Context) error {
-	all := func(store.ActionAttempt) bool { return true }
+	all := func(dbsqlc.ActionAttempt) bool { return true }
 	const message = "The device was removed from its vendor account."
 	returns := !leftForGood(t.d)
 	if returns {
@@ -146,7 +147,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+	for _, c := range append([]*dbsqlc.AccessCode(nil), t.codes...) {
 		if ends(*c) && !c.EndsAt.After(t.now) { // the device may come back with it
 			if err := t.expire(ctx, c); err != nil {
 				return err
@@ -178,10 +179,10 @@ func (t *deviceTx) nextEnd() (next *time.Time) {
 }
 
 // ends reports whether a code has an end time at which it is removed.
-func ends(c store.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
+func ends(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
 
 // isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
 // one is a different device.
-func leftForGood(d store.Device) bool {
+func leftForGood(d dbsqlc.Device) bool {
 	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }

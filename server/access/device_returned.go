@@ -1,7 +1,7 @@
 package access
 
 import (
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A device may lose its codes while it is out of its account, so its removal resets their confirmed state
@@ -9,7 +9,7 @@ import (
 
 // restoreApplied restores the confirmed state of a code on a returned device if the observed state still equals it and
 // differs from the desired state. It reports whether it did.
-func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
+func (r *reading) asItWas(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	mayBeOff := f.Disabled && c.ExternalModificationAllowed && TextOf(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
 	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil ||

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A code whose new PIN is still in use by another code on the device waits until that code releases the PIN. Codes
@@ -15,9 +15,9 @@ import (
 // step follows from the rows.
 
 // holderOfPIN returns the code that has c's desired PIN on the device and is about to release it.
-func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode { return t.holderIn(t.holders(), c) }
+func (t *deviceTx) holder(c *dbsqlc.AccessCode) *dbsqlc.AccessCode { return t.holderIn(t.holders(), c) }
 
-func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessCode) *store.AccessCode {
+func (t *deviceTx) holderIn(all map[string][]*dbsqlc.AccessCode, c *dbsqlc.AccessCode) *dbsqlc.AccessCode {
 	if len(c.PinMac) == 0 {
 		return nil
 	}
@@ -33,19 +33,19 @@ func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessC
 type swap struct {
 	codes []asKept
 	macs  [][]byte
-	byMAC map[string][]*store.AccessCode
+	byMAC map[string][]*dbsqlc.AccessCode
 }
 
 // pinState holds the inputs of macOnDevice.
 type asKept struct {
-	code             *store.AccessCode
+	code             *dbsqlc.AccessCode
 	desired, applied int64
 	removing         bool
 	sealed, pin      *byte
 	seen             *byte
 }
 
-func kept(c *store.AccessCode) asKept {
+func kept(c *dbsqlc.AccessCode) asKept {
 	return asKept{
 		code:     c,
 		desired:  c.DesiredGen,
@@ -65,7 +65,7 @@ func first(b []byte) *byte {
 }
 
 // codesByPIN returns the codes by the MAC of the known PIN that each has on the device, in their order.
-func (t *deviceTx) holders() map[string][]*store.AccessCode {
+func (t *deviceTx) holders() map[string][]*dbsqlc.AccessCode {
 	was := t.swap
 	same := was.byMAC != nil && len(was.codes) == len(t.codes)
 	for i := 0; same && i < len(t.codes); i++ {
@@ -74,7 +74,7 @@ func (t *deviceTx) holders() map[string][]*store.AccessCode {
 	if same {
 		return was.byMAC
 	}
-	t.swap = swap{byMAC: map[string][]*store.AccessCode{}}
+	t.swap = swap{byMAC: map[string][]*dbsqlc.AccessCode{}}
 	for i, c := range t.codes {
 		now := kept(c)
 		var mac []byte
@@ -93,7 +93,7 @@ func (t *deviceTx) holders() map[string][]*store.AccessCode {
 
 // unseenConflict reports whether the device refuses c's PIN as a duplicate although it shows no code with that PIN.
 // Some vendors keep refusing for a moment after a deletion. After some attempts, the refusal is believed.
-func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
+func (t *deviceTx) unseen(c *dbsqlc.AccessCode, conflict string) bool {
 	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= patience || t.codeByRef(conflict) != uuid.Nil {
 		return false
 	}
@@ -107,18 +107,18 @@ func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
 }
 
 // releasesPIN reports whether a code will lose the PIN that it has on the device.
-func (t *deviceTx) parts(c *store.AccessCode) bool {
+func (t *deviceTx) parts(c *dbsqlc.AccessCode) bool {
 	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))
 }
 
 // hasPendingChange reports whether a managed code has a desired state that is neither applied nor refused.
-func changes(c *store.AccessCode) bool {
+func changes(c *dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
 // macOnDevice returns the MAC of the PIN that a code has on the device, nil if unknown. For a code that was changed at
 // the device, that is the observed PIN.
-func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
+func (t *deviceTx) macOnDevice(c *dbsqlc.AccessCode) []byte {
 	switch {
 	case c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0:
 		return c.PinMac
@@ -134,7 +134,7 @@ func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
 
 // stepsAside reports whether a code must leave the device temporarily so that others can have its PIN, or its temporary
 // removal has started for any reason (RecordDeleteStarted).
-func (t *deviceTx) aside(c *store.AccessCode) bool {
+func (t *deviceTx) aside(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false
 	}
@@ -143,9 +143,9 @@ func (t *deviceTx) aside(c *store.AccessCode) bool {
 
 // breaksRing reports whether c is the code of its ring that steps aside. No code does while a write to one of the ring
 // is pending.
-func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
+func (t *deviceTx) breaksRing(c *dbsqlc.AccessCode) bool {
 	first := c
-	var all map[string][]*store.AccessCode
+	var all map[string][]*dbsqlc.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
 		if at.RemovingSince != nil || !changes(at) || (at.WriteGen > 0 && at.WriteAccepted) {
 			return false

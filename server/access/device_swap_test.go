@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A large ring needs the index of PINs: without it, a ring of 200 codes takes 12 s.
@@ -19,11 +19,11 @@ func TestOneCodeOfALargeRingStepsAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, device := &Service{keys: keys}, uuid.New()
-	tx := &deviceTx{s: s, d: store.Device{DeviceID: device}, now: time.Now()}
+	tx := &deviceTx{s: s, d: dbsqlc.Device{DeviceID: device}, now: time.Now()}
 	const all = 500
 	pin := func(n int) string { return fmt.Sprint(1000 + n%all) }
 	for n := range all {
-		c := &store.AccessCode{
+		c := &dbsqlc.AccessCode{
 			AccessCodeID: uuid.New(),
 			DeviceID:     device,
 			IsManaged:    true,
@@ -55,7 +55,7 @@ func TestOneCodeOfALargeRingStepsAside(t *testing.T) {
 	}
 }
 
-func stepAside(tx *deviceTx) (aside []*store.AccessCode) {
+func stepAside(tx *deviceTx) (aside []*dbsqlc.AccessCode) {
 	for _, c := range tx.codes {
 		if tx.aside(c) {
 			aside = append(aside, c)

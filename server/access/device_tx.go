@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Fence proves in a transaction that the caller holds the lease of a device or an account.
@@ -23,11 +24,11 @@ type Fence interface {
 type deviceTx struct {
 	s       *Service
 	tx      store.Tx
-	d       store.Device
+	d       dbsqlc.Device
 	caps    Capabilities
-	codes   []*store.AccessCode
-	before  map[uuid.UUID]store.AccessCode
-	pending []store.ActionAttempt
+	codes   []*dbsqlc.AccessCode
+	before  map[uuid.UUID]dbsqlc.AccessCode
+	pending []dbsqlc.ActionAttempt
 	now     time.Time
 	// swap caches the result of codesByPIN.
 	swap swap
@@ -61,7 +62,7 @@ func (s *Service) onLockedDevice(
 			tx:      tx,
 			d:       l.Device,
 			caps:    capabilities(l.Device),
-			before:  map[uuid.UUID]store.AccessCode{},
+			before:  map[uuid.UUID]dbsqlc.AccessCode{},
 			pending: l.Pending,
 			now:     s.opt.Now().UTC(),
 			moment:  l.Moment,
@@ -78,13 +79,13 @@ func (s *Service) onLockedDevice(
 		if err := f(t); err != nil {
 			return err
 		}
-		var changed []*store.AccessCode
+		var changed []*dbsqlc.AccessCode
 		for _, c := range t.codes {
 			if !reflect.DeepEqual(t.before[c.AccessCodeID], *c) {
 				changed = append(changed, c)
 			}
 		}
-		return store.Each(ctx, tx, changed, func(tx store.Tx, c *store.AccessCode) error { return save(ctx, tx, *c) })
+		return store.Each(ctx, tx, changed, func(tx store.Tx, c *dbsqlc.AccessCode) error { return save(ctx, tx, *c) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s of device %s: %w", doing, id, err)
@@ -93,9 +94,9 @@ func (s *Service) onLockedDevice(
 }
 
 // pastDeadline reports whether the deadline of an attempt has passed.
-func (t *deviceTx) late(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
+func (t *deviceTx) late(a dbsqlc.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
 
-func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
+func (t *deviceTx) code(id uuid.UUID) *dbsqlc.AccessCode {
 	for _, c := range t.codes {
 		if c.AccessCodeID == id {
 			return c
@@ -105,7 +106,7 @@ func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
 }
 
 // deleteCode deletes the row of a code that has left the device.
-func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) gone(ctx context.Context, c *dbsqlc.AccessCode) error {
 	for i, other := range t.codes {
 		if other == c {
 			t.codes = append(t.codes[:i:i], t.codes[i+1:]...)
@@ -121,7 +122,7 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 	return t.s.gone(ctx, t.tx, t.d, *c)
 }
 
-func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.ActionAttempt) {
+func without(attempts []dbsqlc.ActionAttempt, code uuid.UUID) (out []dbsqlc.ActionAttempt) {
 	for _, a := range attempts {
 		if IDOf(a.AccessCodeID) != code {
 			out = append(out, a)
@@ -132,9 +133,9 @@ func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.Action
 
 // settle ends the attempts that wait for the code to reach gen.
 func (t *deviceTx) settle(
-	ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string,
+	ctx context.Context, c *dbsqlc.AccessCode, gen int64, status AttemptStatus, errorType, message string,
 ) error {
-	return t.end(ctx, func(a store.ActionAttempt) bool {
+	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 		return IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode ||
 			a.ActionType == UpdateAccessCode)
 	}, status, errorType, message)
@@ -142,9 +143,9 @@ func (t *deviceTx) settle(
 
 // end finishes the pending attempts that match.
 func (t *deviceTx) end(
-	ctx context.Context, match func(store.ActionAttempt) bool, status AttemptStatus, errorType, message string,
+	ctx context.Context, match func(dbsqlc.ActionAttempt) bool, status AttemptStatus, errorType, message string,
 ) error {
-	var rest []store.ActionAttempt
+	var rest []dbsqlc.ActionAttempt
 	for _, a := range t.pending {
 		if !match(a) {
 			rest = append(rest, a)
@@ -159,12 +160,12 @@ func (t *deviceTx) end(
 }
 
 // recordApplied records that the device has the code's state of gen.
-func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+func (t *deviceTx) applied(ctx context.Context, c *dbsqlc.AccessCode, gen int64) error {
 	return t.appliedAs(ctx, c, gen, nil)
 }
 
 // recordAppliedAs is recordApplied with the state of gen, which may differ from the desired one; nil means unknown.
-func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
+func (t *deviceTx) appliedAs(ctx context.Context, c *dbsqlc.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // its previous PIN may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = 0, nil, false, nil
@@ -195,7 +196,7 @@ func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64
 	return t.emitWithPIN(ctx, event, c)
 }
 
-func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.AccessCode) error {
+func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *dbsqlc.AccessCode) error {
 	a, err := t.s.aboutWithPIN(t.d, *c)
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ const (
 // recordFailure records that a write of the code's state of gen failed. A permanent failure stays as an error until the
 // code, or the content of its device, changes. Other failures are retried with growing backoff. Each failure causes one
 // event per desired state.
-func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	// The write may have arrived. WriteGen stays, so that a read recognizes the code.
 	c.WriteAccepted = false
 	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
@@ -296,7 +297,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	return t.tellTrouble(ctx, first, event, c)
 }
 
-func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *store.AccessCode) error {
+func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *dbsqlc.AccessCode) error {
 	if !first {
 		return nil
 	}
@@ -304,7 +305,7 @@ func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c 
 }
 
 // givesUpPIN reports whether the reference is that of another managed code that is about to change its PIN.
-func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
+func (t *deviceTx) givesUpPIN(c *dbsqlc.AccessCode, ref string) bool {
 	other := t.code(t.codeByRef(ref))
 	return other != nil && other != c && changes(other)
 }
@@ -312,7 +313,7 @@ func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
 // hasPIN reports whether a change was refused because the code itself has the new PIN already: an earlier write arrived
 // and its response was lost. A read shows the rest. On a device that lists no codes, this needs the change right after
 // the confirmed state: an earlier change may have brought the PIN, and vendors may refuse a code its own PIN.
-func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
+func (t *deviceTx) hasPIN(c *dbsqlc.AccessCode, f Failure) bool {
 	if f.Class != FailedDuplicate || f.ConflictRef == "" || TextOf(c.VendorRef) != f.ConflictRef {
 		return false
 	}
@@ -329,7 +330,7 @@ func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 	return uuid.Nil
 }
 
-func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uuid.UUID) {
+func (t *deviceTx) setError(c *dbsqlc.AccessCode, code, message string, other uuid.UUID) {
 	message = Storable(message)
 	if TextOf(c.ErrorCode) != code {
 		c.ErrorAt = &t.now
@@ -340,12 +341,12 @@ func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uui
 	}
 }
 
-func clearError(c *store.AccessCode) {
+func clearError(c *dbsqlc.AccessCode) {
 	c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
 }
 
 // emitTrouble emits an event with the current errors and warnings of a code.
-func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
+func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *dbsqlc.AccessCode) error {
 	a, err := t.s.withTrouble(ctx, t.tx, AboutCode(t.d, *c), t.d)
 	if err != nil {
 		return err

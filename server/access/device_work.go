@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Action is the next operation of one code.
@@ -199,7 +200,7 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 }
 
 // work returns the next operation of a code, and when to look again.
-func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
+func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 	recreate := t.putsAnew(c)
 	leaving := t.leaving(c) || recreate
 	action, due := t.s.next(c, t.caps, leaving, t.now)
@@ -238,20 +239,20 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 }
 
 // leaving reports whether a code must leave its device, permanently or temporarily.
-func (t *deviceTx) leaving(c *store.AccessCode) bool {
+func (t *deviceTx) leaving(c *dbsqlc.AccessCode) bool {
 	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.aside(c)
 }
 
 // putOff reports whether a code is, or may be, on a device without native schedules although its start was postponed.
 // The code must leave until its new start, because it opens.
-func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
+func putOff(c dbsqlc.AccessCode, caps Capabilities, now time.Time) bool {
 	when := programAt(c, caps)
 	return c.IsManaged && c.RemovingSince == nil && when != nil && when.After(now) && !nativeSchedule(c, caps) &&
 		(c.VendorRef != nil || c.WriteGen > 0)
 }
 
 // next decides the next operation of a code at now, and when to look again.
-func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
+func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
 	switch {
@@ -323,14 +324,14 @@ func (t *deviceTx) tick(ctx context.Context) error {
 }
 
 // is returns a function that matches one attempt.
-func is(a store.ActionAttempt) func(store.ActionAttempt) bool {
-	return func(b store.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
+func is(a dbsqlc.ActionAttempt) func(dbsqlc.ActionAttempt) bool {
+	return func(b dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
 }
 
 func (t *deviceTx) failConversion(
-	ctx context.Context, c *store.AccessCode, a store.ActionAttempt, errorType, message string,
+	ctx context.Context, c *dbsqlc.AccessCode, a dbsqlc.ActionAttempt, errorType, message string,
 ) error {
-	var rest []store.ActionAttempt
+	var rest []dbsqlc.ActionAttempt
 	for _, b := range t.pending {
 		if !is(a)(b) {
 			rest = append(rest, b)
@@ -340,7 +341,7 @@ func (t *deviceTx) failConversion(
 	return t.s.failConversion(ctx, t.tx, t.d, *c, a, errorType, message)
 }
 
-func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
 	case t.unfound(c) && c.RemovingSince != nil: // never going to show
@@ -413,12 +414,12 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 }
 
 // onItsWay reports whether an unconfirmed write may still arrive.
-func (t *deviceTx) onItsWay(c *store.AccessCode) bool {
+func (t *deviceTx) onItsWay(c *dbsqlc.AccessCode) bool {
 	return c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 }
 
 // expire removes a code whose time frame has ended.
-func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) expire(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if c.VendorRef == nil && c.WriteGen == 0 || offline(*c) {
 		return t.gone(ctx, c)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Fence, device uuid.UUI
 // anotherPIN reports whether an uncertain creation was sent with a PIN that differs from the desired one, on a device
 // that hides PINs. A vendor that recognizes a repeated creation by its key answers with the first one's code. A vendor
 // that receives a slot for each write does not.
-func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
+func (t *deviceTx) anotherPIN(c *dbsqlc.AccessCode) bool {
 	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
 		return false
 	}
@@ -155,7 +156,7 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 }
 
 // recordPutFailure records that a write has failed.
-func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, f Failure) error {
+func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork, f Failure) error {
 	f.Unsure = f.Unsure || w.InDoubt
 	switch {
 	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // may have arrived: a read will show
@@ -175,7 +176,7 @@ func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, 
 
 // recordMismatch records that a creation returned a code that differs from the desired state. The code is overwritten,
 // recreated, or removed.
-func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) otherwise(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, &t.now, false
 	if c.WriteGen == 0 || c.RemovingSince != nil {
 		c.WriteGen, c.WriteAt = 0, nil
@@ -187,7 +188,7 @@ func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64
 }
 
 // recordAbsent records that a change failed because the code is not on its device. The next attempt recreates it.
-func (t *deviceTx) absent(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) absent(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	was := c.AppliedGen > 0
 	if err := t.vanished(ctx, c); err != nil || was {
 		return err
@@ -241,13 +242,13 @@ func (s *Service) RecordDelete(
 			c.WriteGen, c.WriteAccepted, c.WriteAt = 0, true, &t.now
 		}
 		// Other codes may have waited for the removal.
-		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true})
+		return t.tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: device, ReadNeeded: true})
 	})
 }
 
 // failedToRemove records that a removal failed. The server retries it, unless the vendor does not support the removal
 // of unmanaged codes.
-func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Failure) error {
+func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f Failure) error {
 	if f.Unsure && t.aside(c) { // the recorded start shows that this removal may have succeeded
 		c.WriteAccepted = false
 	} else {
@@ -255,7 +256,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	}
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
-		return t.end(ctx, func(a store.ActionAttempt) bool {
+		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 			return IDOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
 		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
 	}
@@ -283,7 +284,7 @@ func (s *Service) RecordUnreachable(
 	ctx context.Context, h Fence, device uuid.UUID, offline, unread bool,
 ) (failures int, eventDue *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
-		n, err := t.tx.SetDeviceFailed(ctx, store.SetDeviceFailedParams{DeviceID: device, Unread: unread})
+		n, err := t.tx.SetDeviceFailed(ctx, dbsqlc.SetDeviceFailedParams{DeviceID: device, Unread: unread})
 		failures = int(n)
 		if err != nil || !offline || !t.d.Online {
 			return err
@@ -319,7 +320,7 @@ func (s *Service) RecordAnswered(ctx context.Context, h Fence, device uuid.UUID)
 
 // setOnline records a connection change, and returns when its event is due.
 func (t *deviceTx) online(ctx context.Context, online bool) (eventDue *time.Time, err error) {
-	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{
+	if err := t.tx.SetDeviceOnline(ctx, dbsqlc.SetDeviceOnlineParams{
 		DeviceID:        t.d.DeviceID,
 		Online:          online,
 		OnlineChangedAt: t.now,
@@ -333,7 +334,7 @@ func (t *deviceTx) online(ctx context.Context, online bool) (eventDue *time.Time
 // ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
 // after seq makes it due immediately.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
-	arg := store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
+	arg := dbsqlc.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
 	if due != nil { // a duration, because the database's clock may differ
 		arg.After = due.Sub(s.opt.Now())
 	}
@@ -351,7 +352,7 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 
 // DueDevices lists due devices without a lease holder.
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, store.DueDevicesParams{
+	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{
 		MaxRows:       limit,
 		ButAccounts:   but.Narrow,
 		ButWorkspaces: but.Wide,

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Device is a device and its capabilities.
@@ -165,7 +166,7 @@ func (d Device) connectionErrors() []Problem {
 
 // partialDevice returns the fields of a device that the rows of its codes contain: connection, account, and
 // capabilities.
-func standing(r store.CodeDevice) Device {
+func standing(r dbsqlc.CodeDevice) Device {
 	return Device{
 		ID:                  r.DeviceID,
 		WorkspaceID:         r.WorkspaceID,
@@ -182,8 +183,8 @@ func standing(r store.CodeDevice) Device {
 }
 
 // toAnnouncedDevice returns the public columns of a complete device row.
-func told(d store.Device) store.ToldDevice {
-	return store.ToldDevice{
+func told(d dbsqlc.Device) dbsqlc.ToldDevice {
+	return dbsqlc.ToldDevice{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
 		ConnectedAccountID:    d.ConnectedAccountID,
@@ -217,8 +218,8 @@ func told(d store.Device) store.ToldDevice {
 }
 
 // deviceOfCode returns the device columns that the rows of codes contain.
-func beside(d store.ToldDevice) store.CodeDevice {
-	return store.CodeDevice{
+func beside(d dbsqlc.ToldDevice) dbsqlc.CodeDevice {
+	return dbsqlc.CodeDevice{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
 		ConnectedAccountID:    d.ConnectedAccountID,
@@ -234,7 +235,7 @@ func beside(d store.ToldDevice) store.CodeDevice {
 	}
 }
 
-func toDevice(r store.ToldDevice) Device {
+func toDevice(r dbsqlc.ToldDevice) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider = r.VendorRef, r.DeviceType, r.Provider
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
@@ -267,12 +268,12 @@ func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (
 }
 
 // findDevice returns the account of a device. It fails with NotFound.
-func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d store.FindDeviceRow, err error) {
+func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d dbsqlc.FindDeviceRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return d, deviceNotFound("device_id", id)
 	}
-	d, err = s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+	d, err = s.db.FindDevice(ctx, dbsqlc.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
 	switch {
 	case store.IsNoRows(err) || err == nil && !p.CanSee(d.ConnectedAccountID):
 		return d, deviceNotFound("device_id", id)
@@ -291,14 +292,14 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	if (id == "") == (name == "") {
 		return Device{}, Invalidf("", "Must specify either device_id or name")
 	}
-	var r store.ToldDevice
+	var r dbsqlc.ToldDevice
 	var err error
 	if id != "" {
 		parsed, bad := uuid.Parse(id)
 		if bad != nil {
 			return Device{}, deviceNotFound("device_id", id)
 		}
-		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{
+		r, err = s.db.GetDevice(ctx, dbsqlc.GetDeviceParams{
 			WorkspaceID: p.WorkspaceID,
 			DeviceID:    parsed,
 			IsManaged:   managed,
@@ -307,7 +308,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{
+		r, err = s.db.GetDeviceByName(ctx, dbsqlc.GetDeviceByNameParams{
 			WorkspaceID: p.WorkspaceID,
 			Name:        name,
 			IsManaged:   managed,
@@ -363,16 +364,16 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.ToldDevice, error) {
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.ToldDevice, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
-		return s.db.ListDevices(ctx, store.ListDevicesParams{
+		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{
 			WorkspaceID: p.WorkspaceID,
 			AfterAt:     page.After.At,
 			AfterID:     page.After.ID,
 			MaxRows:     page.Rows(),
 		})
 	}
-	arg := store.FindDevicesParams{
+	arg := dbsqlc.FindDevicesParams{
 		WorkspaceID:   p.WorkspaceID,
 		AfterAt:       page.After.At,
 		AfterID:       page.After.ID,
@@ -401,7 +402,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		arg.ConnectWebviewID = &ids[0]
 	}
 	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
-	out := make([]store.ToldDevice, len(rows))
+	out := make([]dbsqlc.ToldDevice, len(rows))
 	for i, r := range rows {
 		out[i] = told(r)
 	}
@@ -410,7 +411,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 
 // wakeDevice makes the device due when tx commits; read says that its codes may have changed.
 func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, read bool) error {
-	if err := tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
+	if err := tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
 		return err
 	}
 	return s.waker.Wake(ctx, tx, DeviceLane, id)
@@ -459,7 +460,7 @@ func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt
 	}
 	return a, s.onDevice(ctx, anybody{}, device, "end a simulation", func(t *deviceTx) error {
 		return t.end(
-			ctx, func(r store.ActionAttempt) bool { return r.ActionAttemptID == a.ID },
+			ctx, func(r dbsqlc.ActionAttempt) bool { return r.ActionAttemptID == a.ID },
 			a.Status, a.ErrorType, a.Message,
 		)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // hashKeyName is the server key that keyed hashes are made with: PINs are compared by them, so it stays while the keys
@@ -35,7 +36,7 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin 
 
 // firstDataKey makes a data key where there is none. The master key only wraps from then on: were it to seal, an instance that has
 // been given a newer one would seal what the others cannot open. Of several instances at once one makes it.
-func firstDataKey(ctx context.Context, db *store.Queries, keys *encryption.Keys) error {
+func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys) error {
 	if there, err := db.ListDataKeys(ctx); err != nil || len(there) > 0 {
 		return err
 	}
@@ -48,7 +49,7 @@ func firstDataKey(ctx context.Context, db *store.Queries, keys *encryption.Keys)
 		fresh, err = keys.FirstDataKey(sealed)
 	}
 	if err == nil {
-		err = db.InsertFirstDataKey(ctx, store.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped})
+		err = db.InsertFirstDataKey(ctx, dbsqlc.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped})
 	}
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) 
 	return nil
 }
 
-func dataKeys(ctx context.Context, db *store.Queries) ([]encryption.DataKey, error) {
+func dataKeys(ctx context.Context, db *dbsqlc.Queries) ([]encryption.DataKey, error) {
 	rows, err := db.ListDataKeys(ctx)
 	out := make([]encryption.DataKey, len(rows))
 	for i, r := range rows {
@@ -214,7 +215,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 				return err
 			}
 			if changed {
-				if err := tx.RewrapDataKey(ctx, store.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped}); err != nil {
+				if err := tx.RewrapDataKey(ctx, dbsqlc.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped}); err != nil {
 					return err
 				}
 			}
@@ -231,7 +232,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 			return err
 		}
 		current = fresh.ID
-		return errors.Join(tx.RetireDataKeys(ctx), tx.InsertDataKey(ctx, store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}))
+		return errors.Join(tx.RetireDataKeys(ctx), tx.InsertDataKey(ctx, dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}))
 	})
 	if err != nil {
 		return 0, false, err

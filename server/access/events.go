@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Event records that something happened.
@@ -67,12 +68,12 @@ type About struct {
 }
 
 // AboutDevice returns the About of a device.
-func AboutDevice(d store.Device) About {
+func AboutDevice(d dbsqlc.Device) About {
 	return About{Workspace: d.WorkspaceID, Account: d.ConnectedAccountID, Device: &d.DeviceID, Metadata: d.CustomMetadata}
 }
 
 // AboutCode returns the About of a code on a device. Codes in a backup pool are silent.
-func AboutCode(d store.Device, c store.AccessCode) About {
+func AboutCode(d dbsqlc.Device, c dbsqlc.AccessCode) About {
 	a := AboutDevice(d)
 	a.Code, a.Silent = &c.AccessCodeID, c.InPool
 	return a
@@ -123,7 +124,7 @@ func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) er
 		s.onEmit(ctx, tx, all[0].Account, len(all))
 	}
 	for some := range slices.Chunk(all, 100) { // each payload may have 100 kB of metadata
-		var rows []store.InsertEventParams
+		var rows []dbsqlc.InsertEventParams
 		for _, h := range some {
 			row, err := s.NewRow(h.Type, h.About)
 			if err != nil {
@@ -133,7 +134,7 @@ func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) er
 				rows = append(rows, row)
 			}
 		}
-		err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertEventParams) error {
+		err := store.Each(ctx, tx, rows, func(tx store.Tx, row dbsqlc.InsertEventParams) error {
 			one, err := tx.InsertEvent(ctx, row)
 			waits = waits || one
 			return err
@@ -149,7 +150,7 @@ func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) er
 }
 
 // NewRow returns the row of an event. Its type must be one of eventFields.
-func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams, err error) {
+func (s *Service) NewRow(eventType string, a About) (arg dbsqlc.InsertEventParams, err error) {
 	if _, known := eventFields[eventType]; !known {
 		return arg, fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
@@ -168,7 +169,7 @@ func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams
 		fields["access_code_id"] = *a.Code
 	}
 	maps.Copy(fields, a.Fields)
-	arg = store.InsertEventParams{EventID: NewID(), WorkspaceID: a.Workspace, EventType: eventType, DeviceID: a.Device, AccessCodeID: a.Code,
+	arg = dbsqlc.InsertEventParams{EventID: NewID(), WorkspaceID: a.Workspace, EventType: eventType, DeviceID: a.Device, AccessCodeID: a.Code,
 		ConnectedAccountID: account, Payload: MustJSON(fields), OccurredAt: a.At}
 	if len(a.Secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), MustJSON(a.Secret))
@@ -177,7 +178,7 @@ func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams
 }
 
 // Write writes an event, and wakes the outbox of its workspace if that has webhooks.
-func (s *Service) Write(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
+func (s *Service) Write(ctx context.Context, tx store.Tx, arg dbsqlc.InsertEventParams) error {
 	waits, err := tx.InsertEvent(ctx, arg)
 	if err != nil {
 		return fmt.Errorf("write the event %s: %w", arg.EventType, err)
@@ -191,7 +192,7 @@ func (s *Service) Write(ctx context.Context, tx store.Tx, arg store.InsertEventP
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
 // ReadEvent decodes a row and opens its secret fields. It fails with ErrUnopened where they cannot be opened.
-func (s *Service) ReadEvent(r store.Event) (Event, error) {
+func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
 	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
@@ -232,7 +233,7 @@ func pinsIn(value any) (out []string) {
 // GetEvent reads an event by its identifier, or the latest event of a type on a device. It fails with Invalid
 // if neither is given, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, eventType string) (Event, error) {
-	var r store.Event
+	var r dbsqlc.Event
 	var err error
 	switch {
 	case id != "":
@@ -240,13 +241,13 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 		if bad != nil {
 			return Event{}, eventNotFound(id)
 		}
-		r, err = s.db.GetEvent(ctx, store.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
+		r, err = s.db.GetEvent(ctx, dbsqlc.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
 	case deviceID != "" && eventType != "":
 		parsed, bad := uuid.Parse(deviceID)
 		if bad != nil {
 			return Event{}, eventNotFound("")
 		}
-		r, err = s.db.GetLatestEvent(ctx, store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
+		r, err = s.db.GetLatestEvent(ctx, dbsqlc.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
 	default:
 		return Event{}, Invalidf("", "Must specify either event_id or both device_id and event_type")
 	}
@@ -303,7 +304,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, Invalidf("", "Must specify either since or between")
 	}
-	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
+	arg := dbsqlc.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
 		AccessCodeIds: ParseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
 		CustomerKey: NonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}

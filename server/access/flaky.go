@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A connection is flaky after flakyLosses losses within flakyWithin, until it has been stable for flakyWithin.
@@ -17,7 +18,7 @@ const (
 
 // updateFlapping detects the start and end of a flapping connection and emits their events. Losses count even if they
 // are too short for an event of their own. It returns when to call it again.
-func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
+func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)
 		recent := slices.DeleteFunc(slices.Clone(d.Losses), func(t time.Time) bool { return t.Before(since) })
@@ -45,7 +46,7 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (
 
 // lost reports whether a device has an uncounted connection loss. A device that was announced as offline, or was never
 // online, has none.
-func lost(d store.Device) bool {
+func lost(d dbsqlc.Device) bool {
 	counted := len(d.Losses) > 0 && !d.Losses[len(d.Losses)-1].Before(d.OnlineChangedAt)
 	return !d.Online && d.ToldOnline && !counted
 }

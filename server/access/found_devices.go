@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // FoundDevice is the description of one device by its vendor.
@@ -67,7 +68,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 			return err
 		}
 		outage := a.ErrorCode != nil && a.ErrorAt != nil && !a.ErrorAt.Add(outageFrom).After(moment)
-		known := map[string]store.Device{}
+		known := map[string]dbsqlc.Device{}
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
@@ -127,7 +128,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 
 // needsReread reports whether the last read of an idle device is too old. The interval varies by device, so that
 // devices that were read together are not reread together.
-func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) bool {
+func (s *Service) forgotten(r dbsqlc.Device, f FoundDevice, moment time.Time) bool {
 	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded ||
 		r.LastGoodReadAt == nil {
 		return false
@@ -139,19 +140,19 @@ func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) boo
 
 // addDevices adds new devices to an account that has a number of devices.
 func (s *Service) addDevices(
-	ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice, has int,
+	ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, found []FoundDevice, has int,
 ) error {
 	if !slices.Contains(a.AcceptedCapabilities, "lock") { // all supported devices are locks
 		return nil
 	}
 	found = found[:s.Room(a.ConnectedAccountID, has, len(found))]
-	var rows []store.InsertDeviceParams
+	var rows []dbsqlc.InsertDeviceParams
 	var ids []uuid.UUID
 	var told []Occurrence
-	var unpaid []store.Device
+	var unpaid []dbsqlc.Device
 	for _, f := range found {
 		row := s.deviceRow(a, f)
-		d := store.Device{
+		d := dbsqlc.Device{
 			DeviceID:              row.DeviceID,
 			WorkspaceID:           row.WorkspaceID,
 			ConnectedAccountID:    row.ConnectedAccountID,
@@ -172,7 +173,7 @@ func (s *Service) addDevices(
 		}
 	}
 	err := store.Each(
-		ctx, tx, rows, func(tx store.Tx, row store.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) },
+		ctx, tx, rows, func(tx store.Tx, row dbsqlc.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) },
 	)
 	if err != nil {
 		return err
@@ -181,16 +182,16 @@ func (s *Service) addDevices(
 		return err
 	}
 	for _, d := range unpaid {
-		if err := s.tellSubscription(ctx, tx, store.Device{}, d); err != nil {
+		if err := s.tellSubscription(ctx, tx, dbsqlc.Device{}, d); err != nil {
 			return err
 		}
 	}
 	return s.waker.WakeEach(ctx, tx, DeviceLane, ids)
 }
 
-func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {
+func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.InsertDeviceParams {
 	now := s.opt.Now().UTC()
-	row := store.InsertDeviceParams{
+	row := dbsqlc.InsertDeviceParams{
 		DeviceID:           NewID(),
 		WorkspaceID:        a.WorkspaceID,
 		ConnectedAccountID: a.ConnectedAccountID,
@@ -220,7 +221,7 @@ func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.Inser
 	return row
 }
 
-func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
+func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Device, f FoundDevice) error {
 	if f.SerialNumber == "" { // not reported yet
 		f.SerialNumber = r.SerialNumber
 	}
@@ -252,7 +253,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 		missing = new(s.opt.Now().UTC())
 	}
 	on, delay := f.AutoLock.columns()
-	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{
+	err := tx.UpdateDevice(ctx, dbsqlc.UpdateDeviceParams{
 		DeviceID:              r.DeviceID,
 		OnlineChangedAt:       onlineAt,
 		LockedChangedAt:       lockedAt,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // GenerateCode returns a random PIN that the device would accept now. It creates no code.
@@ -30,7 +30,7 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 // generatePIN returns a random PIN that obeys the rules of the device and is not in use on it. Its length is the
 // preferred one if the device supports it, else the shortest supported one. It fails with Invalid.
 func (s *Service) generatePIN(
-	device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int,
+	device uuid.UUID, caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, preferred int,
 ) (string, error) {
 	if caps.ProviderPIN {
 		return "", Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
@@ -81,7 +81,7 @@ func (s *Service) pinOn(device uuid.UUID, pin string) string {
 }
 
 // pinsOf returns the MACs of the PINs of codes.
-func pinsOf(taken []store.TakenOnDeviceRow) map[string]bool {
+func pinsOf(taken []dbsqlc.TakenOnDeviceRow) map[string]bool {
 	there := make(map[string]bool, len(taken))
 	for _, c := range taken {
 		there[string(c.PinMac)] = true

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // AutoLock is the auto-lock setting of a device.
@@ -17,7 +18,7 @@ type AutoLock struct {
 	Delay float64 `json:"delay_seconds"`
 }
 
-func autoLockOf(d store.Device) *AutoLock {
+func autoLockOf(d dbsqlc.Device) *AutoLock {
 	return toAutoLock(d.AutoLockEnabled, d.AutoLockDelaySeconds)
 }
 
@@ -133,7 +134,7 @@ func (s *Service) RecordAutoLockSet(ctx context.Context, h Fence, device uuid.UU
 			setting.Delay = was.Delay
 		}
 		on, delay := setting.columns()
-		err := t.tx.SetDeviceAutoLock(ctx, store.SetDeviceAutoLockParams{
+		err := t.tx.SetDeviceAutoLock(ctx, dbsqlc.SetDeviceAutoLockParams{
 			DeviceID:             device,
 			AutoLockEnabled:      on,
 			AutoLockDelaySeconds: delay,
@@ -141,7 +142,7 @@ func (s *Service) RecordAutoLockSet(ctx context.Context, h Fence, device uuid.UU
 		if err != nil {
 			return err
 		}
-		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Succeeded, "", "")
+		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Succeeded, "", "")
 	})
 }
 
@@ -165,7 +166,7 @@ func (d Device) subscriptionErrors() []Problem {
 }
 
 // emitSubscription emits the event of a missing or renewed subscription.
-func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is store.Device) error {
+func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is dbsqlc.Device) error {
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // The vendor's cloud generates offline codes, and the device validates them by their digits and its clock, without a
@@ -38,12 +38,12 @@ const (
 )
 
 // offline reports whether a code is an offline code.
-func offline(c store.AccessCode) bool { return c.OfflineKind != nil }
+func offline(c dbsqlc.AccessCode) bool { return c.OfflineKind != nil }
 
 // newOfflineCode returns the row of a new offline code on d. It fails with Invalid.
 func (s *Service) newOfflineCode(
-	d store.Device, taken []store.TakenOnDeviceRow, n NewCode,
-) (r store.InsertAccessCodeParams, err error) {
+	d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRow, n NewCode,
+) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
 		return r, Invalidf(
@@ -73,7 +73,7 @@ func (s *Service) newOfflineCode(
 	if err != nil {
 		return r, err
 	}
-	code := store.AccessCode{
+	code := dbsqlc.AccessCode{
 		IsManaged:   true,
 		StartsAt:    &starts,
 		EndsAt:      &ends,
@@ -86,7 +86,7 @@ func (s *Service) newOfflineCode(
 	if n.Name != nil {
 		name = *n.Name
 	}
-	return store.InsertAccessCodeParams{
+	return dbsqlc.InsertAccessCodeParams{
 		AccessCodeID:           NewID(),
 		WorkspaceID:            d.WorkspaceID,
 		DeviceID:               d.DeviceID,
@@ -178,7 +178,7 @@ func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) 
 }
 
 // offlineWarnings returns the warning of a code that must be used soon.
-func offlineWarnings(c store.AccessCode) []Problem {
+func offlineWarnings(c dbsqlc.AccessCode) []Problem {
 	if OfflineKind(TextOf(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
 		return nil
 	}
@@ -212,7 +212,7 @@ func offlineUnchangeable(ch CodeChange) error {
 
 // checkOfflineDeletion checks that a code is not an issued offline code, which cannot be revoked. It fails with
 // Invalid.
-func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error {
+func (s *Service) checkOfflineDeletion(d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	// The PIN is the sign of issuance, because the generations restart when the device returns.
 	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil {
 		return nil
@@ -221,7 +221,7 @@ func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error
 		Kind:  Invalid,
 		Type:  "cannot_delete_offline_access_code",
 		Field: "access_code_id",
-		Message: "The vendor has issued this offline access code, and the lock accepts it until " + 
+		Message: "The vendor has issued this offline access code, and the lock accepts it until " +
 			c.EndsAt.UTC().Format(time.RFC3339) +
 			". It cannot be revoked remotely. Block it at the lock with the vendor's app; " +
 			"the server deletes it when it ends.",
@@ -238,7 +238,7 @@ type IssueWork struct {
 }
 
 // issue returns the work of an offline code that must be issued now, and otherwise when to look again.
-func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
+func (t *deviceTx) issue(c *dbsqlc.AccessCode) (*IssueWork, *time.Time) {
 	switch {
 	case c.AppliedGen >= c.DesiredGen && c.StartsAt.After(t.now):
 		return nil, c.StartsAt
@@ -298,7 +298,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w
 // claimIssued ensures that no other row has the reference of an offline code that was just issued, or returns the
 // failure. A vendor that lists offline codes may have shown this one as unmanaged before its response. A vendor that
 // derives codes from their hours returns the same code for two requests.
-func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOutcome) (*Failure, error) {
+func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutOutcome) (*Failure, error) {
 	for _, other := range t.codes {
 		if other == c || TextOf(other.VendorRef) != o.Ref {
 			continue

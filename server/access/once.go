@@ -13,6 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // KeyRetention is how long an answer is kept for requests that come again with its key.
@@ -53,7 +54,7 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 		name = append(append(name, 0), r.Content...)
 	}
 	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
-	o.row = store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
+	o.row = dbsqlc.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
 		KeyMac: s.keys.MAC("idempotency_keys.key", name), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
 	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 type once struct {
 	s     *Service
 	asked []byte // the MAC of what is asked for, which is what the row's begins with
-	row   store.IdempotencyKey
+	row   dbsqlc.IdempotencyKey
 	past  bool // what is done is not undone with the row any more
 }
 
@@ -111,9 +112,9 @@ func (o *once) name() string {
 }
 
 // claim writes down the key, unless the request is known: then it returns what is known of it. It fails like Once.
-func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err error) {
+func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err error) {
 	o.row.IdempotencyKeyID = NewID()
-	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
+	_, err = o.s.db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
 		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
 		Patience: milliseconds(o.s.opt.KeyPatience)})
 	switch {
@@ -122,7 +123,7 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 	case !store.IsNoRows(err):
 		return nil, err
 	}
-	r, err := o.s.db.GetIdempotencyKey(ctx, store.GetIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, CredentialID: o.row.CredentialID,
+	r, err := o.s.db.GetIdempotencyKey(ctx, dbsqlc.GetIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, CredentialID: o.row.CredentialID,
 		Operation: o.row.Operation, KeyMac: o.row.KeyMac})
 	switch {
 	case store.IsNoRows(err): // given back meanwhile
@@ -170,7 +171,7 @@ func reachedStill(then, now []byte) bool {
 
 // keep writes down the answer, and returns the one that stands: that of another instance, where it was quicker.
 func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
-	kept, err := o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
+	kept, err := o.s.db.AnswerIdempotencyKey(ctx, dbsqlc.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
 		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac,
 		AnswerSealed: o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer)})
 	switch {
@@ -186,7 +187,7 @@ func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
 func (o *once) drop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(store.Apart(context.WithoutCancel(ctx)), keyGivenWithin)
 	defer cancel()
-	if err := o.s.db.DropIdempotencyKey(ctx, store.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID}); err != nil {
+	if err := o.s.db.DropIdempotencyKey(ctx, dbsqlc.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID}); err != nil {
 		o.s.opt.Log.WarnContext(ctx, "an Idempotency-Key could not be given back", "error", err)
 	}
 }
@@ -203,7 +204,7 @@ func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	if attempt != uuid.Nil {
 		o.row.ActionAttemptID = &attempt
 	}
-	err := s.db.HoldIdempotencyKey(ctx, store.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
+	err := s.db.HoldIdempotencyKey(ctx, dbsqlc.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
 		ActionAttemptID: o.row.ActionAttemptID, Hold: keyHeldFor})
 	if err == nil {
 		err = s.db.CommitOne(ctx)
@@ -228,7 +229,7 @@ func RequestName(ctx context.Context) string {
 // DropOldAnswers forgets the answers of a workspace that no request can ask for any more.
 func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
 	for {
-		n, err := s.db.DropOldIdempotencyKeys(ctx, store.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch})
+		n, err := s.db.DropOldIdempotencyKeys(ctx, dbsqlc.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch})
 		if err != nil {
 			return fmt.Errorf("forget old answers of workspace %s: %w", workspace, err)
 		}

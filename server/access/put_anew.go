@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Some vendors cannot change a code in place (Capabilities.RecreateToChange). To change such a code, the server removes
@@ -12,7 +12,7 @@ import (
 // needsRecreate reports whether a code must leave its device to be recreated in its desired state. It does not after
 // the new state was sent, however long the vendor takes: another write would only join the same queue. It does not
 // while another code has the PIN. A code with an unknown PIN cannot be recreated: its change is refused.
-func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
+func (t *deviceTx) putsAnew(c *dbsqlc.AccessCode) bool {
 	if !t.caps.PutAnew || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !changes(c) {
 		return false
 	}
@@ -22,7 +22,7 @@ func (t *deviceTx) putsAnew(c *store.AccessCode) bool {
 
 // skipRecreate records a change as applied if it does not affect the device, because the device keeps no time frames.
 // This avoids a needless removal. A code that was pulled from the pool stays, too, and is removed when its time ends.
-func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
+func (t *deviceTx) keepAsItIs(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if !t.putsAnew(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 }
 
 // retryByRecreate retries a change that was refused while RecreateToChange was unknown.
-func (t *deviceTx) retryAnew(c *store.AccessCode) {
+func (t *deviceTx) retryAnew(c *dbsqlc.AccessCode) {
 	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
 		TextOf(c.ErrorCode) == errFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
@@ -54,7 +54,7 @@ const unheardOf = "The vendor accepted the code and has not confirmed it, and th
 
 // neverConfirmed reports whether the vendor accepted a code but never confirmed it, on a device that lists no codes.
 // Repeated recreation would remove a code that may open, and waiting would never end.
-func (t *deviceTx) unheard(c *store.AccessCode) bool {
+func (t *deviceTx) unheard(c *dbsqlc.AccessCode) bool {
 	if t.caps.ListCodes || !t.caps.PutAnew || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
 		return false
 	}

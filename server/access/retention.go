@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // RetentionLane is the lane of the retention of a workspace. It deletes rotated secrets, old events with their
@@ -43,7 +44,7 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		old, err := tx.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
+		old, err := tx.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -51,7 +52,7 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		for i, e := range old {
 			ids[i] = e.EventID
 		}
-		if d.Deliveries, err = tx.DropDeliveries(ctx, store.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
+		if d.Deliveries, err = tx.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
 			return err
 		}
 		if d.Deliveries == oldDeliveryBatch { // these events may have more
@@ -127,7 +128,7 @@ func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.U
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		n, err = tx.DropClientSessions(ctx, store.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
+		n, err = tx.DropClientSessions(ctx, dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
 		return err
 	})
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) erro
 	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, reset the workspace again."
 	var ended []uuid.UUID
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
-		ended, err = tx.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+		ended, err = tx.FailLateWorkspaceAttempts(ctx, dbsqlc.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
 		return err
 	})
 	if err != nil {
@@ -172,7 +173,7 @@ func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pa
 			}
 			return err
 		}
-		return tx.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
+		return tx.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
 	})
 	if err != nil {
 		return fmt.Errorf("schedule the retention of workspace %s: %w", workspace, err)

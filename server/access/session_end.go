@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // RevokeClientSession ends a session immediately. It can still be read. It fails with NotFound.
@@ -15,7 +16,7 @@ func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id strin
 	if err != nil {
 		return SessionNotFound("client_session_id", id)
 	}
-	n, err := s.db.RevokeClientSession(ctx, store.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+	n, err := s.db.RevokeClientSession(ctx, dbsqlc.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
 	if err == nil && n == 0 {
 		return SessionNotFound("client_session_id", id)
 	}
@@ -29,7 +30,7 @@ func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id strin
 		return SessionNotFound("client_session_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err := tx.DeleteClientSession(ctx, dbsqlc.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
 		if store.IsNoRows(err) {
 			return SessionNotFound("client_session_id", id)
 		}
@@ -45,7 +46,7 @@ func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id strin
 const ClientSessionDeleted = "client_session.deleted"
 
 // emitSessionDeleted announces a deleted session with its user identity and customer.
-func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.ClientSession) error {
+func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession) error {
 	a := About{Workspace: r.WorkspaceID}.With("client_session_id", r.ClientSessionID)
 	if r.UserIdentityID != nil {
 		a = a.With("user_identity_id", *r.UserIdentityID)
@@ -58,7 +59,7 @@ func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.C
 
 // EndSessionsOf deletes the client sessions of a user identity that is being deleted.
 func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	ended, err := tx.EndSessionsOfIdentity(ctx, store.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	ended, err := tx.EndSessionsOfIdentity(ctx, dbsqlc.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {
 		return fmt.Errorf("end the client sessions of user identity %s: %w", identity, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Reach is the scope to add to a client session.
@@ -19,11 +20,11 @@ type Reach struct {
 func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // grantAndRead adds to the scope of a session and returns the session.
-func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) (ClientSession, error) {
+func (s *Service) granted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
-	r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
+	r, err := tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -31,7 +32,7 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSessio
 }
 
 // grant adds to the scope of a session. It fails with NotFound for what the workspace does not have.
-func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
+func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) error {
 	// Lock order: the user identity first, as its deletion does.
 	if err := s.identify(ctx, tx, &r, more.UserIdentityIDs); err != nil {
 		return err
@@ -42,43 +43,43 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 		return err
 	}
 	if r.UserIdentityID != nil {
-		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
+		if err := tx.SetIdentityOfClientSession(ctx, dbsqlc.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
 			return err
 		}
 	}
-	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)})
+	accounts, err := tx.AccountsOfWorkspace(ctx, dbsqlc.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
 		return AccountNotFound("connected_account_id", missing)
 	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)})
+	webviews, err := tx.WebviewsOfWorkspace(ctx, dbsqlc.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
 		return WebviewNotFound(missing)
 	}
-	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+	if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
 		return err
 	}
 	if err := tx.KeepWebviewsOfIdentity(ctx, r.ClientSessionID); err != nil {
 		return err
 	}
-	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
+	return tx.GrantAccountsToClientSession(ctx, dbsqlc.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
 }
 
 // setIdentity sets the user identity of a session, and locks that identity until the transaction ends. It fails
 // with NotFound for the user identity, and with Invalid where the session belongs to another one.
-func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSession, identities []string) error {
+func (s *Service) identify(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSession, identities []string) error {
 	for _, text := range identities {
 		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
 		id, err := uuid.Parse(text)
 		if err != nil {
 			return missing
 		}
-		_, err = tx.HoldUserIdentity(ctx, store.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		_, err = tx.HoldUserIdentity(ctx, dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
 		switch {
 		case store.IsNoRows(err):
 			return missing

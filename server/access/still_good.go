@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Recheck returns the principal with its current scope, for an answer after a wait. It fails with Unauthorized
@@ -16,7 +16,7 @@ func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error)
 	if p.CredentialID == uuid.Nil { // the server itself
 		return p, nil
 	}
-	now, err := s.db.StandingNow(ctx, store.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
+	now, err := s.db.StandingNow(ctx, dbsqlc.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
 	switch {
 	case err != nil:
 		return p, fmt.Errorf("recheck the credential: %w", err)

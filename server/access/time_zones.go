@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // TimeZone is the time zone of a device, as reported by a client because the vendor does not report it.
@@ -62,7 +63,7 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 						fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider,
 					)
 				default:
-					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{
+					if err := tx.ReportTimeZone(ctx, dbsqlc.ReportTimeZoneParams{
 						DeviceID:         id,
 						ReportedTimeZone: &zone,
 					}); err != nil {

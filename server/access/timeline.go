@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // TimelineFilter selects a page of the timeline of a code.
@@ -105,7 +105,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	if err != nil {
 		return t, codeNotFound(f.CodeID)
 	}
-	known, err := s.db.HasTimeline(ctx, store.HasTimelineParams{
+	known, err := s.db.HasTimeline(ctx, dbsqlc.HasTimelineParams{
 		WorkspaceID:  p.WorkspaceID,
 		AccessCodeID: id,
 		Reach:        p.Reach,
@@ -196,9 +196,9 @@ func (s *Service) hasTimeline(
 
 func (s *Service) timelineRows(
 	ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool,
-) (rows []store.Event, err error) {
+) (rows []dbsqlc.Event, err error) {
 	if backwards {
-		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{
+		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{
 			WorkspaceID:  p.WorkspaceID,
 			AccessCodeID: id,
 			Reach:        p.Reach,
@@ -208,7 +208,7 @@ func (s *Service) timelineRows(
 			MaxRows:      page.Rows(),
 		})
 	} else {
-		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{
+		rows, err = s.db.TimelineAfter(ctx, dbsqlc.TimelineAfterParams{
 			WorkspaceID:  p.WorkspaceID,
 			AccessCodeID: id,
 			Reach:        p.Reach,

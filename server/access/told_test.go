@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // The narrow device rows have the same columns as the complete row.
 func TestNarrowDeviceRowsAreComplete(t *testing.T) {
 	t.Parallel()
-	var d store.Device
+	var d dbsqlc.Device
 	row := reflect.ValueOf(&d).Elem()
 	for _, field := range row.Fields() {
 		fill(t, field)

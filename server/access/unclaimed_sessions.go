@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -30,12 +31,12 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 	}
 	left := int64(0)
 	if !known {
-		n, err := tx.CountUnclaimedSessions(ctx, store.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
+		n, err := tx.CountUnclaimedSessions(ctx, dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
 		if err != nil {
 			return err
 		}
 		if left = int64(s.opt.UnclaimedSessions) - int64(n); left <= 0 {
-			if left, err = tx.ClaimSessionsThatReach(ctx, store.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
+			if left, err = tx.ClaimSessionsThatReach(ctx, dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
 				return err
 			}
 			if left == 0 {
@@ -55,7 +56,7 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 
 // endForgottenSessions ends a batch of old sessions that reach nothing, and returns how many.
 func (s *Service) endForgottenSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID) (int64, error) {
-	ended, err := tx.EndForgottenSessions(ctx, store.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
+	ended, err := tx.EndForgottenSessions(ctx, dbsqlc.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
 	if err != nil {
 		return 0, fmt.Errorf("end unused client sessions: %w", err)
 	}

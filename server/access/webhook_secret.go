@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 func oldSecretPlace(id uuid.UUID) string { return "webhooks.old_secret/" + id.String() }
@@ -28,7 +29,7 @@ func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string,
 	if err != nil {
 		return w, nil, webhookNotFound(webhook)
 	}
-	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row store.Webhook) (err error) {
+	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row dbsqlc.Webhook) (err error) {
 		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.opt.Now()) {
 			return &Error{Kind: Conflict, Type: "rotation_in_progress", Message: fmt.Sprintf(
 				"The previous secret signs until %s. Rotate again after that, or without an overlap, which ends both immediately.",
@@ -37,7 +38,7 @@ func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string,
 		if w, err = s.toWebhook(row); err != nil {
 			return err
 		}
-		arg := store.RotateWebhookSecretParams{WebhookID: id, Overlap: overlap, OldSecretSealed: []byte{}}
+		arg := dbsqlc.RotateWebhookSecretParams{WebhookID: id, Overlap: overlap, OldSecretSealed: []byte{}}
 		if overlap > 0 {
 			arg.OldSecretSealed = s.keys.Seal(oldSecretPlace(id), []byte(w.Secret))
 		}
@@ -46,7 +47,7 @@ func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string,
 		if until, err = tx.RotateWebhookSecret(ctx, arg); err != nil || until == nil {
 			return err
 		}
-		return tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: *until})
+		return tx.HastenRetention(ctx, dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: *until})
 	})
 	if err != nil {
 		return Webhook{}, nil, fmt.Errorf("rotate the secret: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Webhook is an endpoint that receives events.
@@ -61,7 +62,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 		return Webhook{}, err
 	}
 	w := Webhook{ID: NewID(), URL: address, EventTypes: types, Secret: newSecret()}
-	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
+	err = s.db.InsertWebhook(ctx, dbsqlc.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
 	if err != nil {
 		return Webhook{}, fmt.Errorf("create the webhook: %w", err)
@@ -77,7 +78,7 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	if taken, _ := s.webhooks.Take(workspace, now); taken {
 		return nil
 	}
-	n, err := s.db.CountWebhooks(ctx, store.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
+	n, err := s.db.CountWebhooks(ctx, dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
 	if err != nil {
 		return fmt.Errorf("count the webhooks: %w", err)
 	}
@@ -183,7 +184,7 @@ func unknownEventTypes(unknown []string) *Error {
 		Message: fmt.Sprintf("No such event type: %s. Use \"*\" for all. The documentation lists the types.", strings.Join(unknown, ", "))}
 }
 
-func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
+func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
 	secret, err := s.keys.Open(secretPlace(r.WebhookID), r.SecretSealed)
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
@@ -201,7 +202,7 @@ func (s *Service) GetWebhook(ctx context.Context, p Principal, id string) (Webho
 	if err != nil {
 		return Webhook{}, webhookNotFound(id)
 	}
-	r, err := s.db.GetWebhook(ctx, store.GetWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
+	r, err := s.db.GetWebhook(ctx, dbsqlc.GetWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
 	if store.IsNoRows(err) {
 		return Webhook{}, webhookNotFound(id)
 	}
@@ -236,7 +237,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	if err != nil {
 		return webhookNotFound(id)
 	}
-	n, err := s.db.UpdateWebhook(ctx, store.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types})
+	n, err := s.db.UpdateWebhook(ctx, dbsqlc.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types})
 	if err != nil {
 		return fmt.Errorf("update the webhook: %w", err)
 	}
@@ -257,7 +258,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 		return webhookNotFound(id)
 	}
 	for {
-		n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
+		n, err := s.db.DeleteWebhook(ctx, dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
 		if err != nil {
 			return fmt.Errorf("delete the webhook: %w", err)
 		}
@@ -278,15 +279,15 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 // webhook.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
 	err = s.db.InTx(store.Acting(ctx, nil), func(tx store.Tx) error {
-		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
+		events, err := tx.SomeDeliveries(ctx, dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err
 		}
 		// Delete the deliveries first, so that no concurrent transaction adds attempts to them.
-		if err := tx.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
+		if err := tx.DropDeliveriesOf(ctx, dbsqlc.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
 			return err
 		}
-		return tx.DropAttemptsOf(ctx, store.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
+		return tx.DropAttemptsOf(ctx, dbsqlc.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
 	})
 	return dropped, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // maxLogins is the maximum number of login attempts on one webview. It prevents password guessing by holders of
@@ -74,7 +75,7 @@ func IsTooManyLogins(err error) bool {
 // BeginLogin counts a login attempt on a webview before it starts. It fails with NotFound for a webview that
 // ended, and with Conflict for an exhausted one.
 func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
-	n, err := s.db.BeginLogin(ctx, store.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
+	n, err := s.db.BeginLogin(ctx, dbsqlc.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
 	if err != nil || n == 1 {
 		return err
 	}
@@ -99,7 +100,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		if waits, err := waitsForDevices(ctx, tx, r); waits || err != nil {
 			return err
 		}
-		if err := tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
+		if err := tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
 			return err
 		}
 		return s.Emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
@@ -111,7 +112,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 }
 
 // lockWebview fails with NotFound where the webview accepts no login.
-func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectWebview, error) {
+func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (dbsqlc.ConnectWebview, error) {
 	r, err := tx.LockConnectWebview(ctx, id)
 	if store.IsNoRows(err) || (err == nil && WebviewStatus(r.Status) == WebviewAuthorized) {
 		return r, WebviewNotFound(id.String())
@@ -120,7 +121,7 @@ func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectW
 }
 
 // waitsForDevices reports whether a webview had a login and waits for the devices of an account that works.
-func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (bool, error) {
+func waitsForDevices(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview) (bool, error) {
 	if r.ConnectedAccountID == nil {
 		return false, nil
 	}
@@ -130,7 +131,7 @@ func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (
 
 // checkLoginAllowed fails with Conflict where a webview waits for the devices of another account. Otherwise one
 // of the two accounts would be connected outside of the webview's scope.
-func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uuid.UUID) error {
+func admits(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview, account uuid.UUID) error {
 	waits, err := waitsForDevices(ctx, tx, r)
 	if err != nil || !waits || *r.ConnectedAccountID == account {
 		return err
@@ -139,7 +140,7 @@ func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uu
 		Message: "This link was already used for another account, and it works for one only. Ask its sender for a new link."}
 }
 
-func aboutWebview(r store.ConnectWebview) About {
+func aboutWebview(r dbsqlc.ConnectWebview) About {
 	a := About{Workspace: r.WorkspaceID}.With("connect_webview_id", r.ConnectWebviewID)
 	if r.CustomerKey != nil {
 		a = a.With("customer_key", *r.CustomerKey)
@@ -220,7 +221,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 				return err
 			}
 		}
-		err = tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
+		err = tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
 		if err != nil {
 			return err
 		}
@@ -237,8 +238,8 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 // never selects an account, because anyone can claim it. It only prevents a second account for a connected
 // gateway at another address: a gateway has many addresses, and an owner can point a DNS name anywhere at any
 // time.
-func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a store.ConnectedAccount, known bool, err error) {
-	a, err = tx.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
+func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a dbsqlc.ConnectedAccount, known bool, err error) {
+	a, err = tx.GetAccountByAddress(ctx, dbsqlc.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
 	known, elsewhere := err == nil, false
 	if store.IsNoRows(err) {
 		a, elsewhere, err = s.accountOfGateway(ctx, tx, n.Adapter, n.Gateway, uuid.Nil)
@@ -266,7 +267,7 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 }
 
 // reconnect changes how an account is reached, and wakes the account and all its devices.
-func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.ConnectedAccount, n NewAccount) error {
+func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, n NewAccount) error {
 	id := a.ConnectedAccountID
 	config, err := s.withKept(a, n.Config)
 	if err != nil {
@@ -276,7 +277,7 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	if n.Gateway != "" {
 		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
 	}
-	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: MustJSON(n.user()),
+	_, err = tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: MustJSON(n.user()),
 		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
 	if err != nil {
 		return err
@@ -285,7 +286,7 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 }
 
 // mergeConfig adds the settings that no login asks for, such as a CA or a time zone, to a new configuration.
-func (s *Service) withKept(a store.ConnectedAccount, fresh json.RawMessage) (json.RawMessage, error) {
+func (s *Service) withKept(a dbsqlc.ConnectedAccount, fresh json.RawMessage) (json.RawMessage, error) {
 	was, err := s.toAccount(a)
 	if err != nil {
 		return nil, err
@@ -299,7 +300,7 @@ func (s *Service) withKept(a store.ConnectedAccount, fresh json.RawMessage) (jso
 
 // describeAsWebview copies the webview's customer, kinds, and metadata to the account. On an existing account
 // the settings of the workspace take precedence.
-func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w store.ConnectWebview, isNew bool) error {
+func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w dbsqlc.ConnectWebview, isNew bool) error {
 	a, err := tx.GetAccount(ctx, account)
 	if err != nil {
 		return err
@@ -317,12 +318,12 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if isNew && w.AcceptedCapabilities != nil {
 		a.AcceptedCapabilities = w.AcceptedCapabilities
 	}
-	return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
+	return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
 		CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
 }
 
 // authorizeWaiting authorizes the webviews that wait for the devices of an account.
-func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	webviews, err := tx.AuthorizeWaiting(ctx, &a.ConnectedAccountID)
 	if err != nil {
 		return err

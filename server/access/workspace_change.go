@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // NewWorkspace is a request for a workspace.
@@ -31,12 +32,12 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 		if err := s.roomForWorkspace(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
+		if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
 			ConnectPartnerName: NonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: MustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
-			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(ctx, dbsqlc.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
 				return err
 			}
 		}
@@ -63,7 +64,7 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal
 		return nil
 	}
 	most := s.opt.MostWorkspaces
-	n, err := tx.CountWorkspacesOfCredential(ctx, store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
+	n, err := tx.CountWorkspacesOfCredential(ctx, dbsqlc.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
 	if err == nil && int(n) >= most {
 		return Invalidf("", "This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one of those that /workspaces/list shows; "+
 			"/workspaces/reset_sandbox empties a sandbox", most)
@@ -104,7 +105,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 		look = WebviewLook{LogoShape: cmp.Or(c.Webviews.LogoShape, look.LogoShape), PrimaryButtonColor: cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
 			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
 		suspended := *cmp.Or(c.Suspended, &r.IsSuspended)
-		if err := tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
+		if err := tx.UpdateWorkspace(ctx, dbsqlc.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
 			ConnectPartnerName: cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
 			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: MustJSON(look)}); err != nil {
 			return err
@@ -155,13 +156,13 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccoun
 				return err
 			}
 		}
-		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: NewID(), WorkspaceID: p.WorkspaceID,
+		r, err := tx.InsertWorkspaceAttempt(ctx, dbsqlc.InsertWorkspaceAttemptParams{ActionAttemptID: NewID(), WorkspaceID: p.WorkspaceID,
 			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
 		if err != nil {
 			return err
 		}
 		tx.Begins()
-		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // the deadline of the attempt
+		if err := tx.HastenRetention(ctx, dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // the deadline of the attempt
 			return err
 		}
 		a = toAttempt(r)

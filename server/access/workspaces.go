@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Workspace contains resources. Credentials are bound to it.
@@ -31,7 +32,7 @@ type WebviewLook struct {
 	SuccessMessage         string `json:"success_message,omitempty"`
 }
 
-func toWorkspace(r store.Workspace, publishable *string) Workspace {
+func toWorkspace(r dbsqlc.Workspace, publishable *string) Workspace {
 	w := Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox,
 		IsSuspended: r.IsSuspended, PublishableKeys: r.IsPublishableKeyAuthEnabled, PublishableKey: TextOf(publishable)}
 	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
@@ -45,7 +46,7 @@ func (s *Service) CreateWorkspace(ctx context.Context, name, company string, san
 		return Workspace{}, err
 	}
 	w := Workspace{ID: NewID(), Name: name, CompanyName: company, IsSandbox: sandbox}
-	err := s.db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
+	err := s.db.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
 	if err != nil {
 		return Workspace{}, fmt.Errorf("create the workspace %q: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -27,12 +28,12 @@ type FoundSystem struct {
 // alone is not enough evidence.
 func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uuid.UUID, found []FoundSystem) error {
 	ctx = access.Listed(ctx)
-	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
+	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
 		if err != nil {
 			return err
 		}
-		known := map[string]store.AcsSystem{}
+		known := map[string]dbsqlc.AcsSystem{}
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
@@ -83,17 +84,17 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uui
 func (s *Service) recordSystem(
 	ctx context.Context,
 	tx store.Tx,
-	a store.ConnectedAccount,
+	a dbsqlc.ConnectedAccount,
 	f FoundSystem,
-	r store.AcsSystem,
+	r dbsqlc.AcsSystem,
 	known bool,
-) (_ store.AcsSystem, err error) {
+) (_ dbsqlc.AcsSystem, err error) {
 	name, zone := access.Storable(f.Name), nonEmpty(access.Storable(f.TimeZone))
 	if known {
 		err = tx.UpdateAcsSystem(ctx,
-			store.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
+			dbsqlc.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
 	} else {
-		r, err = tx.InsertAcsSystem(ctx, store.InsertAcsSystemParams{
+		r, err = tx.InsertAcsSystem(ctx, dbsqlc.InsertAcsSystemParams{
 			AcsSystemID:        access.NewID(),
 			WorkspaceID:        a.WorkspaceID,
 			ConnectedAccountID: a.ConnectedAccountID,
@@ -116,7 +117,7 @@ func (s *Service) recordSystem(
 
 // emitDisconnected emits that a system is unreachable, with the error message. The message is empty
 // for a removed system.
-func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.AcsSystem, message string) error {
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, message string) error {
 	errors := []any{}
 	if message != "" {
 		errors = append(errors,
@@ -134,13 +135,13 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.Acs
 	)
 }
 
-func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
+func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r dbsqlc.AcsSystem) error {
 	return s.access.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
 		map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
 // endSystem removes a system and its content. The caller must hold the system's lock.
-func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	users, err := tx.LockAcsUsersOfSystem(ctx, r.AcsSystemID)
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ type FoundEntrance struct{ Ref, Name string }
 func (s *Service) recordParts(
 	ctx context.Context,
 	tx store.Tx,
-	r store.AcsSystem,
+	r dbsqlc.AcsSystem,
 	groups []FoundGroup,
 	entrances []FoundEntrance,
 ) error {
@@ -209,11 +210,11 @@ func (s *Service) recordParts(
 		return err
 	}
 	refs := []string{}
-	var puts []store.PutAcsAccessGroupParams
+	var puts []dbsqlc.PutAcsAccessGroupParams
 	for _, g := range groups {
 		if keepable(g.Ref) {
 			refs = append(refs, g.Ref)
-			puts = append(puts, store.PutAcsAccessGroupParams{
+			puts = append(puts, dbsqlc.PutAcsAccessGroupParams{
 				AcsAccessGroupID: access.NewID(),
 				WorkspaceID:      r.WorkspaceID,
 				AcsSystemID:      r.AcsSystemID,
@@ -224,12 +225,12 @@ func (s *Service) recordParts(
 		}
 	}
 	err := store.Each(ctx, tx, puts,
-		func(tx store.Tx, put store.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
+		func(tx store.Tx, put dbsqlc.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
 	if err != nil {
 		return err
 	}
 	gone, err := tx.DeleteOtherAcsAccessGroups(ctx,
-		store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+		dbsqlc.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
@@ -239,15 +240,15 @@ func (s *Service) recordParts(
 func (s *Service) recordEntrances(
 	ctx context.Context,
 	tx store.Tx,
-	r store.AcsSystem,
+	r dbsqlc.AcsSystem,
 	entrances []FoundEntrance,
 ) error {
 	refs := []string{}
-	var puts []store.PutAcsEntranceParams
+	var puts []dbsqlc.PutAcsEntranceParams
 	for _, e := range entrances {
 		if keepable(e.Ref) {
 			refs = append(refs, e.Ref)
-			puts = append(puts, store.PutAcsEntranceParams{
+			puts = append(puts, dbsqlc.PutAcsEntranceParams{
 				AcsEntranceID: access.NewID(),
 				WorkspaceID:   r.WorkspaceID,
 				AcsSystemID:   r.AcsSystemID,
@@ -257,7 +258,7 @@ func (s *Service) recordEntrances(
 		}
 	}
 	var added []uuid.UUID
-	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsEntranceParams) error {
+	err := store.Each(ctx, tx, puts, func(tx store.Tx, put dbsqlc.PutAcsEntranceParams) error {
 		kept, err := tx.PutAcsEntrance(ctx, put)
 		if err == nil && kept == put.AcsEntranceID {
 			added = append(added, kept)
@@ -274,7 +275,7 @@ func (s *Service) recordEntrances(
 		return err
 	}
 	gone, err := tx.DeleteOtherAcsEntrances(ctx,
-		store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+		dbsqlc.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (s *Service) emitParts(
 	ctx context.Context,
 	tx store.Tx,
 	event string,
-	r store.AcsSystem,
+	r dbsqlc.AcsSystem,
 	field string,
 	ids []uuid.UUID,
 ) error {
@@ -316,7 +317,7 @@ func refsOf(all []string) []string {
 }
 
 // dropUser deletes the record of a managed user that is neither on the system nor wanted there.
-func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser) error {
+func (s *Service) userGone(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, u dbsqlc.AcsUser) error {
 	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil {
 		return err
 	}
@@ -359,7 +360,7 @@ func (s *Service) UsersOnSystem(ctx context.Context, id uuid.UUID) (int, error) 
 // ScheduleSystem sets the delay until the next look at a system. A wake-up since seq makes the
 // system due immediately.
 func (s *Service) ScheduleSystem(ctx context.Context, id uuid.UUID, seq int64, after time.Duration) error {
-	return s.db.ScheduleAcsSystem(ctx, store.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
+	return s.db.ScheduleAcsSystem(ctx, dbsqlc.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
 }
 
 // SystemDue reports whether the system is due.
@@ -373,7 +374,7 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 
 // DueSystems lists due systems that no instance has leased.
 func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{
+	return s.db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{
 		MaxRows:       limit,
 		ButAccounts:   but.Narrow,
 		ButWorkspaces: but.Wide,
@@ -422,7 +423,7 @@ func (s *Service) onSystem(
 	h access.Fence,
 	id uuid.UUID,
 	what string,
-	f func(store.Tx, store.AcsSystem) error,
+	f func(store.Tx, dbsqlc.AcsSystem) error,
 ) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {

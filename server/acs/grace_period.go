@@ -9,14 +9,15 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // markUnlisted notes that the account's list does not show a system, and requests a look at the
 // system itself. The system counts as removed only if that look does not find it either.
-func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+func (s *Service) unlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx,
-			store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+			dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (s *Service) RecordAbsent(
 	h access.Fence,
 	id uuid.UUID,
 ) (listed bool, again time.Duration, err error) {
-	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
 		}
@@ -43,7 +44,7 @@ func (s *Service) RecordAbsent(
 				return nil
 			}
 			return tx.SetAcsSystemUnlisted(ctx,
-				store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
+				dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		}
 		again = 0
 		return s.endSystem(ctx, tx, r)
@@ -60,19 +61,19 @@ func (s *Service) RecordUnreachable(
 	message string,
 	writes bool,
 ) error {
-	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
+	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		// What the system shows after an outage starts a new grace period.
 		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) {
 			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
 				return err
 			}
 		}
-		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil ||
+		if err := tx.AcsUsersWait(ctx, dbsqlc.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil ||
 			r.ErrorMessage != nil {
 			return err
 		}
 		err := tx.SetAcsSystemError(ctx,
-			store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
+			dbsqlc.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
 		if err != nil {
 			return err
 		}
@@ -81,11 +82,11 @@ func (s *Service) RecordUnreachable(
 }
 
 // markReachable clears the error of a system that answers again.
-func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+func (s *Service) reached(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	if r.ErrorMessage == nil {
 		return nil
 	}
-	if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: r.AcsSystemID}); err != nil {
+	if err := tx.SetAcsSystemError(ctx, dbsqlc.SetAcsSystemErrorParams{AcsSystemID: r.AcsSystemID}); err != nil {
 		return err
 	}
 	return s.emitSystem(ctx, tx, "acs_system.connected", r)
@@ -97,8 +98,8 @@ func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) e
 func (s *Service) doubted(
 	ctx context.Context,
 	tx store.Tx,
-	r store.AcsSystem,
-	rows []store.AcsUser,
+	r dbsqlc.AcsSystem,
+	rows []dbsqlc.AcsUser,
 	users []FoundUser,
 	groups []FoundGroup,
 ) (time.Duration, error) {
@@ -108,8 +109,8 @@ func (s *Service) doubted(
 		there[g.Ref] = true
 	}
 	emptied := len(users) == 0 &&
-		slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
-		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
+		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
+		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool {
 			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) &&
 				slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})
@@ -117,7 +118,7 @@ func (s *Service) doubted(
 		return 0, nil
 	}
 	// The zero value ends the grace period. The next one starts afresh.
-	arg := store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
+	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
 	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
@@ -135,7 +136,7 @@ func (s *Service) doubted(
 }
 
 // createGraceLeft returns for how long a user that was sent to its system may still appear there.
-func (s *Service) onItsWay(u store.AcsUser, now time.Time) time.Duration {
+func (s *Service) onItsWay(u dbsqlc.AcsUser, now time.Time) time.Duration {
 	if u.WriteAt == nil {
 		return 0
 	}

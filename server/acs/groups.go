@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Group is an access group. Its users may pass its entrances. Groups are created at the system
@@ -26,7 +27,7 @@ type Entrance struct {
 	CreatedAt                            time.Time // when it was first seen
 }
 
-func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
+func toGroup(r dbsqlc.AcsAccessGroup, account uuid.UUID) Group {
 	return Group{
 		ID:          r.AcsAccessGroupID,
 		WorkspaceID: r.WorkspaceID,
@@ -37,7 +38,7 @@ func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
 	}
 }
 
-func toEntrance(r store.AcsEntrance, account uuid.UUID) Entrance {
+func toEntrance(r dbsqlc.AcsEntrance, account uuid.UUID) Entrance {
 	return Entrance{
 		ID:          r.AcsEntranceID,
 		WorkspaceID: r.WorkspaceID,
@@ -60,15 +61,15 @@ func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (
 
 func getGroup(
 	ctx context.Context,
-	q *store.Queries,
+	q *dbsqlc.Queries,
 	workspace uuid.UUID,
 	id string,
-) (store.AcsAccessGroup, uuid.UUID, error) {
+) (dbsqlc.AcsAccessGroup, uuid.UUID, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return store.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
+		return dbsqlc.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
 	}
-	r, err := q.GetAcsAccessGroup(ctx, store.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
+	r, err := q.GetAcsAccessGroup(ctx, dbsqlc.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return r.AcsAccessGroup, uuid.Nil, groupNotFound(id)
@@ -86,7 +87,7 @@ type GroupFilter struct {
 
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
-	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
+	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
 	if !(conditions{
 		{f.SystemID, &arg.AcsSystemID},
 		{f.UserID, &arg.AcsUserID},
@@ -119,7 +120,7 @@ func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string
 	if err != nil {
 		return Entrance{}, missing
 	}
-	r, err := s.db.GetAcsEntrance(ctx, store.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
+	r, err := s.db.GetAcsEntrance(ctx, dbsqlc.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return Entrance{}, missing
@@ -143,7 +144,7 @@ func (s *Service) ListEntrances(
 	f EntranceFilter,
 	page access.Page,
 ) ([]Entrance, bool, error) {
-	arg := store.FindAcsEntrancesParams{
+	arg := dbsqlc.FindAcsEntrancesParams{
 		WorkspaceID: p.WorkspaceID,
 		AfterAt:     page.After.At,
 		AfterID:     page.After.ID,
@@ -176,7 +177,7 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name 
 	}
 	rows, err := s.db.ListAcsEntrancesOfGroups(
 		ctx,
-		store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+		dbsqlc.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
 			GroupRefs: r.AcsUser.GroupRefs},
 	)
 	if err != nil {

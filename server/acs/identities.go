@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Identity is a person as the workspace's application knows them.
@@ -60,8 +61,8 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 	return out, taken(err, nonEmpty(n.Key), nonEmpty(n.Email), nonEmpty(n.Phone))
 }
 
-func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (store.UserIdentity, error) {
-	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{
+func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (dbsqlc.UserIdentity, error) {
+	return tx.InsertUserIdentity(ctx, dbsqlc.InsertUserIdentityParams{
 		UserIdentityID:  access.NewID(),
 		WorkspaceID:     workspace,
 		UserIdentityKey: nonEmpty(n.Key),
@@ -120,10 +121,10 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 
 func findIdentity(
 	ctx context.Context,
-	q *store.Queries,
+	q *dbsqlc.Queries,
 	p access.Principal,
 	id, key string,
-) (r store.UserIdentity, err error) {
+) (r dbsqlc.UserIdentity, err error) {
 	if (id == "") == (key == "") {
 		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
@@ -133,9 +134,9 @@ func findIdentity(
 		if bad != nil {
 			return r, missing
 		}
-		r, err = q.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err = q.GetUserIdentity(ctx, dbsqlc.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	} else {
-		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{
+		r, err = q.GetUserIdentityByKey(ctx, dbsqlc.GetUserIdentityByKeyParams{
 			WorkspaceID:     p.WorkspaceID,
 			UserIdentityKey: key,
 		})
@@ -159,7 +160,7 @@ func noIdentity(id, key string) error {
 }
 
 // holdIdentity prevents the deletion of an identity until tx ends. It fails with NotFound.
-func keep(ctx context.Context, tx store.Tx, r store.UserIdentity) error {
+func keep(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
 	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
 	// The identity was deleted after it was found.
 	if store.IsNoRows(err) {
@@ -187,7 +188,7 @@ func (s *Service) ListIdentities(
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindUserIdentitiesParams{
+	arg := dbsqlc.FindUserIdentitiesParams{
 		WorkspaceID: p.WorkspaceID,
 		AfterAt:     page.After.At,
 		AfterID:     page.After.ID,
@@ -237,14 +238,14 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := tx.LockUserIdentity(ctx,
-			store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+			dbsqlc.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
 		if err != nil {
 			return err
 		}
-		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{
+		return tx.UpdateUserIdentity(ctx, dbsqlc.UpdateUserIdentityParams{
 			UserIdentityID:  parsed,
 			UserIdentityKey: c.Key.on(r.UserIdentityKey),
 			EmailAddress:    c.Email.on(r.EmailAddress),
@@ -255,8 +256,8 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
 }
 
-func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (Identity, error) {
-	out, err := describe(ctx, q, r.WorkspaceID, []store.UserIdentity{r})
+func describeOne(ctx context.Context, q *dbsqlc.Queries, r dbsqlc.UserIdentity) (Identity, error) {
+	out, err := describe(ctx, q, r.WorkspaceID, []dbsqlc.UserIdentity{r})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -266,19 +267,19 @@ func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (I
 // describe adds to identities what their users show: errors and warnings.
 func describe(
 	ctx context.Context,
-	q *store.Queries,
+	q *dbsqlc.Queries,
 	workspace uuid.UUID,
-	rows []store.UserIdentity,
+	rows []dbsqlc.UserIdentity,
 ) ([]Identity, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.UserIdentityID
 	}
-	users, err := q.ListUsersOfIdentities(ctx, store.ListUsersOfIdentitiesParams{WorkspaceID: workspace, Ids: ids})
+	users, err := q.ListUsersOfIdentities(ctx, dbsqlc.ListUsersOfIdentitiesParams{WorkspaceID: workspace, Ids: ids})
 	if err != nil {
 		return nil, fmt.Errorf("list the users of user identities: %w", err)
 	}
-	of := map[uuid.UUID][]store.AcsUser{}
+	of := map[uuid.UUID][]dbsqlc.AcsUser{}
 	for _, u := range users {
 		of[*u.UserIdentityID] = append(of[*u.UserIdentityID], u)
 	}
@@ -321,7 +322,7 @@ func describe(
 
 // mismatchedFields names the fields in which a user differs from its identity. Unset fields never
 // differ.
-func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
+func unlike(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string) {
 	if i.FullName != nil && *i.FullName != u.FullName {
 		fields = append(fields, "full_name")
 	}
@@ -343,7 +344,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		_, err := tx.EndUserIdentity(ctx,
-			store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+			dbsqlc.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}
@@ -357,7 +358,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 			return err
 		}
 		return tx.DeleteUserIdentity(ctx,
-			store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+			dbsqlc.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("delete the user identity %s: %w", id, err)

@@ -9,11 +9,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // joinSystems gives a new person a user on each of the systems. It links an existing user with the
 // person's email address or phone number, or creates one. Linking adopts an unmanaged user.
-func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIdentity, systems []string) error {
+func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIdentity, systems []string) error {
 	systems = slices.Clone(systems)
 	for n, id := range systems {
 		// Normalize different spellings of the same identifier.
@@ -37,7 +38,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		}
 		found, err := tx.FindAcsUserToLink(
 			ctx,
-			store.FindAcsUserToLinkParams{
+			dbsqlc.FindAcsUserToLinkParams{
 				AcsSystemID:  system.AcsSystemID,
 				EmailAddress: i.EmailAddress,
 				PhoneNumber:  i.PhoneNumber,
@@ -46,7 +47,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		switch {
 		case err == nil:
 			err = tx.LinkAcsUser(ctx,
-				store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+				dbsqlc.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
 			if err == nil && !found.IsManaged {
 				found.UserIdentityID = &i.UserIdentityID
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
@@ -56,7 +57,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
 				at)
 		case store.IsNoRows(err):
-			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{
+			_, err = s.insertUser(ctx, tx, system, dbsqlc.InsertAcsUserParams{
 				UserIdentityID: &i.UserIdentityID,
 				FullName:       *i.FullName,
 				EmailAddress:   i.EmailAddress,
@@ -111,7 +112,7 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 				Message: "The user belongs to another user identity. Remove it there first with /user_identities/remove_acs_user.",
 			}
 		}
-		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
+		return tx.LinkAcsUser(ctx, dbsqlc.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
 	})
 	return onSystemAlready(err, identity)
 }
@@ -135,7 +136,7 @@ func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, 
 		if err != nil {
 			return err
 		}
-		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: r.AcsUserID})
+		return tx.LinkAcsUser(ctx, dbsqlc.LinkAcsUserParams{AcsUserID: r.AcsUserID})
 	})
 	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("remove the user %s from its identity: %w", user, err)

@@ -3,12 +3,12 @@ package acs
 import (
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // pending returns the changes of a user that its system has not applied yet. groups maps vendor
 // references to groups.
-func pending(r store.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
+func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
 	has, wants := applied(r), desired(r)
 	if r.DeletingAt != nil {
 		return []Mutation{

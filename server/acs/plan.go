@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // compare records the observed state of a managed user. It returns the write that the user needs,
@@ -13,8 +14,8 @@ import (
 func (s *Service) compare(
 	ctx context.Context,
 	tx store.Tx,
-	system store.AcsSystem,
-	u store.AcsUser,
+	system dbsqlc.AcsSystem,
+	u dbsqlc.AcsUser,
 	f FoundUser,
 	found bool,
 	groups refs,
@@ -39,7 +40,7 @@ func (s *Service) compare(
 	asDesired := u.DeletingAt == nil && desired(u).equal(f.Profile)
 	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) ||
 		asDesired && (u.WrittenGen != u.DesiredGen || u.ErrorCode != nil) {
-		err := tx.AcsUserFound(ctx, store.AcsUserFoundParams{
+		err := tx.AcsUserFound(ctx, dbsqlc.AcsUserFoundParams{
 			AcsUserID: u.AcsUserID,
 			VendorRef: &f.Ref,
 			Applied:   mustJSON(f.Profile),
@@ -73,13 +74,13 @@ func (s *Service) compare(
 func (s *Service) missing(
 	ctx context.Context,
 	tx store.Tx,
-	u store.AcsUser,
+	u dbsqlc.AcsUser,
 	now time.Time,
 ) (*Write, time.Duration, error) {
 	if u.Applied != nil {
 		// No change was requested meanwhile, so an administrator deleted the user at the system.
 		deleted := u.WrittenGen == u.DesiredGen
-		err := tx.AcsUserMissing(ctx, store.AcsUserMissingParams{
+		err := tx.AcsUserMissing(ctx, dbsqlc.AcsUserMissingParams{
 			AcsUserID:    u.AcsUserID,
 			DeletedThere: deleted,
 			ErrorMessage: deletedThere,
@@ -98,7 +99,7 @@ const deletedThere = "The user was deleted at the access system. " +
 	"Change the user here to create it again, or delete it here as well."
 
 // dueWrite drops a write that the system refused permanently, and delays one that failed recently.
-func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) inTurn(u dbsqlc.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
 	switch {
 	case u.BlockedGen == u.DesiredGen:
 		return nil, 0, nil
@@ -110,14 +111,14 @@ func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time
 
 // leaveLostGroups removes a user from groups that its system has lost, and reports whether there
 // were any. The result is a new desired state, which the system has not refused yet.
-func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups refs) (lost bool, err error) {
+func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups refs) (lost bool, err error) {
 	gone := func(ref string) bool { return !groups[ref] }
 	if !slices.ContainsFunc(u.GroupRefs, gone) {
 		return false, nil
 	}
 	*u, err = tx.AcsUserLeavesGroups(
 		ctx,
-		store.AcsUserLeavesGroupsParams{
+		dbsqlc.AcsUserLeavesGroupsParams{
 			AcsUserID: u.AcsUserID,
 			GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone),
 		},
@@ -128,12 +129,12 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups 
 // recordDispute counts that a user differs from what was last written. The first repairs run
 // immediately. If differences recur, another party changes the user or the system does not store
 // what it receives, so the delays grow.
-func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) error {
+func dispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
 	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
 		u.Disputes = 0
 	}
 	u.Disputes, u.DisputedAt = u.Disputes+1, &now
-	arg := store.AcsUserDisputedParams{
+	arg := dbsqlc.AcsUserDisputedParams{
 		AcsUserID:     u.AcsUserID,
 		Disputes:      u.Disputes,
 		DisputedAt:    &now,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // FoundUser is a user as observed on its system.
@@ -46,7 +47,7 @@ func (s *Service) RecordContent(
 	groups []FoundGroup,
 	entrances []FoundEntrance,
 ) (todo []Write, later time.Duration, err error) {
-	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		todo, later = nil, 0
 		// A user without a usable reference cannot be addressed.
 		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) })
@@ -80,7 +81,7 @@ func (s *Service) RecordContent(
 		// The system exists, whatever the account's list says. The next absence starts a new grace
 		// period.
 		if r.UnlistedAt != nil {
-			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
+			if err := tx.SetAcsSystemUnlisted(ctx, dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
 				return err
 			}
 		}
@@ -125,8 +126,8 @@ func sooner(a, b time.Duration) time.Duration {
 func (s *Service) recordOthers(
 	ctx context.Context,
 	tx store.Tx,
-	r store.AcsSystem,
-	rows []store.AcsUser,
+	r dbsqlc.AcsSystem,
+	rows []dbsqlc.AcsUser,
 	others []FoundUser,
 	now time.Time,
 ) (strays []Write, later time.Duration, err error) {
@@ -155,9 +156,9 @@ func (s *Service) recordOthers(
 }
 
 // recordUnmanaged records changes to unmanaged users. Their removal causes no event.
-func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+func recordUnmanaged(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var gone []uuid.UUID
-	var changed []store.UnmanagedAcsUserFoundParams
+	var changed []dbsqlc.UnmanagedAcsUserFoundParams
 	for _, u := range rows {
 		f, found := there[u.AcsUserID]
 		switch has := applied(u); {
@@ -165,7 +166,7 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 		case !found:
 			gone = append(gone, u.AcsUserID)
 		case has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref):
-			changed = append(changed, store.UnmanagedAcsUserFoundParams{
+			changed = append(changed, dbsqlc.UnmanagedAcsUserFoundParams{
 				AcsUserID:    u.AcsUserID,
 				FullName:     f.FullName,
 				EmailAddress: nonEmpty(f.Email),
@@ -184,13 +185,13 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, the
 			return err
 		}
 	}
-	return store.Each(ctx, tx, changed, func(tx store.Tx, arg store.UnmanagedAcsUserFoundParams) error {
+	return store.Each(ctx, tx, changed, func(tx store.Tx, arg dbsqlc.UnmanagedAcsUserFoundParams) error {
 		return tx.UnmanagedAcsUserFound(ctx, arg)
 	})
 }
 
-func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
-	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{
+func insertFound(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, f FoundUser) error {
+	_, err := tx.InsertAcsUser(ctx, dbsqlc.InsertAcsUserParams{
 		AcsUserID:    access.NewID(),
 		WorkspaceID:  r.WorkspaceID,
 		AcsSystemID:  r.AcsSystemID,

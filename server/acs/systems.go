@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // System is an access system. It stores which users may pass which entrances.
@@ -27,7 +28,7 @@ type System struct {
 const systemDisconnected = "acs_system_disconnected"
 
 func toSystem(
-	r store.AcsSystem,
+	r dbsqlc.AcsSystem,
 	accountCode, accountMessage *string,
 	accountAt *time.Time,
 	users, groups int32,
@@ -57,7 +58,7 @@ func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) 
 	if err != nil {
 		return System{}, systemNotFound(id)
 	}
-	r, err := s.db.GetAcsSystem(ctx, store.GetAcsSystemParams{WorkspaceID: p.WorkspaceID, AcsSystemID: parsed})
+	r, err := s.db.GetAcsSystem(ctx, dbsqlc.GetAcsSystemParams{WorkspaceID: p.WorkspaceID, AcsSystemID: parsed})
 	switch {
 	case store.IsNoRows(err):
 		return System{}, systemNotFound(id)
@@ -77,7 +78,7 @@ type SystemFilter struct {
 
 // ListSystems lists the systems of the workspace, oldest first.
 func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
-	arg := store.ListAcsSystemsParams{
+	arg := dbsqlc.ListAcsSystemsParams{
 		WorkspaceID: p.WorkspaceID,
 		CustomerKey: nonEmpty(f.CustomerKey),
 		Search:      nonEmpty(f.Search),
@@ -119,13 +120,13 @@ func (c conditions) read() bool {
 }
 
 // lockSystem locks a system of the workspace to change its desired state.
-func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (store.AcsSystem, error) {
+func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string) (dbsqlc.AcsSystem, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return store.AcsSystem{}, systemNotFound(id)
+		return dbsqlc.AcsSystem{}, systemNotFound(id)
 	}
 	r, err := tx.LockWorkspaceAcsSystem(ctx,
-		store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
+		dbsqlc.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
 	if store.IsNoRows(err) {
 		return r, systemNotFound(id)
 	}

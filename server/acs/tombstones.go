@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 const (
@@ -22,13 +23,13 @@ const (
 // writeTombstone remembers that a user was deleted. A late create may arrive after every timeout,
 // and the list that omits the user may be incomplete. A user that was adopted is recognized by its
 // reference until the time until.
-func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now, until time.Time) error {
+func (s *Service) remember(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now, until time.Time) error {
 	err := tx.ForgetAcsUsersGone(ctx,
-		store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
+		dbsqlc.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
 	if err != nil {
 		return err
 	}
-	arg := store.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now}
+	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now}
 	if has := applied(u); has != nil && u.VendorRef != nil {
 		arg.VendorRef, arg.Who, arg.RefUntil = u.VendorRef, has.who(), &until
 	}
@@ -47,15 +48,15 @@ func (p Profile) who() []byte {
 func nobodyWants(
 	ctx context.Context,
 	tx store.Tx,
-	r store.AcsSystem,
-	rows []store.AcsUser,
+	r dbsqlc.AcsSystem,
+	rows []dbsqlc.AcsUser,
 	others []FoundUser,
 	now time.Time,
 ) (map[string]uuid.UUID, error) {
 	if len(others) == 0 {
 		return nil, nil
 	}
-	arg := store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
+	arg := dbsqlc.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
 	for _, f := range others {
 		arg.Refs = append(arg.Refs, f.Ref)
 		if key := f.madeFor(); key != uuid.Nil {
@@ -66,7 +67,7 @@ func nobodyWants(
 	if err != nil {
 		return nil, err
 	}
-	keys, refs := map[uuid.UUID]bool{}, map[string]store.ListAcsUsersGoneRow{}
+	keys, refs := map[uuid.UUID]bool{}, map[string]dbsqlc.ListAcsUsersGoneRow{}
 	for _, g := range gone {
 		keys[g.AcsUserID] = true
 		if g.VendorRef != nil {

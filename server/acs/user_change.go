@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // UserChange is a change of a user. nil and empty fields stay unchanged.
@@ -22,7 +23,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 	if err := checkNumber(c.Phone); err != nil {
 		return err
 	}
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) (err error) {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) (err error) {
 		if c.FullName != "" {
 			r.FullName = c.FullName
 		}
@@ -45,7 +46,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 // SetSuspended suspends or unsuspends a user. A suspended user keeps its data but may not pass any
 // entrance. It fails with Invalid unless the name is unambiguous, and with NotFound.
 func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name UserName, suspended bool) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.IsSuspended = suspended
 		return nil
 	})
@@ -54,7 +55,7 @@ func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name Use
 // AddToGroup adds a user to an access group. It fails with Invalid, also for a group of another
 // system, and with NotFound.
 func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
 		if err == nil && !slices.Contains(r.GroupRefs, g.VendorRef) {
 			r.GroupRefs = append(r.GroupRefs, g.VendorRef)
@@ -73,7 +74,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 		}
 		name.SystemID = g.SystemID.String()
 	}
-	return s.onUser(ctx, p, name, func(tx store.Tx, system store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
 		r.GroupRefs = slices.DeleteFunc(slices.Clone(r.GroupRefs), func(ref string) bool { return ref == g.VendorRef })
 		return err
@@ -83,7 +84,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 // RevokeAllEntrances removes a user from all access groups, and thereby from all entrances. It
 // fails like SetSuspended.
 func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, name UserName) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.GroupRefs = []string{}
 		return nil
 	})
@@ -92,13 +93,13 @@ func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, na
 // DeleteUser starts the deletion of a user from its system. The user exists until the system
 // confirms. It fails like SetSuspended.
 func (s *Service) DeleteUser(ctx context.Context, p access.Principal, name UserName) error {
-	return s.onUser(ctx, p, name, func(_ store.Tx, _ store.AcsSystem, r *store.AcsUser) error {
+	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		s.deleteUser(r)
 		return nil
 	})
 }
 
-func (s *Service) deleteUser(r *store.AcsUser) {
+func (s *Service) deleteUser(r *dbsqlc.AcsUser) {
 	if r.DeletingAt == nil {
 		r.DeletingAt = new(s.access.Now().UTC())
 	}
@@ -110,7 +111,7 @@ func (s *Service) onUser(
 	ctx context.Context,
 	p access.Principal,
 	name UserName,
-	f func(store.Tx, store.AcsSystem, *store.AcsUser) error,
+	f func(store.Tx, dbsqlc.AcsSystem, *dbsqlc.AcsUser) error,
 ) error {
 	found, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
@@ -148,13 +149,13 @@ func (s *Service) onUser(
 
 // changeUser stores the new desired state if it differs or if the user was lost at the system, and
 // wakes the system. The caller must hold the locks of the system and the user.
-func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsUser) error {
+func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r dbsqlc.AcsUser) error {
 	lost := was.ErrorCode != nil && *was.ErrorCode == deletedExternally
 	if desired(was).equal(desired(r)) && sameInstant(was.StartsAt, r.StartsAt) && sameInstant(was.EndsAt, r.EndsAt) &&
 		sameInstant(was.DeletingAt, r.DeletingAt) && !lost {
 		return nil
 	}
-	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{
+	err := tx.ChangeAcsUser(ctx, dbsqlc.ChangeAcsUserParams{
 		AcsUserID:    r.AcsUserID,
 		FullName:     r.FullName,
 		EmailAddress: r.EmailAddress,
@@ -176,12 +177,12 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 // deletes the identity.
 func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
 	rows, err := tx.ListAcsUsersOfIdentity(ctx,
-		store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+		dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
 	if err != nil {
 		return err
 	}
 	// Lock systems in a fixed order to prevent deadlocks.
-	slices.SortFunc(rows, func(a, b store.ListAcsUsersOfIdentityRow) int {
+	slices.SortFunc(rows, func(a, b dbsqlc.ListAcsUsersOfIdentityRow) int {
 		return slices.Compare(a.AcsUser.AcsSystemID[:], b.AcsUser.AcsSystemID[:])
 	})
 	for _, row := range rows {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // NewSchedule is a requested schedule, with times in the format of the API.
@@ -60,7 +61,7 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 	var out User
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		var row userRow
-		arg := store.InsertAcsUserParams{
+		arg := dbsqlc.InsertAcsUserParams{
 			FullName:     n.FullName,
 			EmailAddress: nonEmpty(n.Email),
 			PhoneNumber:  nonEmpty(n.Phone),
@@ -114,9 +115,9 @@ func checkNumber(number string) error {
 func (s *Service) insertUser(
 	ctx context.Context,
 	tx store.Tx,
-	system store.AcsSystem,
-	arg store.InsertAcsUserParams,
-) (store.AcsUser, error) {
+	system dbsqlc.AcsSystem,
+	arg dbsqlc.InsertAcsUserParams,
+) (dbsqlc.AcsUser, error) {
 	arg.AcsUserID, arg.IsManaged = access.NewID(), true
 	arg.WorkspaceID, arg.AcsSystemID = system.WorkspaceID, system.AcsSystemID
 	r, err := tx.InsertAcsUser(ctx, arg)
@@ -134,8 +135,8 @@ func (s *Service) emitUser(
 	ctx context.Context,
 	tx store.Tx,
 	event string,
-	system store.AcsSystem,
-	u store.AcsUser,
+	system dbsqlc.AcsSystem,
+	u dbsqlc.AcsUser,
 ) error {
 	fields := map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": u.AcsUserID}
 	if u.UserIdentityID != nil {
@@ -146,7 +147,7 @@ func (s *Service) emitUser(
 
 // groupOn returns a group of a system. field is the parameter that names the group. It fails with
 // NotFound, and with Invalid for a group of another system.
-func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field string) (store.AcsAccessGroup, error) {
+func groupOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, id, field string) (dbsqlc.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
 		return g, access.Invalidf(field, "The access group belongs to another access system")
@@ -156,7 +157,7 @@ func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field
 
 // groupsOn returns the deduplicated references of the groups in acs_access_group_ids. It fails like
 // groupOn.
-func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []string) ([]string, error) {
+func groupsOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, ids []string) ([]string, error) {
 	parsed, seen := make([]uuid.UUID, len(ids)), map[uuid.UUID]bool{}
 	for i, id := range ids {
 		var err error
@@ -169,11 +170,11 @@ func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []st
 		return refs, nil
 	}
 	rows, err := tx.FindAcsAccessGroups(ctx,
-		store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
+		dbsqlc.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
 	if err != nil {
 		return nil, fmt.Errorf("read the access groups: %w", err)
 	}
-	found := make(map[uuid.UUID]store.FindAcsAccessGroupsRow, len(rows))
+	found := make(map[uuid.UUID]dbsqlc.FindAcsAccessGroupsRow, len(rows))
 	for _, r := range rows {
 		found[r.AcsAccessGroupID] = r
 	}

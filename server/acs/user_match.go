@@ -6,16 +6,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // match assigns the users on a system to the known users. others are the users that match none.
 func match(
 	ctx context.Context,
 	tx store.Tx,
-	rows []store.AcsUser,
+	rows []dbsqlc.AcsUser,
 	users []FoundUser,
 ) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
-	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]store.AcsUser{}
+	byRef, ours := map[string]dbsqlc.AcsUser{}, map[uuid.UUID]dbsqlc.AcsUser{}
 	for _, u := range rows {
 		if u.VendorRef != nil {
 			byRef[*u.VendorRef] = u
@@ -63,7 +64,7 @@ func match(
 
 // takenFor reports whether refused is blocked because its system takes it for other, which should
 // stay there.
-func takenFor(refused, other store.AcsUser) bool {
+func takenFor(refused, other dbsqlc.AcsUser) bool {
 	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID &&
 		refused.BlockedGen == refused.DesiredGen &&
 		other.DeletingAt == nil
@@ -86,7 +87,7 @@ func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UU
 
 // unblock allows retries for users whose blocking user left the system, and for users that are on
 // it by now.
-func unblock(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+func unblock(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, there map[uuid.UUID]FoundUser) error {
 	var free []uuid.UUID
 	for i := range rows {
 		u := &rows[i]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // User is a person's account on a system.
@@ -87,7 +88,7 @@ func sameTime(a, b *time.Time) bool {
 func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // desired returns the desired profile of a user on its system.
-func desired(r store.AcsUser) Profile {
+func desired(r dbsqlc.AcsUser) Profile {
 	return Profile{
 		FullName:  r.FullName,
 		Email:     text(r.EmailAddress),
@@ -109,7 +110,7 @@ func utc(t *time.Time) *time.Time {
 
 // applied returns the profile that the system last had; nil means that the user is not on the
 // system.
-func applied(r store.AcsUser) *Profile {
+func applied(r dbsqlc.AcsUser) *Profile {
 	if r.Applied == nil {
 		return nil
 	}
@@ -120,7 +121,7 @@ func applied(r store.AcsUser) *Profile {
 
 // userRow is a user with the data of its account and identity.
 type userRow struct {
-	AcsUser              store.AcsUser
+	AcsUser              dbsqlc.AcsUser
 	ConnectedAccountID   uuid.UUID
 	IdentityFullName     *string
 	IdentityEmailAddress *string
@@ -136,7 +137,7 @@ type UserName struct {
 
 // findUser finds a managed user. An identity alone names a user only if it has users on one system.
 // It fails with Invalid unless the name is unambiguous, and with NotFound.
-func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
+func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
 		return userRow{}, access.Invalidf("",
@@ -146,7 +147,7 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	case n.UserID != "":
 		return getUser(ctx, q, workspace, n.UserID, n.SystemID, true)
 	}
-	arg := store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
+	arg := dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
 	identity, err := uuid.Parse(n.IdentityID)
 	if err != nil {
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
@@ -161,7 +162,7 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 	switch {
 	case len(rows) == 0:
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
-	case n.SystemID == "" && slices.ContainsFunc(rows, func(r store.ListAcsUsersOfIdentityRow) bool {
+	case n.SystemID == "" && slices.ContainsFunc(rows, func(r dbsqlc.ListAcsUsersOfIdentityRow) bool {
 		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
 	}):
 		return userRow{}, access.Invalidf("acs_system_id",
@@ -173,7 +174,7 @@ func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n User
 // getUser returns a user by its identifier. If system is set, the user must be on it.
 func getUser(
 	ctx context.Context,
-	q *store.Queries,
+	q *dbsqlc.Queries,
 	workspace uuid.UUID,
 	id, system string,
 	managed bool,
@@ -182,7 +183,7 @@ func getUser(
 	if err != nil {
 		return userRow{}, userNotFound("acs_user_id", id)
 	}
-	r, err := q.GetAcsUser(ctx, store.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
+	r, err := q.GetAcsUser(ctx, dbsqlc.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
 	switch {
 	case store.IsNoRows(err):
 		return userRow{}, userNotFound("acs_user_id", id)
@@ -231,7 +232,7 @@ func (s *Service) ListUsers(
 	f UserFilter,
 	page access.Page,
 ) ([]User, bool, error) {
-	arg := store.FindAcsUsersParams{
+	arg := dbsqlc.FindAcsUsersParams{
 		WorkspaceID:   p.WorkspaceID,
 		IsManaged:     !f.Unmanaged,
 		AfterAt:       page.After.At,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Write is one operation on a system.
@@ -53,10 +54,10 @@ func (s *Service) RecordWriteStarted(
 	system uuid.UUID,
 	w Write,
 ) (still bool, err error) {
-	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ dbsqlc.AcsSystem) error {
 		// The write is still wanted unless its reference now belongs to another user.
 		if w.Stray {
-			_, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
+			_, err := tx.FindAcsUserByRef(ctx, dbsqlc.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
 			if still = store.IsNoRows(err); still {
 				return nil
 			}
@@ -73,7 +74,7 @@ func (s *Service) RecordWriteStarted(
 		if !still || w.Ref != "" {
 			return nil
 		}
-		return tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Now())})
+		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Now())})
 	})
 	return still, err
 }
@@ -88,7 +89,7 @@ func (s *Service) RecordWritten(
 	w Write,
 	ref string,
 ) (look bool, err error) {
-	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		look = w.Delete && !w.Stray
 		if r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
@@ -113,7 +114,7 @@ func (s *Service) RecordWritten(
 		if look = leaves; err != nil || !free {
 			return err
 		}
-		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{
+		return tx.AcsUserFound(ctx, dbsqlc.AcsUserFoundParams{
 			AcsUserID: w.UserID,
 			VendorRef: &ref,
 			Applied:   mustJSON(w.Profile),
@@ -127,8 +128,8 @@ func (s *Service) RecordWritten(
 }
 
 // recordDeleteSent schedules a retry of a deletion, in case the system keeps showing the user.
-func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, w Write) error {
-	arg := store.AcsUserFailedParams{
+func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, w Write) error {
+	arg := dbsqlc.AcsUserFailedParams{
 		AcsUserID:     w.UserID,
 		Gen:           w.Gen,
 		NextAttemptAt: new(s.access.Now().Add(pause(u))),
@@ -153,11 +154,11 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 func (s *Service) claim(
 	ctx context.Context,
 	tx store.Tx,
-	u store.AcsUser,
+	u dbsqlc.AcsUser,
 	w Write,
 	ref string,
 ) (free, leaves bool, err error) {
-	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
+	other, err := tx.FindAcsUserByRef(ctx, dbsqlc.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
 	case store.IsNoRows(err) || err == nil && other.AcsUserID == u.AcsUserID:
 		return true, false, nil
@@ -171,7 +172,7 @@ func (s *Service) claim(
 	}
 	message := "The access system treats the user as the same as acs_user_id " + other.AcsUserID.String()
 	if other.DeletingAt != nil {
-		arg := store.AcsUserFailedParams{
+		arg := dbsqlc.AcsUserFailedParams{
 			AcsUserID:     u.AcsUserID,
 			Gen:           w.Gen,
 			NextAttemptAt: new(s.access.Now().Add(pause(u))),
@@ -187,11 +188,11 @@ func (s *Service) claim(
 		}
 		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
-	if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
+	if err := tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
 		return false, false, err
 	}
 	message += ". Give the two users different email addresses and phone numbers, or delete one of them."
-	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{
+	return false, false, tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 		AcsUserID:     u.AcsUserID,
 		Gen:           w.Gen,
 		NextAttemptAt: new(s.access.Now().Add(longestPause)),
@@ -221,7 +222,7 @@ const (
 )
 
 // retryPause returns the delay until the next try.
-func pause(u store.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
+func pause(u dbsqlc.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
 
 func pauseAfter(attempts int32) time.Duration {
 	return min(time.Second<<min(attempts, 16), longestPause)
@@ -247,7 +248,7 @@ func (s *Service) RecordFailure(
 	w Write,
 	f Failure,
 ) (again time.Duration, err error) {
-	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r store.AcsSystem) error {
+	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		if f.Answered && r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
 				return err
@@ -265,13 +266,13 @@ func (s *Service) RecordFailure(
 			return err
 		}
 		if f.Answered && w.Ref == "" {
-			if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: w.UserID}); err != nil {
+			if err := tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID}); err != nil {
 				return err
 			}
 		}
 		again = max(pause(u), f.RetryAfter)
 		message := access.Storable(f.Message)
-		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{
+		return tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 			AcsUserID:     w.UserID,
 			Gen:           w.Gen,
 			NextAttemptAt: new(s.access.Now().Add(again)),

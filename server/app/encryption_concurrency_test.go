@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func TestKeys_ReadWhileAllConnectionsAreHeld(t *testing.T) {
 	fresh := must(elsewhere.NewDataKey(nil))(t)
 	if err := db.InsertDataKey(
 		t.Context(),
-		store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped},
+		dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped},
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,12 @@ func newOld(t *testing.T, hook string) *old {
 	o.must(err)
 	literal := func(b []byte) string { return fmt.Sprintf(`'\x%x'`, b) }
 	o.fill = template.FuncMap{
-		"seal":   func(place, plain string) string { return literal(keys.Seal(place, []byte(plain))) },
+		"seal": func(place, plain string) string { return literal(keys.Seal(place, []byte(plain))) },
+		"dataKey": func() string {
+			fresh, err := keys.NewDataKey(nil)
+			o.must(err)
+			return literal(fresh.Wrapped)
+		},
 		"mac":    func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
 		"hash":   func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
 		"seed":   func() string { return string(seed) },
@@ -121,11 +126,6 @@ func (o *old) rowsOn(conn *pgx.Conn) map[string][]map[string]any {
 	return out
 }
 
-// rewritten are the columns that a migration has given another meaning, on purpose.
-var rewritten = map[string]string{
-	"events.fanned_out_at": "00002 has events of before it not delivered: there was nothing that would have",
-}
-
 // keeps fails when a row of before is not there with all that it held.
 func (o *old) keeps(after string, before, now map[string][]map[string]any) {
 	o.Helper()
@@ -133,7 +133,7 @@ func (o *old) keeps(after string, before, now map[string][]map[string]any) {
 		for _, row := range rows {
 			if !slices.ContainsFunc(now[table], func(r map[string]any) bool {
 				for column, value := range row {
-					if rewritten[table+"."+column] == "" && fmt.Sprint(r[column]) != fmt.Sprint(value) {
+					if fmt.Sprint(r[column]) != fmt.Sprint(value) {
 						return false
 					}
 				}

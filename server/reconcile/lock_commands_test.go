@@ -16,6 +16,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -194,7 +195,7 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 	}
 	// A refused request neither waits nor makes others wait.
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		if _, err := tx.LockWorkspaceDevice(t.Context(), store.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
+		if _, err := tx.LockWorkspaceDevice(t.Context(), dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
 			return err
 		}
 		if lock, auto := refused(); !lock || !auto {

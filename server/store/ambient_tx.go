@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // joint is a transaction that everything joins which is done with its context. It is for one goroutine at a time, as
@@ -109,7 +111,7 @@ func (j *joint) part(ctx context.Context, f func(Tx) error) error {
 // joining sends queries to the transaction that their context has them join, or else to the pool.
 type joining struct{ db *DB }
 
-func (q joining) to(ctx context.Context) DBTX {
+func (q joining) to(ctx context.Context) dbsqlc.DBTX {
 	j := jointOf(ctx, q.db.Pool)
 	switch {
 	case j == nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -17,7 +18,7 @@ import (
 func insert(ctx context.Context, db *store.DB, name string, then func()) error {
 	return db.InTx(ctx, func(tx store.Tx) error {
 		tx.Then(then)
-		return tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: name})
+		return tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: name})
 	})
 }
 
@@ -48,7 +49,7 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 			}
 			err := db.InTx(ctx, func(tx store.Tx) error { // a part that is undone alone
 				tx.Then(func() { t.Error("it is told of as if it were committed") })
-				if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"}); err != nil {
+				if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"}); err != nil {
 					return err
 				}
 				return broken
@@ -100,7 +101,7 @@ func TestJoinedDeadlockIsTriedAgainAsAWhole(t *testing.T) {
 	db := open(t, storetest.New(t))
 	rows := []uuid.UUID{uuid.New(), uuid.New()}
 	for _, id := range rows {
-		if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
 			t.Fatal(err)
 		}
 	}

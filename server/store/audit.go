@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Act is what somebody does: a request or a command. Each transaction that is made with its context, and that changes
@@ -107,7 +109,7 @@ func (c *change) saw(s *statement, args []any) {
 
 // auditEntry is an entry as it is put, or added to.
 type auditEntry struct {
-	PutAuditEntryParams
+	dbsqlc.PutAuditEntryParams
 	again bool // there may be one already
 }
 
@@ -125,7 +127,7 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	for _, s := range c.subjects {
 		all.name(s.Kind, s.ID)
 	}
-	entry := auditEntry{PutAuditEntryParams: PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID),
+	entry := auditEntry{PutAuditEntryParams: dbsqlc.PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID),
 		Operation: a.Operation, SubjectKinds: make([]string, len(all.subjects)), SubjectIds: make([]uuid.UUID, len(all.subjects)), Outcome: "done"}}
 	for i, s := range all.subjects {
 		entry.SubjectKinds[i], entry.SubjectIds[i] = s.Kind, s.ID
@@ -186,9 +188,9 @@ func (a *Act) end(batch *pgx.Batch, c *change) (committed func()) {
 
 func (e *auditEntry) statement() string {
 	if e.again {
-		return addToAuditEntry
+		return dbsqlc.AddToAuditEntry
 	}
-	return putAuditEntry
+	return dbsqlc.PutAuditEntry
 }
 
 func (e *auditEntry) args() []any {
@@ -197,7 +199,7 @@ func (e *auditEntry) args() []any {
 
 // watched are the queries of a transaction that an act makes.
 type watched struct {
-	DBTX
+	dbsqlc.DBTX
 	change *change
 }
 
@@ -246,7 +248,7 @@ func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, a
 	entries, committed := act.entriesFor(c)
 	if !s.alone || len(entries) != 1 {
 		err = db.InTx(ctx, func(tx Tx) error {
-			tag, err = tx.db.Exec(ctx, sql, args...)
+			tag, err = watched{tx.in, tx.change}.Exec(ctx, sql, args...)
 			return err
 		})
 		return tag, err
@@ -276,7 +278,7 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	if known, ok := withEntries.Load(key); ok {
 		return known.(string)
 	}
-	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of putAuditEntry
+	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of PutAuditEntry
 	for i, t := range types {
 		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
 	}

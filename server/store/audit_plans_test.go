@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -24,16 +24,16 @@ func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "vacuum analyze audit_log"); err != nil {
 		t.Fatal(err)
 	}
-	for name, list := range map[string]func(*store.Queries) ([]store.AuditLog, error){
-		"the newest first": func(q *store.Queries) ([]store.AuditLog, error) {
-			return q.AuditBefore(t.Context(), store.AuditBeforeParams{BeforeAt: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
+	for name, list := range map[string]func(*dbsqlc.Queries) ([]dbsqlc.AuditLog, error){
+		"the newest first": func(q *dbsqlc.Queries) ([]dbsqlc.AuditLog, error) {
+			return q.AuditBefore(t.Context(), dbsqlc.AuditBeforeParams{BeforeAt: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
 		},
-		"the oldest first": func(q *store.Queries) ([]store.AuditLog, error) {
-			return q.AuditAfter(t.Context(), store.AuditAfterParams{Until: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
+		"the oldest first": func(q *dbsqlc.Queries) ([]dbsqlc.AuditLog, error) {
+			return q.AuditAfter(t.Context(), dbsqlc.AuditAfterParams{Until: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
 		},
 	} {
 		var found int
-		plan := explain(t, db, true, func(q *store.Queries) error {
+		plan := explain(t, db, true, func(q *dbsqlc.Queries) error {
 			entries, err := list(q)
 			found = len(entries)
 			return err

@@ -8,13 +8,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // LockedDevice is a device that is locked, and what belongs to it.
 type LockedDevice struct {
-	Device  Device
-	Codes   []AccessCode
-	Pending []ActionAttempt
+	Device  dbsqlc.Device
+	Codes   []dbsqlc.AccessCode
+	Pending []dbsqlc.ActionAttempt
 	Moment  time.Time
 }
 
@@ -22,15 +24,15 @@ type LockedDevice struct {
 // is on a device begins with them. Each sees what was committed until the one before was through, so the codes are those
 // of a device that is locked. The deadlines of attempts go by the database's clock, which moment is the time of.
 func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (LockedDevice, error) {
-	return tx.lockedDevice(ctx, id, func(tx Tx) (Device, error) { return tx.LockDevice(ctx, id) })
+	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) })
 }
 
 // LockWorkspaceDeviceWithCodes is LockDeviceWithCodes with LockWorkspaceDevice.
-func (tx Tx) LockWorkspaceDeviceWithCodes(ctx context.Context, arg LockWorkspaceDeviceParams) (LockedDevice, error) {
-	return tx.lockedDevice(ctx, arg.DeviceID, func(tx Tx) (Device, error) { return tx.LockWorkspaceDevice(ctx, arg) })
+func (tx Tx) LockWorkspaceDeviceWithCodes(ctx context.Context, arg dbsqlc.LockWorkspaceDeviceParams) (LockedDevice, error) {
+	return tx.lockedDevice(ctx, arg.DeviceID, func(tx Tx) (dbsqlc.Device, error) { return tx.LockWorkspaceDevice(ctx, arg) })
 }
 
-func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (Device, error)) (l LockedDevice, err error) {
+func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (dbsqlc.Device, error)) (l LockedDevice, err error) {
 	err = tx.Together(ctx,
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
@@ -44,11 +46,11 @@ func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (Devi
 // make the same query both times.
 func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
 	batch := tx.in.batch()
-	if err := run(steps, Tx{Queries: New(queue{batch})}); err != nil {
+	if err := run(steps, Tx{Queries: dbsqlc.New(queue{batch})}); err != nil {
 		return err
 	}
 	results := tx.in.send(ctx, batch)
-	err := run(steps, Tx{Queries: New(watched{answers{results}, tx.change})})
+	err := run(steps, Tx{Queries: dbsqlc.New(watched{answers{results}, tx.change})})
 	if closed := results.Close(); err == nil {
 		err = closed
 	}
@@ -77,16 +79,16 @@ func (tx Tx) Conclude(ctx context.Context, steps ...func(Tx) error) error {
 		return tx.Together(ctx, steps...)
 	}
 	batch := tx.in.batch()
-	var own DBTX = queue{batch}
+	var own dbsqlc.DBTX = queue{batch}
 	if tx.act != nil {
 		own = watched{own, tx.change}
 	}
-	if err := run(steps, Tx{Queries: New(own)}); err != nil {
+	if err := run(steps, Tx{Queries: dbsqlc.New(own)}); err != nil {
 		return err
 	}
 	committed := tx.act.end(batch, tx.change)
 	results := tx.in.send(ctx, batch)
-	err := run(steps, Tx{Queries: New(answers{results})})
+	err := run(steps, Tx{Queries: dbsqlc.New(answers{results})})
 	if closed := results.Close(); closed == nil {
 		*tx.in = transaction{over: true}
 		committed()

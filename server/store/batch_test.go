@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -43,7 +44,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			_, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: code, WorkspaceID: workspace, DeviceID: device, IsManaged: true, Status: "setting", WantedAt: time.Now()})
+			_, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: code, WorkspaceID: workspace, DeviceID: device, IsManaged: true, Status: "setting", WantedAt: time.Now()})
 			return err
 		})
 	}()
@@ -90,10 +91,10 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	if _, err := db.Pool.Exec(ctx, "insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)", workspace); err != nil {
 		t.Fatal(err)
 	}
-	attempt := func(id uuid.UUID, status string) store.InsertActionAttemptParams {
-		return store.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: status, Options: []byte("{}")}
+	attempt := func(id uuid.UUID, status string) dbsqlc.InsertActionAttemptParams {
+		return dbsqlc.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: status, Options: []byte("{}")}
 	}
-	var one, other store.ActionAttempt
+	var one, other dbsqlc.ActionAttempt
 	err := db.InTx(ctx, func(tx store.Tx) error {
 		return tx.Together(ctx,
 			func(tx store.Tx) (err error) {
@@ -138,8 +139,8 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	}
 	t.Cleanup(db.Close)
 	id := uuid.New()
-	named := func(name string) store.InsertWorkspaceParams {
-		return store.InsertWorkspaceParams{WorkspaceID: id, Name: name}
+	named := func(name string) dbsqlc.InsertWorkspaceParams {
+		return dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: name}
 	}
 	refused := errors.New("something else is wrong")
 	for what, c := range map[string]struct {
@@ -156,7 +157,7 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 			return err
 		}, func(err error) bool { return err == nil }},
 		"a change that fails": {func(tx store.Tx) error {
-			return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{Name: "\x00"})
+			return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{Name: "\x00"})
 		}, func(err error) bool {
 			_, ok := errors.AsType[*pgconn.PgError](err)
 			return ok
@@ -219,7 +220,7 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	}
 	insert := func(ctx context.Context, workspace, id uuid.UUID) func(store.Tx) error {
 		return func(tx store.Tx) error {
-			a, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: "pending", Options: []byte("{}")})
+			a, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: "pending", Options: []byte("{}")})
 			if err == nil && a.CreatedAt.IsZero() != (a.ActionAttemptID == uuid.Nil) {
 				t.Errorf("half of an answer: %+v", a)
 			}
@@ -299,7 +300,7 @@ func TestQueryForEachOfMany(t *testing.T) {
 	put := func(all []uuid.UUID) error {
 		return db.InTx(t.Context(), func(tx store.Tx) error {
 			return store.Each(t.Context(), tx, all, func(tx store.Tx, id uuid.UUID) error {
-				return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w", IsSandbox: true})
+				return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", IsSandbox: true})
 			})
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -147,7 +148,7 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 			return err
 		}
 		short := store.Within(t.Context(), 50*time.Millisecond)
-		if _, err := db.DueWebhooks(short, store.DueWebhooksParams{MaxRows: 1}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := db.DueWebhooks(short, dbsqlc.DueWebhooksParams{MaxRows: 1}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it was waited for: %v", err)
 		}
 		return nil
@@ -156,7 +157,7 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	enough := store.Within(t.Context(), testenv.Timeout(time.Minute))
-	if _, err := db.DueWebhooks(enough, store.DueWebhooksParams{MaxRows: 1}); err != nil {
+	if _, err := db.DueWebhooks(enough, dbsqlc.DueWebhooksParams{MaxRows: 1}); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -37,75 +38,75 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 	}
 	ids := []uuid.UUID{uuid.New(), uuid.New()}
 	unsent, all := []string{"failed", "held"}, []string{"pending", "delivered", "failed", "held"}
-	list := func(states []string) func(q *store.Queries) error {
-		return func(q *store.Queries) error {
-			_, err := q.ListDeliveries(ctx, store.ListDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
+	list := func(states []string) func(q *dbsqlc.Queries) error {
+		return func(q *dbsqlc.Queries) error {
+			_, err := q.ListDeliveries(ctx, dbsqlc.ListDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
 			return err
 		}
 	}
-	walk := func(states []string) func(q *store.Queries) error {
-		return func(q *store.Queries) error {
-			_, err := q.WalkDeliveries(ctx, store.WalkDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
+	walk := func(states []string) func(q *dbsqlc.Queries) error {
+		return func(q *dbsqlc.Queries) error {
+			_, err := q.WalkDeliveries(ctx, dbsqlc.WalkDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
 			return err
 		}
 	}
 	for name, c := range map[string]struct {
 		anew  bool
 		index string // those that have to be used
-		query func(q *store.Queries) error
+		query func(q *dbsqlc.Queries) error
 	}{
 		"list what was not sent": {true, "deliveries_unsent", list(unsent)},
 		"list all":               {true, "deliveries_pkey", list(all)},
 		"walk what was not sent": {true, "deliveries_unsent", walk(unsent)},
 		"walk what was sent":     {true, "deliveries_pkey", walk([]string{"delivered"})},
-		"replay": {false, "deliveries_pkey", func(q *store.Queries) error {
-			_, err := q.ReplayDeliveries(ctx, store.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: unsent})
+		"replay": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {
+			_, err := q.ReplayDeliveries(ctx, dbsqlc.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: unsent})
 			return err
 		}},
-		"old events": {false, "events_workspace_id_created_at_event_id_idx", func(q *store.Queries) error {
-			_, err := q.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: 48 * time.Hour, MaxRows: 500})
+		"old events": {false, "events_workspace_id_created_at_event_id_idx", func(q *dbsqlc.Queries) error {
+			_, err := q.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, Retention: 48 * time.Hour, MaxRows: 500})
 			return err
 		}},
-		"drop deliveries": {false, "deliveries_event_id_idx", func(q *store.Queries) error {
-			_, err := q.DropDeliveries(ctx, store.DropDeliveriesParams{EventIds: ids, Retention: time.Hour, MaxRows: 1000})
+		"drop deliveries": {false, "deliveries_event_id_idx", func(q *dbsqlc.Queries) error {
+			_, err := q.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: time.Hour, MaxRows: 1000})
 			return err
 		}},
-		"drop events": {false, "events_pkey", func(q *store.Queries) error {
+		"drop events": {false, "events_pkey", func(q *dbsqlc.Queries) error {
 			_, err := q.DropEvents(ctx, ids)
 			return err
 		}},
-		"workspaces to look through": {false, "workspaces_retention_due_at_idx", func(q *store.Queries) error {
+		"workspaces to look through": {false, "workspaces_retention_due_at_idx", func(q *dbsqlc.Queries) error {
 			_, err := q.DueRetentions(ctx, 1000)
 			return err
 		}},
-		"take from the outbox": {false, "events_outbox_of_accounts events_pkey", func(q *store.Queries) error {
-			_, err := q.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
+		"take from the outbox": {false, "events_outbox_of_accounts events_pkey", func(q *dbsqlc.Queries) error {
+			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
 			return err
 		}},
-		"what is due": {false, "deliveries_pending", func(q *store.Queries) error {
-			_, err := q.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: ids, MaxRows: 128, MaxBytes: 1 << 17})
+		"what is due": {false, "deliveries_pending", func(q *dbsqlc.Queries) error {
+			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: webhook, Busy: ids, MaxRows: 128, MaxBytes: 1 << 17})
 			return err
 		}},
-		"hold": {false, "deliveries_pending deliveries_pkey", func(q *store.Queries) error {
-			_, err := q.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: 5000})
+		"hold": {false, "deliveries_pending deliveries_pkey", func(q *dbsqlc.Queries) error {
+			_, err := q.HoldDeliveries(ctx, dbsqlc.HoldDeliveriesParams{WebhookID: webhook, MaxRows: 5000})
 			return err
 		}},
-		"delete a webhook": {false, "deliveries_pkey", func(q *store.Queries) error {
-			_, err := q.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: workspace, WebhookID: webhook, MaxDeliveries: 2000})
+		"delete a webhook": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {
+			_, err := q.DeleteWebhook(ctx, dbsqlc.DeleteWebhookParams{WorkspaceID: workspace, WebhookID: webhook, MaxDeliveries: 2000})
 			return err
 		}},
-		"some of a webhook": {false, "deliveries_pkey", func(q *store.Queries) error {
-			_, err := q.SomeDeliveries(ctx, store.SomeDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, MaxRows: 2000})
+		"some of a webhook": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {
+			_, err := q.SomeDeliveries(ctx, dbsqlc.SomeDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, MaxRows: 2000})
 			return err
 		}},
-		"drop these": {false, "deliveries_pkey", func(q *store.Queries) error {
-			return q.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: ids})
+		"drop these": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {
+			return q.DropDeliveriesOf(ctx, dbsqlc.DropDeliveriesOfParams{WebhookID: webhook, EventIds: ids})
 		}},
-		"count the outbox":   {false, "events_outbox", func(q *store.Queries) error { _, err := q.CountOutbox(ctx, 100_000); return err }},
-		"the oldest event":   {false, "events_outbox_of_accounts", func(q *store.Queries) error { _, err := q.OldestEvent(ctx); return err }},
-		"count what waits":   {false, "deliveries_pending", func(q *store.Queries) error { _, err := q.CountPending(ctx, 100_000); return err }},
-		"the oldest due":     {false, "deliveries_pending", func(q *store.Queries) error { _, err := q.OldestDue(ctx); return err }},
-		"count the disabled": {false, "webhooks_disabled_at_idx", func(q *store.Queries) error { _, err := q.CountDisabledWebhooks(ctx); return err }},
+		"count the outbox":   {false, "events_outbox", func(q *dbsqlc.Queries) error { _, err := q.CountOutbox(ctx, 100_000); return err }},
+		"the oldest event":   {false, "events_outbox_of_accounts", func(q *dbsqlc.Queries) error { _, err := q.OldestEvent(ctx); return err }},
+		"count what waits":   {false, "deliveries_pending", func(q *dbsqlc.Queries) error { _, err := q.CountPending(ctx, 100_000); return err }},
+		"the oldest due":     {false, "deliveries_pending", func(q *dbsqlc.Queries) error { _, err := q.OldestDue(ctx); return err }},
+		"count the disabled": {false, "webhooks_disabled_at_idx", func(q *dbsqlc.Queries) error { _, err := q.CountDisabledWebhooks(ctx); return err }},
 	} {
 		plan := explain(t, db, c.anew, c.query)
 		for _, table := range []string{"deliveries", "events", "workspaces", "webhooks"} {

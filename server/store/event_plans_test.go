@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -18,7 +19,7 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 	ctx := t.Context()
 	partition(t, db, 300*store.Day, 0)
 	workspace := uuid.New()
-	if err := db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w"}); err != nil {
+	if err := db.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(ctx, `
@@ -30,7 +31,7 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := new("10")
-	for index, arg := range map[string]store.ListEventsParams{
+	for index, arg := range map[string]dbsqlc.ListEventsParams{
 		"events_of_webviews":          {ConnectWebviewID: one},
 		"events_of_customers":         {CustomerKey: one},
 		"events_of_user_identities":   {UserIdentityID: one},
@@ -40,7 +41,7 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 		"events_of_acs_entrances":     {AcsEntranceID: one},
 	} {
 		arg.WorkspaceID, arg.Until, arg.UntilID, arg.MaxRows = workspace, time.Now().Add(time.Hour), uuid.Max, 100
-		plan := explain(t, db, true, func(q *store.Queries) error {
+		plan := explain(t, db, true, func(q *dbsqlc.Queries) error {
 			_, err := q.ListEvents(ctx, arg)
 			return err
 		})
@@ -74,9 +75,9 @@ func TestEventsAreNotLookedForInTheFuture(t *testing.T) {
 			want++
 		}
 	}
-	arg := store.ListEventsParams{WorkspaceID: uuid.New(), Since: now.Add(-time.Hour), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), MaxRows: 100}
+	arg := dbsqlc.ListEventsParams{WorkspaceID: uuid.New(), Since: now.Add(-time.Hour), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), MaxRows: 100}
 	arg.SinceID, arg.UntilID = store.EventIDs(arg.Since, arg.Until)
-	plan := explain(t, db, true, func(q *store.Queries) error {
+	plan := explain(t, db, true, func(q *dbsqlc.Queries) error {
 		_, err := q.ListEvents(ctx, arg)
 		return err
 	})

@@ -13,17 +13,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // explain returns the plans of what list queries: made for its parameters, or without regard to them, as they
 // are for a statement that is prepared once. Tables may be read as a whole: where that is thought best, an index is missing.
-func explain(t *testing.T, db *store.DB, anew bool, list func(*store.Queries) error) string {
+func explain(t *testing.T, db *store.DB, anew bool, list func(*dbsqlc.Queries) error) string {
 	t.Helper()
 	e := &explainer{db: db, mode: "force_generic_plan"}
 	if anew {
 		e.mode = "force_custom_plan"
 	}
-	if err := list(store.New(e)); err != nil {
+	if err := list(dbsqlc.New(e)); err != nil {
 		t.Fatal(err)
 	}
 	return e.plans.String()

@@ -89,18 +89,16 @@ func TestDatabasesThatAreOursOrEmptyAreTaken(t *testing.T) {
 			}
 		})
 	}
-	for name, version := range map[string]int64{"the first version": 1, "an older version": 30, "all but the job queue": store.NewestSchema()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dsn, plain := atSchema(t, version)
-			if _, err := plain.ExecContext(t.Context(), "create table notes_of_the_operator (id int)"); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Migrate(t.Context(), dsn); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	t.Run("all but the job queue", func(t *testing.T) {
+		t.Parallel()
+		dsn, plain := atSchema(t, store.NewestSchema())
+		if _, err := plain.ExecContext(t.Context(), "create table notes_of_the_operator (id int)"); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Migrate(t.Context(), dsn); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A schema of its own is what a server has in a database that others have tables in.

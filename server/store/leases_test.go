@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -23,14 +23,14 @@ func TestFenceIsNotGivenTwiceByADatabaseThatLostCommits(t *testing.T) {
 			db := open(t, storetest.New(t))
 			take := func() int64 {
 				t.Helper()
-				fence, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "device:x", Holder: uuid.New(), Ttl: time.Minute})
+				fence, err := db.TakeLease(t.Context(), dbsqlc.TakeLeaseParams{Key: "device:x", Holder: uuid.New(), Ttl: time.Minute})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return fence
 			}
 			first := take()
-			if err := db.ReleaseLease(t.Context(), store.ReleaseLeaseParams{Key: "device:x", Fence: first}); err != nil {
+			if err := db.ReleaseLease(t.Context(), dbsqlc.ReleaseLeaseParams{Key: "device:x", Fence: first}); err != nil {
 				t.Fatal(err)
 			}
 			lost := take()
@@ -40,7 +40,7 @@ func TestFenceIsNotGivenTwiceByADatabaseThatLostCommits(t *testing.T) {
 			if again := take(); again == lost || again == first {
 				t.Errorf("fence %d was given twice", again)
 			}
-			held, err := db.CheckLease(t.Context(), store.CheckLeaseParams{Key: "device:x", Fence: lost})
+			held, err := db.CheckLease(t.Context(), dbsqlc.CheckLeaseParams{Key: "device:x", Fence: lost})
 			if err != nil || held {
 				t.Errorf("the lease that was lost is held: %t, %v", held, err)
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -19,7 +19,7 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 	// one workspace with one of everything, whose identifiers are the workspace's own
 	workspace := func(maker uuid.UUID) uuid.UUID {
 		id := uuid.New()
-		if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w", MadeBy: maker}); err != nil {
+		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", MadeBy: maker}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Pool.Exec(t.Context(), `
@@ -42,34 +42,34 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 		makers func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error)
 	}{
 		"devices": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+			return db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.DeviceOwners(ctx, of))(func(r store.DeviceOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.DeviceOwners(ctx, of))(func(r dbsqlc.DeviceOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
 		"accounts": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
+			return db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.AccountOwners(ctx, of))(func(r store.AccountOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.AccountOwners(ctx, of))(func(r dbsqlc.AccountOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
 		"access systems": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+			return db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.AcsSystemOwners(ctx, of))(func(r store.AcsSystemOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.AcsSystemOwners(ctx, of))(func(r dbsqlc.AcsSystemOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
 		"webhooks": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			rows, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but, ButDoubtedWorkspaces: none, ButDoubtedMakers: none})
+			rows, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but, ButDoubtedWorkspaces: none, ButDoubtedMakers: none})
 			var ids []uuid.UUID
 			for _, r := range rows {
 				ids = append(ids, r.WebhookID)
 			}
 			return ids, err
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.WebhookOwners(ctx, of))(func(r store.WebhookOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.WebhookOwners(ctx, of))(func(r dbsqlc.WebhookOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
 		"outboxes": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: 10, ButMakers: but})
+			return db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 10, ButMakers: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.WorkspaceMakers(ctx, of))(func(r store.WorkspaceMakersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.WorkspaceMakers(ctx, of))(func(r dbsqlc.WorkspaceMakersRow) uuid.UUID { return r.MadeBy })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,15 +93,15 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	workspace, maker, prompt, doubted := uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", MadeBy: maker}); err != nil {
+	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", MadeBy: maker}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []uuid.UUID{prompt, doubted} {
-		if err := db.InsertWebhook(t.Context(), store.InsertWebhookParams{WebhookID: id, WorkspaceID: workspace, Url: "https://a.example", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
+		if err := db.InsertWebhook(t.Context(), dbsqlc.InsertWebhookParams{WebhookID: id, WorkspaceID: workspace, Url: "https://a.example", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetEndpointHealth(t.Context(), store.SetEndpointHealthParams{WebhookID: prompt, IsPrompt: true}); err != nil {
+	if err := db.SetEndpointHealth(t.Context(), dbsqlc.SetEndpointHealthParams{WebhookID: prompt, IsPrompt: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(t.Context(), "update webhooks set due_at = now()"); err != nil {
@@ -109,24 +109,24 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	}
 	none, others := []uuid.UUID{}, []uuid.UUID{uuid.New()}
 	for name, test := range map[string]struct {
-		but  store.DueWebhooksParams
+		but  dbsqlc.DueWebhooksParams
 		want int
 	}{
-		"all":                       {store.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 2},
-		"but doubted ones":          {store.DueWebhooksParams{ButDoubted: true, ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 1},
-		"but those of a workspace":  {store.DueWebhooksParams{ButDoubtedWorkspaces: []uuid.UUID{workspace}, ButDoubtedMakers: none}, 1},
-		"but those of its maker":    {store.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: []uuid.UUID{maker}}, 1},
-		"but those of some others'": {store.DueWebhooksParams{ButDoubtedWorkspaces: others, ButDoubtedMakers: others}, 2},
+		"all":                       {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 2},
+		"but doubted ones":          {dbsqlc.DueWebhooksParams{ButDoubted: true, ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 1},
+		"but those of a workspace":  {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: []uuid.UUID{workspace}, ButDoubtedMakers: none}, 1},
+		"but those of its maker":    {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: []uuid.UUID{maker}}, 1},
+		"but those of some others'": {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: others, ButDoubtedMakers: others}, 2},
 	} {
 		test.but.MaxRows, test.but.ButWorkspaces, test.but.ButMakers = 10, none, none
 		got, err := db.DueWebhooks(t.Context(), test.but)
-		wrong := func(r store.DueWebhooksRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }
-		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r store.DueWebhooksRow) bool { return r.IsPrompt }) {
+		wrong := func(r dbsqlc.DueWebhooksRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }
+		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r dbsqlc.DueWebhooksRow) bool { return r.IsPrompt }) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	rows, err := db.WebhookOwners(t.Context(), []uuid.UUID{prompt, doubted})
-	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r store.WebhookOwnersRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }) {
+	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r dbsqlc.WebhookOwnersRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }

@@ -33,9 +33,12 @@ const (
 	migrateAgain = time.Second
 )
 
-// Migrate brings the schema of the database up to this program's. Any number of programs may try at once:
-// an advisory lock lets one of them work and the others wait. It makes no tables among those of another application.
-func Migrate(ctx context.Context, dsn string) error {
+// Migrate upgrades the schema of the database to this program's. Any number of programs may call it concurrently: an
+// advisory lock lets one of them work while the others wait. It fails, and changes nothing, if the database holds tables
+// of another application.
+func Migrate(ctx context.Context, dsn string) error { return migrate(ctx, dsn, migrations) }
+
+func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		return notConnected(err)
@@ -51,7 +54,7 @@ func Migrate(ctx context.Context, dsn string) error {
 	if err := leaveOthersAlone(ctx, db); err != nil {
 		return err
 	}
-	dir, err := fs.Sub(migrations, "migrations")
+	dir, err := fs.Sub(files, "migrations")
 	if err != nil {
 		return err
 	}
@@ -64,9 +67,6 @@ func Migrate(ctx context.Context, dsn string) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	err = again(ctx, func() error {
-		if err := makePartitionIndexes(ctx, db); err != nil {
-			return err
-		}
 		_, err := p.Up(ctx)
 		return err
 	})

@@ -3,9 +3,11 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -15,9 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// atSchema30 is a database whose next migration locks tables that are in use.
-func atSchema30(t *testing.T) (dsn string, plain *sql.DB) { return atSchema(t, 30) }
-
+// atSchema returns a database with the migrations up to a version, and without the tables of the job queue.
 func atSchema(t *testing.T, version int64) (dsn string, plain *sql.DB) {
 	t.Helper()
 	dsn = storetest.New(t)
@@ -39,6 +39,30 @@ func atSchema(t *testing.T, version int64) (dsn string, plain *sql.DB) {
 	return dsn, plain
 }
 
+// migrateWith returns a function that migrates a database with one more migration than there is.
+func migrateWith(t *testing.T, dsn, sql string) func() error {
+	t.Helper()
+	files := fstest.MapFS{fmt.Sprintf("migrations/%05d_test.sql", store.NewestSchema()+1): {Data: []byte(sql)}}
+	present, err := filepath.Glob("migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range present {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	return func() error { return store.MigrateFrom(t.Context(), dsn, files) }
+}
+
+// lockingMigration locks tables that servers use, as a migration of them does.
+func lockingMigration(lockTimeout string) string {
+	return "-- +goose Up\nset local lock_timeout = '" + lockTimeout + "';\n" +
+		"lock table workspaces, webhooks, events in access exclusive mode;\nalter table webhooks add column added integer;\n"
+}
+
 // someoneLocksAll waits until a migration waits for a table.
 func someoneLocksAll(t *testing.T, plain *sql.DB) {
 	t.Helper()
@@ -55,7 +79,8 @@ func someoneLocksAll(t *testing.T, plain *sql.DB) {
 // A migration that waits for whoever reads for long, such as a dump, keeps no running server waiting, and is done in the end.
 func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	dsn, plain := atSchema30(t)
+	dsn, plain := atSchema(t, store.NewestSchema())
+	migrate := migrateWith(t, dsn, lockingMigration("200ms"))
 	dump, err := plain.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +90,7 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	migrated := make(chan error, 1)
-	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
+	go func() { migrated <- migrate() }()
 	someoneLocksAll(t, plain)
 	// It has locked the workspaces by now, which each request reads.
 	if _, err := plain.ExecContext(t.Context(), "set statement_timeout = '1min'; select from workspaces"); err != nil {
@@ -120,7 +145,9 @@ func TestNothingToMigrateWaitsForNobody(t *testing.T) {
 // The database ends one of the two. If it is the migration, that is done in the end.
 func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	dsn, plain := atSchema30(t)
+	dsn, plain := atSchema(t, store.NewestSchema())
+	// Longer than deadlock_timeout, so that the database detects the deadlock before the migration times out.
+	migrate := migrateWith(t, dsn, lockingMigration("5s"))
 	change, err := plain.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +157,7 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	migrated := make(chan error, 1)
-	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
+	go func() { migrated <- migrate() }()
 	someoneLocksAll(t, plain)
 	if _, err := change.ExecContext(t.Context(), "set local statement_timeout = '1min'; select from workspaces"); err != nil {
 		t.Fatalf("the server has waited in vain: %v", err)
@@ -143,110 +170,55 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 	}
 }
 
-// An index of a table that may be large is made while others write: that waits for a transaction that has written, and the next one does not
-// wait for it. Half an index, of a migration that was cut off, is made anew.
+// A migration that creates an index concurrently waits for a transaction that has written to the table. Later writers do
+// not wait. The migration replaces an index that an interrupted run left behind.
 func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 	t.Parallel()
 	const (
-		firstPartition = "create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000');"
-		event          = "insert into events (event_id, workspace_id, event_type, payload) values ('10000000-0000-0000-0000-000000000000'::uuid, gen_random_uuid(), 'x', '{}')"
-		joined         = `select bool_and(p.indisvalid and pg_get_indexdef(p.indexrelid) like '%created_at) WHERE (fanned_out_at IS NULL)') and bool_and(i.indisvalid) and count(*) filter (where p.indexrelid::regclass::text in ('events_outbox_of_accounts_events_first', 'events_outbox_of_accounts_events_rest')) = 2
-			from pg_index i join pg_inherits h on h.inhparent = i.indexrelid join pg_index p on p.indexrelid = h.inhrelid where i.indexrelid = 'events_outbox_of_accounts'::regclass`
+		half  = "create index audit_log_added on audit_log (at)"
+		entry = "insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')"
+		whole = "select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_added'::regclass"
 	)
-	for name, c := range map[string]struct {
-		schema             int64
-		half, entry, whole string
-	}{
-		"a table": {37, "create index audit_log_of_workspace on audit_log (at)",
-			"insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')",
-			"select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_of_workspace'::regclass"},
-		"a table in partitions": {42, firstPartition + `
-				create index events_outbox_of_accounts_events_first on events_first (created_at);
-				update pg_index set indisvalid = false where indexrelid = 'events_outbox_of_accounts_events_first'::regclass`, event, joined},
-		"a table in partitions, from the beginning": {42, firstPartition, event, joined},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dsn, plain := atSchema(t, c.schema)
-			if _, err := plain.ExecContext(t.Context(), c.half); err != nil {
-				t.Fatal(err)
-			}
-			change, err := plain.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer change.Rollback()
-			if _, err := change.ExecContext(t.Context(), c.entry); err != nil {
-				t.Fatal(err)
-			}
-			migrated := make(chan error, 1)
-			go func() { migrated <- store.Migrate(t.Context(), dsn) }()
-			testenv.Until(t, "the migration waits for the one who has written", func() bool {
-				var waits bool
-				if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks l join pg_stat_activity a using (pid)
-					where not l.granted and a.datname = current_database())`).Scan(&waits); err != nil {
-					t.Fatal(err)
-				}
-				return waits
-			})
-			if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '1min'; "+strings.Replace(c.entry, "'1000", "'2000", 1)); err != nil {
-				t.Fatalf("while the index is made: %v", err)
-			}
-			if err := change.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-migrated; err != nil {
-				t.Fatal(err)
-			}
-			var whole bool
-			if err := plain.QueryRowContext(t.Context(), c.whole).Scan(&whole); err != nil || !whole {
-				t.Errorf("the index is whole: %t, %v", whole, err)
-			}
-		})
-	}
-}
-
-// A server of the version before that is started again in the middle of an upgrade finds a migration that it does not know, and
-// lets it be.
-// Who has made a workspace is known also of those that were made before it was noted; going back leaves no webhook waiting.
-func TestMakersOfWorkspacesThatThereAreAreFound(t *testing.T) {
-	t.Parallel()
-	dsn, plain := atSchema(t, 51)
-	const workspace, other, token, given = "10000000-0000-0000-0000-000000000000", "20000000-0000-0000-0000-000000000000", "30000000-0000-0000-0000-000000000000", "40000000-0000-0000-0000-000000000000"
-	exec := func(query string, args ...any) {
-		t.Helper()
-		if _, err := plain.ExecContext(t.Context(), query, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exec(`insert into workspaces (workspace_id, name, is_sandbox, created_at) values ($1, 'made', true, now()), ($2, 'given', true, now() - interval '1 d')`, workspace, other)
-	exec(`insert into credentials (credential_id, kind, hint, token_hash, created_at) values ($1, 'pat', '', '1', now() - interval '1 h'), ($2, 'pat', '', '2', now() + interval '1 h')`, token, given)
-	exec(`insert into credential_workspaces (credential_id, workspace_id) values ($1, $3), ($1, $4), ($2, $3), ($2, $4)`, token, given, workspace, other)
-	exec(`insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed) values ($1, $1, 'https://a.example', '{*}', '')`, workspace)
-	exec(`insert into events (event_id, workspace_id, event_type, payload, fanned_out_at) values ($1, $1, 'device.connected', '{}', now())`, workspace)
-	exec(`insert into deliveries (webhook_id, event_id, state, next_attempt_at) values ($1, $1, 'pending', now())`, workspace)
-	if err := store.Migrate(t.Context(), dsn); err != nil {
+	dsn, plain := atSchema(t, store.NewestSchema())
+	migrate := migrateWith(t, dsn, "-- +goose NO TRANSACTION\n-- +goose Up\ndrop index concurrently if exists audit_log_added;\n"+
+		"create index concurrently audit_log_added on audit_log (workspace_id, at, audit_id);\n")
+	if _, err := plain.ExecContext(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{workspace: token, other: ""} {
-		var by sql.NullString
-		if err := plain.QueryRowContext(t.Context(), "select made_by::text from workspaces where workspace_id = $1", id).Scan(&by); err != nil || by.String != want {
-			t.Errorf("%s is made by %q, want %q; %v", id, by.String, want, err)
-		}
-	}
-	steps, err := goose.NewProvider(goose.DialectPostgres, plain, os.DirFS("migrations"))
+	change, err := plain.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := steps.DownTo(t.Context(), 51); err != nil {
+	defer change.Rollback()
+	if _, err := change.ExecContext(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
-	var due bool
-	if err := plain.QueryRowContext(t.Context(), "select due_at <= now() from webhooks").Scan(&due); err != nil || !due {
-		t.Errorf("it is due: %t, %v", due, err)
+	migrated := make(chan error, 1)
+	go func() { migrated <- migrate() }()
+	testenv.Until(t, "the migration waits for the open transaction", func() bool {
+		var waits bool
+		if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks l join pg_stat_activity a using (pid)
+			where not l.granted and a.datname = current_database())`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		return waits
+	})
+	if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '1min'; "+entry); err != nil {
+		t.Fatalf("write while the index is created: %v", err)
+	}
+	if err := change.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+	var isWhole bool
+	if err := plain.QueryRowContext(t.Context(), whole).Scan(&isWhole); err != nil || !isWhole {
+		t.Errorf("the index is valid: %t, %v", isWhole, err)
 	}
 }
 
+// A server of an older version that starts during an upgrade finds a migration that it does not know, and ignores it.
 func TestASchemaThatIsNewerIsTaken(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
@@ -264,42 +236,5 @@ func TestASchemaThatIsNewerIsTaken(t *testing.T) {
 	}
 	if has, err := store.SchemaVersion(t.Context(), dsn); err != nil || has != newer {
 		t.Errorf("the schema is %d now, and was %d: %v", has, newer, err)
-	}
-}
-
-// An index of a partition that somebody has only begun is not joined, as none would make it anew then; one that is whole is not made twice.
-func TestOnlyWholeIndexesOfPartitionsAreJoined(t *testing.T) {
-	t.Parallel()
-	dsn, plain := atSchema(t, 42)
-	const half, whole = "events_outbox_of_accounts_events_first", "events_outbox_of_accounts_events_rest"
-	for _, change := range []string{
-		"create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000')",
-		"create index " + half + " on events_first (workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at) where fanned_out_at is null",
-		"create index " + whole + " on events_rest (workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at) where fanned_out_at is null",
-		"update pg_index set indisvalid = false where indexrelid = '" + half + "'::regclass",
-	} {
-		if _, err := plain.ExecContext(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
-	}
-	oid := func(index string) (n int) {
-		if err := plain.QueryRowContext(t.Context(), "select '"+index+"'::regclass::oid::int").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	begun, made := oid(half), oid(whole)
-	steps, err := goose.NewProvider(goose.DialectPostgres, plain, os.DirFS("migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := steps.UpTo(t.Context(), 43); !store.GaveUp(err) {
-		t.Errorf("with half an index: %v, want that it is tried again", err)
-	}
-	if err := store.Migrate(t.Context(), dsn); err != nil {
-		t.Fatal(err)
-	}
-	if oid(half) == begun || oid(whole) != made {
-		t.Errorf("the half index was made anew: %t; so was the whole one: %t", oid(half) != begun, oid(whole) != made)
 	}
 }

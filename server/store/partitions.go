@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // partitioned are the tables that are kept in partitions with the same bounds, what refers to others first. Each has one
@@ -59,7 +61,7 @@ func (p Partition) tables() string {
 // Partitions lists those that there are, the oldest first.
 func (db *DB) Partitions(ctx context.Context) ([]Partition, error) { return partitions(ctx, db.Pool) }
 
-func partitions(ctx context.Context, db DBTX) ([]Partition, error) {
+func partitions(ctx context.Context, db dbsqlc.DBTX) ([]Partition, error) {
 	rows, err := db.Query(ctx, `
 		select substr(c.relname, length('events_') + 1), substring(b.bound from 'FROM \(''([0-9a-f-]{36})''\)')::uuid, substring(b.bound from 'TO \(''([0-9a-f-]{36})''\)')::uuid
 		from pg_inherits i join pg_class c on c.oid = i.inhrelid, lateral (select pg_get_expr(c.relpartbound, c.oid) as bound) b

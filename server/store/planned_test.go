@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -22,35 +22,35 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	q := store.New(conn)
+	q := dbsqlc.New(conn)
 	asked := map[string]bool{}
 	for name, ask := range map[string]func(ctx context.Context) error{
 		"ListDevices": func(ctx context.Context) error {
-			_, err := q.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: workspace, MaxRows: 21})
+			_, err := q.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: workspace, MaxRows: 21})
 			return err
 		},
 		"ListAccessCodesOfDevice": func(ctx context.Context) error {
-			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 21})
+			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 21})
 			return err
 		},
 		"ListActionAttemptsOfDevice": func(ctx context.Context) error {
-			_, err := q.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 21})
+			_, err := q.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 21})
 			return err
 		},
 		"WakeWebhooks": func(ctx context.Context) error {
-			_, err := q.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: []uuid.UUID{uuid.New()}})
+			_, err := q.WakeWebhooks(ctx, dbsqlc.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: []uuid.UUID{uuid.New()}})
 			return err
 		},
 		"DueDeliveries": func(ctx context.Context) error {
-			_, err := q.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: uuid.New(), Busy: []uuid.UUID{uuid.New()}, MaxRows: 8, MaxBytes: 1 << 17})
+			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: uuid.New(), Busy: []uuid.UUID{uuid.New()}, MaxRows: 8, MaxBytes: 1 << 17})
 			return err
 		},
 		"TakeEvents": func(ctx context.Context) error {
-			_, err := q.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
+			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
 			return err
 		},
 		"ListEvents": func(ctx context.Context) error {
-			_, err := q.ListEvents(ctx, store.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 21})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 21})
 			return err
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -101,7 +102,7 @@ func TestDevicesOfAResetAreFoundInAnIndex(t *testing.T) {
 	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from connected_accounts limit 1").Scan(&account); err != nil {
 		t.Fatal(err)
 	}
-	plan := explain(t, db, true, func(q *store.Queries) error { return q.LockDevicesOfAccounts(t.Context(), []uuid.UUID{account}) })
+	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { return q.LockDevicesOfAccounts(t.Context(), []uuid.UUID{account}) })
 	if !strings.Contains(plan, "Index Cond: (connected_account_id = ANY") {
 		t.Error(plan)
 	}
@@ -126,8 +127,8 @@ func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
 	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces").Scan(&workspace); err != nil {
 		t.Fatal(err)
 	}
-	arg := store.LeftInPoolParams{WorkspaceID: workspace, Keys: []uuid.UUID{uuid.New()}, VendorRefs: []string{"1", "2"}}
-	plan := explain(t, db, true, func(q *store.Queries) error { _, err := q.LeftInPool(t.Context(), arg); return err })
+	arg := dbsqlc.LeftInPoolParams{WorkspaceID: workspace, Keys: []uuid.UUID{uuid.New()}, VendorRefs: []string{"1", "2"}}
+	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { _, err := q.LeftInPool(t.Context(), arg); return err })
 	if !strings.Contains(plan, "access_codes_in_pool") {
 		t.Error(plan)
 	}

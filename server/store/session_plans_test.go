@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -31,21 +31,21 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces limit 1").Scan(&workspace); err != nil {
 		t.Fatal(err)
 	}
-	page := store.ListClientSessionsParams{WorkspaceID: workspace, AfterAt: time.Now().Add(-1900 * time.Minute), MaxRows: 501}
+	page := dbsqlc.ListClientSessionsParams{WorkspaceID: workspace, AfterAt: time.Now().Add(-1900 * time.Minute), MaxRows: 501}
 	person := page
 	person.UserIdentifierKey = new("k7")
-	count := store.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: 10_000}
+	count := dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: 10_000}
 	for name, test := range map[string]struct {
 		anew   bool
-		list   func(*store.Queries) error
+		list   func(*dbsqlc.Queries) error
 		wanted string
 		not    string
 	}{
-		"a page":          {true, func(q *store.Queries) error { _, err := q.ListClientSessions(t.Context(), page); return err }, "(ROW(created_at, client_session_id) > ROW(", "Sort"},
-		"of a person":     {true, func(q *store.Queries) error { _, err := q.ListClientSessions(t.Context(), person); return err }, "(user_identifier_key = 'k7'::text)", "Seq Scan"},
-		"those unclaimed": {false, func(q *store.Queries) error { _, err := q.CountUnclaimedSessions(t.Context(), count); return err }, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
-		"those that reach": {false, func(q *store.Queries) error {
-			n, err := q.ClaimSessionsThatReach(t.Context(), store.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: 1000})
+		"a page":          {true, func(q *dbsqlc.Queries) error { _, err := q.ListClientSessions(t.Context(), page); return err }, "(ROW(created_at, client_session_id) > ROW(", "Sort"},
+		"of a person":     {true, func(q *dbsqlc.Queries) error { _, err := q.ListClientSessions(t.Context(), person); return err }, "(user_identifier_key = 'k7'::text)", "Seq Scan"},
+		"those unclaimed": {false, func(q *dbsqlc.Queries) error { _, err := q.CountUnclaimedSessions(t.Context(), count); return err }, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
+		"those that reach": {false, func(q *dbsqlc.Queries) error {
+			n, err := q.ClaimSessionsThatReach(t.Context(), dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: 1000})
 			if n != 20 && err == nil {
 				t.Errorf("%d sessions are found to reach something", n)
 			}

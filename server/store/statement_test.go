@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // What queries change is read from their text. Every query that is written as one that changes something is found to, with
@@ -44,7 +46,7 @@ func TestEveryQueryIsReadRightly(t *testing.T) {
 // QueryTexts are all queries that there are.
 func QueryTexts(t *testing.T) (texts []string) {
 	t.Helper()
-	files, err := filepath.Glob("*.sql.gen.go")
+	files, err := filepath.Glob("dbsqlc/*.sql.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
@@ -69,8 +71,8 @@ func TestWhatAStatementNames(t *testing.T) {
 		args []any
 		want string
 	}{
-		"inserted":           {insertAccessCode, append([]any{code, workspace, device}, make([]any, 40)...), "access_code_id workspace_id device_id"},
-		"by a condition":     {deleteAccessCode, []any{code}, "access_code_id"},
+		"inserted":           {dbsqlc.InsertAccessCode, append([]any{code, workspace, device}, make([]any, 40)...), "access_code_id workspace_id device_id"},
+		"by a condition":     {dbsqlc.DeleteAccessCode, []any{code}, "access_code_id"},
 		"absent":             {"-- name: X :exec\nupdate devices set nickname = $1 where device_id = $2", []any{"x", (*uuid.UUID)(nil)}, ""},
 		"a pointer":          {"update devices set nickname = coalesce($1, lower('a,b')) where device_id = $2", []any{"x", &device}, "device_id"},
 		"a list":             {"delete from devices where device_id = any($1::uuid[])", []any{[]uuid.UUID{device, code}}, "device_id device_id"},
@@ -92,8 +94,8 @@ func TestWhatAStatementNames(t *testing.T) {
 func TestOnlyPlainInsertsAreSureToChangeARow(t *testing.T) {
 	t.Parallel()
 	for text, sure := range map[string]bool{
-		insertWebhook: true,
-		updateWebhook: false, deleteWebhook: false, answerIdempotencyKey: false,
+		dbsqlc.InsertWebhook: true,
+		dbsqlc.UpdateWebhook: false, dbsqlc.DeleteWebhook: false, dbsqlc.AnswerIdempotencyKey: false,
 		"insert into devices (device_id)\nvalues ($1) on conflict do nothing":                       false,
 		"insert into devices (device_id)\nselect $1::uuid where false":                              false,
 		"insert into devices (device_id)\nvalues ($1) returning device_id":                          false,
@@ -110,7 +112,7 @@ func TestOnlyPlainInsertsAreSureToChangeARow(t *testing.T) {
 func TestAChangeWithItsEntryGoesByTheNameOfTheChange(t *testing.T) {
 	t.Parallel()
 	for _, sure := range []bool{true, false} {
-		if name := nameOf(withEntry(insertWebhook, putAuditEntry, 9, sure)); name != "InsertWebhook" {
+		if name := nameOf(withEntry(dbsqlc.InsertWebhook, dbsqlc.PutAuditEntry, 9, sure)); name != "InsertWebhook" {
 			t.Errorf("sure %t: %s", sure, name)
 		}
 	}
@@ -119,9 +121,9 @@ func TestAChangeWithItsEntryGoesByTheNameOfTheChange(t *testing.T) {
 // The text is made once: with each change it cost a thirtieth of the request.
 func TestAChangeWithItsEntryIsPutTogetherOnce(t *testing.T) {
 	t.Parallel()
-	for _, entry := range []string{putAuditEntry, addToAuditEntry} {
-		once := withEntry(deleteWebhook, entry, 2, false)
-		if again := withEntry(deleteWebhook, entry, 2, false); unsafe.StringData(once) != unsafe.StringData(again) {
+	for _, entry := range []string{dbsqlc.PutAuditEntry, dbsqlc.AddToAuditEntry} {
+		once := withEntry(dbsqlc.DeleteWebhook, entry, 2, false)
+		if again := withEntry(dbsqlc.DeleteWebhook, entry, 2, false); unsafe.StringData(once) != unsafe.StringData(again) {
 			t.Errorf("put together again: %s", again)
 		}
 	}

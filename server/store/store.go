@@ -14,18 +14,20 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // DB is a pool of connections to one database. Its queries run outside of any transaction, unless their context has
 // them join one (InOne).
 type DB struct {
-	*Queries
+	*dbsqlc.Queries
 	// PlannedAnew has the queries with conditions that may be absent: their plan depends on which are there.
 	// One made once for all parameters, as prepared statements come to have, sorts a whole table for a page.
-	PlannedAnew *Queries
+	PlannedAnew *dbsqlc.Queries
 	// Beside is on a connection of its own, for what is asked by those who hold one of the pool: were it of the pool,
 	// all of these might be held by such, each waiting for another one.
-	Beside     *Queries
+	Beside     *dbsqlc.Queries
 	Pool       *pgxpool.Pool
 	beside     prompt
 	besidePool *pgxpool.Pool
@@ -33,7 +35,7 @@ type DB struct {
 }
 
 // plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
-type plannedAnew struct{ DBTX }
+type plannedAnew struct{ dbsqlc.DBTX }
 
 func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return p.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
@@ -115,8 +117,8 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		}
 		return conn, conn.Release, nil
 	}, besideWithin}
-	db.Beside = New(db.beside)
-	db.Queries, db.PlannedAnew = New(joining{db}), New(plannedAnew{joining{db}})
+	db.Beside = dbsqlc.New(db.beside)
+	db.Queries, db.PlannedAnew = dbsqlc.New(joining{db}), dbsqlc.New(plannedAnew{joining{db}})
 	return db, nil
 }
 
@@ -128,7 +130,7 @@ func (db *DB) Close() {
 
 // Tx is one transaction.
 type Tx struct {
-	*Queries
+	*dbsqlc.Queries
 	in     *transaction
 	then   *[]func()
 	act    *Act
@@ -138,9 +140,9 @@ type Tx struct {
 // in are the queries of a transaction. Those of an act are watched, for the audit log.
 func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
-		return Tx{New(t), t, then, act, c}
+		return Tx{dbsqlc.New(t), t, then, act, c}
 	}
-	return Tx{New(watched{t, c}), t, then, act, c}
+	return Tx{dbsqlc.New(watched{t, c}), t, then, act, c}
 }
 
 // Begun is the transaction itself.

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -67,7 +68,7 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	db := open(t, storetest.New(t))
 	rows := []uuid.UUID{uuid.New(), uuid.New()}
 	for _, id := range rows {
-		if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +114,7 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
 		tx.Then(func() { t.Error("it is told of as if it were committed") })
-		if err := tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
+		if err := tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
 			return err
 		}
 		return broken
@@ -147,10 +148,10 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	db := open(t, fmt.Sprintf("%s&lock_timeout=%d", dsn, testenv.Timeout(3*time.Second).Milliseconds()))
 	frozen := open(t, dsn+"&lock_timeout=1000")
 	id := uuid.New()
-	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
-	fence, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour})
+	fence, err := db.TakeLease(t.Context(), dbsqlc.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	var held sync.WaitGroup
 	for range 3 { // each has checked the lease
 		tx := stands()
-		if held, err := store.New(tx).CheckLease(t.Context(), store.CheckLeaseParams{Key: "x", Fence: fence}); err != nil || !held {
+		if held, err := dbsqlc.New(tx).CheckLease(t.Context(), dbsqlc.CheckLeaseParams{Key: "x", Fence: fence}); err != nil || !held {
 			t.Fatalf("%t, %v", held, err)
 		}
 		held.Go(func() {
@@ -198,11 +199,11 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 			})
 		},
 		"statement": func() error {
-			return db.ScheduleRetention(t.Context(), store.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
+			return db.ScheduleRetention(t.Context(), dbsqlc.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
 		},
 		"statement that is audited": func() error {
 			ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: id})
-			return db.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
+			return db.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
 		},
 	}
 	var all sync.WaitGroup
@@ -219,7 +220,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "update leases set held_until = now()"); err != nil {
 		t.Errorf("the lease ends: %v", err)
 	}
-	if _, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour}); err != nil {
+	if _, err := db.TakeLease(t.Context(), dbsqlc.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour}); err != nil {
 		t.Errorf("another one takes the lease: %v", err)
 	}
 	testenv.Until(t, "all others wait", func() bool { return waiting() == len(others) })
@@ -248,7 +249,7 @@ func TestWhatHasWaitedForLongIsTriedAgain(t *testing.T) {
 	runs := 0
 	err = db.InTx(t.Context(), func(tx store.Tx) error {
 		runs++
-		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+		return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
 	if !store.GaveUp(err) || runs != 5 {
 		t.Errorf("%v after %d runs", err, runs)
@@ -256,7 +257,7 @@ func TestWhatHasWaitedForLongIsTriedAgain(t *testing.T) {
 	runs = 0
 	err = db.InTxOnce(t.Context(), func(tx store.Tx) error {
 		runs++
-		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+		return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
 	if !store.GaveUp(err) || runs != 1 {
 		t.Errorf("one that is not to be run again: %v after %d runs", err, runs)
@@ -282,7 +283,7 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 	}
 	want := limits(t.Context())
 	err := db.InOne(t.Context(), func(ctx context.Context) error {
-		_, err := db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: uuid.New(), WorkspaceID: uuid.New(), CredentialID: uuid.New(), Operation: "x",
+		_, err := db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{IdempotencyKeyID: uuid.New(), WorkspaceID: uuid.New(), CredentialID: uuid.New(), Operation: "x",
 			KeyMac: []byte("k"), RequestMac: []byte("r"), Retention: time.Hour, Patience: "100"})
 		if got := limits(ctx); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -305,7 +306,7 @@ func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+		return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
 	if err != nil || seen != 1 {
 		t.Errorf("%d workspaces, %v", seen, err)
@@ -368,53 +369,53 @@ func TestListsWalkAnIndex(t *testing.T) {
 	db := open(t, storetest.New(t))
 	ctx := t.Context()
 	workspace, device, account := withRows(t, db)
-	for name, list := range map[string]func(q *store.Queries) error{
-		"devices": func(q *store.Queries) error {
-			_, err := q.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: workspace, MaxRows: 100})
+	for name, list := range map[string]func(q *dbsqlc.Queries) error{
+		"devices": func(q *dbsqlc.Queries) error {
+			_, err := q.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: workspace, MaxRows: 100})
 			return err
 		},
-		"devices, planned anew": func(q *store.Queries) error {
-			_, err := q.FindDevices(ctx, store.FindDevicesParams{WorkspaceID: workspace, DeviceTypes: []string{""}, MaxRows: 100})
+		"devices, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, DeviceTypes: []string{""}, MaxRows: 100})
 			return err
 		},
-		"devices of a client session, planned anew": func(q *store.Queries) error {
-			_, err := q.FindDevices(ctx, store.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Reach: []uuid.UUID{account}, MaxRows: 100})
+		"devices of a client session, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Reach: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
-		"events of a client session, planned anew": func(q *store.Queries) error {
-			_, err := q.ListEvents(ctx, store.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 100})
+		"events of a client session, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
-		"what a client session reaches": func(q *store.Queries) error {
+		"what a client session reaches": func(q *dbsqlc.Queries) error {
 			_, err := q.AuthenticateClientSession(ctx, []byte("hash 1"))
 			return err
 		},
-		"access codes of a device": func(q *store.Queries) error {
-			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
+		"access codes of a device": func(q *dbsqlc.Queries) error {
+			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
 			return err
 		},
-		"access codes of a customer, planned anew": func(q *store.Queries) error {
-			_, err := q.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{account}, MaxRows: 100})
+		"access codes of a customer, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
-		"access codes of a customer with a few, planned anew": func(q *store.Queries) error {
-			_, err := q.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{uuid.New()}, MaxRows: 100})
+		"access codes of a customer with a few, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{uuid.New()}, MaxRows: 100})
 			return err
 		},
-		"access codes by identifier": func(q *store.Queries) error {
-			_, err := q.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 100})
+		"access codes by identifier": func(q *dbsqlc.Queries) error {
+			_, err := q.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 100})
 			return err
 		},
-		"events, planned anew": func(q *store.Queries) error {
-			_, err := q.ListEvents(ctx, store.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, MaxRows: 100})
+		"events, planned anew": func(q *dbsqlc.Queries) error {
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, MaxRows: 100})
 			return err
 		},
-		"action attempts of a device": func(q *store.Queries) error {
-			_, err := q.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 100})
+		"action attempts of a device": func(q *dbsqlc.Queries) error {
+			_, err := q.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 100})
 			return err
 		},
-		"action attempts by identifier": func(q *store.Queries) error {
-			_, err := q.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: workspace, ActionAttemptIds: []uuid.UUID{device}, MaxRows: 100})
+		"action attempts by identifier": func(q *dbsqlc.Queries) error {
+			_, err := q.ListActionAttempts(ctx, dbsqlc.ListActionAttemptsParams{WorkspaceID: workspace, ActionAttemptIds: []uuid.UUID{device}, MaxRows: 100})
 			return err
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -71,7 +72,7 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := uuid.New()
-			if err := one.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+			if err := one.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
 				t.Fatal(err)
 			}
 			locked := func(tx store.Tx) error { _, err := tx.LockWorkspace(t.Context(), id); return err }

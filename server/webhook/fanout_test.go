@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // alone is an undisputed lease.
@@ -70,7 +71,7 @@ func (b *bed) fanOut(events int32) int {
 func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
 	b.Helper()
 	b.must(b.db.InTx(b.Context(), func(tx store.Tx) error {
-		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{
+		taken, err := tx.TakeEvents(b.Context(), dbsqlc.TakeEventsParams{
 			WorkspaceID:   b.p.WorkspaceID,
 			After:         after,
 			MaxRows:       50,

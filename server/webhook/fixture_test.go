@@ -24,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -145,7 +146,7 @@ func (b *bed) until(what string, ok func() bool) {
 func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())
-	arg := store.InsertEventParams{
+	arg := dbsqlc.InsertEventParams{
 		EventID:     id,
 		WorkspaceID: p.WorkspaceID,
 		EventType:   eventType,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -35,7 +36,7 @@ func TestRecord_DuringFanOut(t *testing.T) {
 	b.until("the first is delivered", b.is(w, 1, access.DeliveryDelivered))
 	b.emitAll(1, "device.connected")
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		if _, err := tx.LockWebhooksFor(t.Context(), store.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}}); err != nil {
+		if _, err := tx.LockWebhooksFor(t.Context(), dbsqlc.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}}); err != nil {
 			return err
 		}
 		var event uuid.UUID

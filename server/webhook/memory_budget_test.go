@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -43,7 +44,7 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 	p := access.Principal{WorkspaceID: workspace.ID}
 	event := uuid.Must(uuid.NewV7())
 	if err := db.InTx(t.Context(), func(tx store.Tx) error {
-		_, err := tx.InsertEvent(t.Context(), store.InsertEventParams{
+		_, err := tx.InsertEvent(t.Context(), dbsqlc.InsertEventParams{
 			EventID:     event,
 			WorkspaceID: p.WorkspaceID,
 			EventType:   "device.connected",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Scheduling the next run of a workspace does not overwrite an earlier time that a concurrent
@@ -17,7 +18,7 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 	scheduled := make(chan error, 1)
 	soon := time.Now().Add(time.Minute)
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		until, err := tx.RotateWebhookSecret(t.Context(), store.RotateWebhookSecretParams{
+		until, err := tx.RotateWebhookSecret(t.Context(), dbsqlc.RotateWebhookSecretParams{
 			WebhookID:       w.ID,
 			Overlap:         time.Minute,
 			OldSecretSealed: []byte("old"),
@@ -27,7 +28,7 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 			return err
 		}
 		soon = *until
-		if err := tx.HastenRetention(t.Context(), store.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
+		if err := tx.HastenRetention(t.Context(), dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
 			return err
 		}
 		go func() { scheduled <- b.access.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // ErrLeaseLost reports that the lease has expired or that another instance holds it.
@@ -30,7 +31,7 @@ type Lease struct {
 // acquireLease acquires the lease of a key for ttl. It returns nil if another instance holds it.
 func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
-	fence, err := db.TakeLease(store.Within(ctx, answer), store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
+	fence, err := db.TakeLease(store.Within(ctx, answer), dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
 	// another transaction has checked the lease, and may be stuck
 	if store.IsNoRows(err) || store.GaveUp(err) {
 		return nil, nil
@@ -91,7 +92,7 @@ func Held(ctx context.Context) error {
 // Check returns ErrLeaseLost unless the lease is held. It prevents the lease from changing hands until tx ends, so that
 // only the holder records results in tx.
 func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
-	held, err := tx.CheckLease(ctx, store.CheckLeaseParams{Key: l.key, Fence: l.fence})
+	held, err := tx.CheckLease(ctx, dbsqlc.CheckLeaseParams{Key: l.key, Fence: l.fence})
 	if err != nil {
 		return fmt.Errorf("check the lease of %s: %w", l.key, err)
 	}
@@ -127,14 +128,14 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
 func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(store.Unshared(ctx), ttl/3)
 	defer cancel()
-	return l.db.RenewLease(ctx, store.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
+	return l.db.RenewLease(ctx, dbsqlc.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
 }
 
 func (l *Lease) release(ctx context.Context) error {
 	// The work's context may have ended already, and a lease that is not released blocks its key.
 	ctx, cancel := context.WithTimeout(store.Unshared(context.WithoutCancel(ctx)), 5*time.Second)
 	defer cancel()
-	if err := l.db.ReleaseLease(ctx, store.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {
+	if err := l.db.ReleaseLease(ctx, dbsqlc.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {
 		return fmt.Errorf("release the lease of %s: %w", l.key, err)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -298,7 +299,7 @@ func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid
 		err := db.InTx(ctx, func(tx store.Tx) error {
 			waits, err := tx.InsertEvent(
 				ctx,
-				store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
+				dbsqlc.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
 					Payload: []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`)},
 			)
 			if err != nil || !waits {

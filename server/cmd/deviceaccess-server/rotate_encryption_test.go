@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // kept is a PIN or a webhook's secret and the request that reads it.
@@ -193,7 +194,7 @@ func waiting(n int) string {
 }
 
 // left returns how many PINs and secrets are encrypted with another key than the current one.
-func (v *vault) left() (pins, all int64, keys []store.DataKey) {
+func (v *vault) left() (pins, all int64, keys []dbsqlc.DataKey) {
 	v.Helper()
 	keys, err := v.db.ListDataKeys(v.Context())
 	if err != nil || len(keys) == 0 {
@@ -355,7 +356,7 @@ func TestRotateEncryption_KilledAndResumed(t *testing.T) {
 }
 
 // states returns data keys without their key material.
-func states(keys []store.DataKey) []store.DataKey {
+func states(keys []dbsqlc.DataKey) []dbsqlc.DataKey {
 	for i := range keys {
 		keys[i].Wrapped = nil
 	}

@@ -1,0 +1,4 @@
+package store
+
+// MigrateFrom is Migrate with the migrations of another file system.
+var MigrateFrom = migrate
