@@ -42,8 +42,8 @@ func imports() []imported {
 			there: "select exists (select 1 from access_codes join devices using (device_id) where " +
 				"connected_account_id = $1)",
 			floor: []string{
-				`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, wanted_at)
-				select gen_random_uuid(), c.workspace_id, device_id, c.is_managed, c.name, pin_sealed, pin_mac, status, prefer_native_scheduling, 'copy ' || c.vendor_ref, wanted_at
+				`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, desired_at)
+				select gen_random_uuid(), c.workspace_id, device_id, c.is_managed, c.name, pin_sealed, pin_mac, status, prefer_native_scheduling, 'copy ' || c.vendor_ref, desired_at
 				from access_codes c join devices using (device_id) where connected_account_id = $1`,
 				events,
 			},

@@ -112,7 +112,7 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 
 // DueAccounts lists accounts that are due and not leased.
 func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers})
 }
 
 // AccountOwners returns the workspaces of accounts and the creators of these workspaces.
@@ -120,7 +120,7 @@ func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[
 	rows, err := s.db.AccountOwners(ctx, accounts)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.CreatedBy}
 	}
 	return owners, err
 }

@@ -192,7 +192,7 @@ func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late ti
 		message = "The code has not been removed from its device for a while. " +
 			"The server keeps retrying: until then the code may still open."
 	case c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen:
-		warning, since = warnDelaySetting, c.WantedAt
+		warning, since = warnDelaySetting, c.DesiredAt
 		if when := programAt(*c, t.caps); when != nil && when.After(since) {
 			since = *when
 		}

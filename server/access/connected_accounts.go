@@ -100,7 +100,7 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
+		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -125,7 +125,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 		return nil, false, nil
 	}
 	arg := dbsqlc.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Reach: p.Reach}
+		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Scope: p.Reach}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -165,7 +165,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Reach})
 		if store.IsNoRows(err) {
 			return AccountNotFound("connected_account_id", id)
 		}

@@ -40,7 +40,7 @@ func (r *reading) unborn(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}
-	since := c.WantedAt
+	since := c.DesiredAt
 	for _, at := range []*time.Time{c.RemovingSince, c.WriteAt} {
 		if at != nil && at.After(since) {
 			since = *at

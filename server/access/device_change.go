@@ -160,7 +160,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{
 			WorkspaceID: p.WorkspaceID,
 			DeviceID:    parsed,
-			Reach:       p.Reach,
+			Scope:       p.Reach,
 		})
 	}, func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {

@@ -67,7 +67,7 @@ func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) e
 			return err
 		}
 	} else {
-		c.AppliedGen, c.WantedAt = 0, r.now
+		c.AppliedGen, c.DesiredAt = 0, r.now
 		c.Status = string(StatusSetting)
 		r.dispute(c, "The code was changed at the device.")
 	}
@@ -104,15 +104,15 @@ func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 // dispute schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
 // repeated drift the intervals grow, because another system manages the code or the device loses confirmed state.
 func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
-	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
-		c.Disputes = 0
+	if c.DriftedAt == nil || c.DriftedAt.Add(disputeMemory).Before(t.now) {
+		c.DriftCount = 0
 	}
-	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
-	if int(c.Disputes) < patience {
+	c.DriftCount, c.DriftedAt = c.DriftCount+1, &t.now
+	if int(c.DriftCount) < patience {
 		t.setError(c, errExternal, what+" The server is restoring it.", uuid.Nil)
 		return
 	}
-	next := t.now.Add(backoff(int(c.Disputes)))
+	next := t.now.Add(backoff(int(c.DriftCount)))
 	c.NextAttemptAt = &next
 	t.setError(c, errExternal, what+" This keeps happening: does another system manage this device? "+
 		"The server restores the code at growing intervals. "+
@@ -155,7 +155,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *dbsqlc.AccessCode) error {
 		if c.BlockedGen >= c.DesiredGen {
 			c.BlockedGen = 0
 		}
-		c.Status, c.WantedAt = string(StatusSetting), t.now
+		c.Status, c.DesiredAt = string(StatusSetting), t.now
 		t.dispute(c, "The code was deleted at the device.")
 	}
 	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
@@ -172,5 +172,5 @@ func (r *reading) enable(c *dbsqlc.AccessCode) {
 		c.ExternalChange = new(changeModified)
 		return
 	}
-	c.AppliedGen, c.WantedAt, c.Status = 0, r.now, string(StatusSetting)
+	c.AppliedGen, c.DesiredAt, c.Status = 0, r.now, string(StatusSetting)
 }

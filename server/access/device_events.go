@@ -32,13 +32,13 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 		}
 	}
 	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
-	case d.Online && !d.ToldOnline:
-		d.ToldOnline = true
+	case d.Online && !d.AnnouncedOnline:
+		d.AnnouncedOnline = true
 		err = s.Emit(ctx, tx, ofDevice(*d, "connected"), AboutDevice(*d))
-	case !d.Online && d.ToldOnline && lasting.After(now):
+	case !d.Online && d.AnnouncedOnline && lasting.After(now):
 		again = &lasting
-	case !d.Online && d.ToldOnline:
-		d.ToldOnline = false
+	case !d.Online && d.AnnouncedOnline:
+		d.AnnouncedOnline = false
 		err = s.emitDisconnected(ctx, tx, *d)
 	}
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 		return nil, err
 	}
 	// The first known position of the lock is no operation.
-	if d.ToldLocked == nil {
-		d.ToldLocked = d.Locked
+	if d.AnnouncedLocked == nil {
+		d.AnnouncedLocked = d.Locked
 	}
 	if reflect.DeepEqual(was, *d) {
 		return again, nil
@@ -66,10 +66,10 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{
 		DeviceID:    d.DeviceID,
-		ToldOnline:  d.ToldOnline,
-		ToldLocked:  d.ToldLocked,
-		ToldBattery: d.ToldBattery,
-		Losses:      d.Losses,
+		AnnouncedOnline:  d.AnnouncedOnline,
+		AnnouncedLocked:  d.AnnouncedLocked,
+		AnnouncedBattery: d.AnnouncedBattery,
+		RecentDisconnects:      d.RecentDisconnects,
 		FlakySince:  d.FlakySince,
 		OperatedAt:  d.OperatedAt,
 	})
@@ -103,12 +103,12 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device
 		return nil
 	}
 	level := *d.BatteryLevel
-	status := nextBatteryStatus(TextOf(d.ToldBattery), level)
-	if status == TextOf(d.ToldBattery) {
+	status := nextBatteryStatus(TextOf(d.AnnouncedBattery), level)
+	if status == TextOf(d.AnnouncedBattery) {
 		return nil
 	}
-	was := TextOf(d.ToldBattery)
-	d.ToldBattery = &status
+	was := TextOf(d.AnnouncedBattery)
+	d.AnnouncedBattery = &status
 	// The first known status is no change.
 	if was == "" {
 		return nil

@@ -89,7 +89,7 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 			DeviceID:  device,
 			WakeSeq:   seq,
 			RereadAt:  read.again,
-			EmptiedAt: doubted,
+			EmptySince: doubted,
 		})
 	})
 	if store.IsNoRows(err) {
@@ -142,7 +142,7 @@ func (r *reading) doubted(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
 	}
-	since := r.s.DoubtedSince(r.d.EmptiedAt, r.now)
+	since := r.s.DoubtedSince(r.d.EmptySince, r.now)
 	until := since.Add(r.s.opt.EmptyDoubt)
 	if !until.After(r.now) {
 		return nil

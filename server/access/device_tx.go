@@ -261,7 +261,7 @@ func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, 
 		FailedInvalid:     errConstraints,
 		FailedUnsupported: failure,
 	}
-	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of an earlier desired state
+	if c.ErrorAt != nil && c.ErrorAt.Before(c.DesiredAt) { // of an earlier desired state
 		clearError(c)
 	}
 	if code, ok := permanent[f.Class]; ok {

@@ -354,9 +354,9 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{
 		MaxRows:       limit,
-		ButAccounts:   but.Narrow,
-		ButWorkspaces: but.Wide,
-		ButMakers:     but.Makers,
+		ExcludeAccounts:   but.Narrow,
+		ExcludeWorkspaces: but.Wide,
+		ExcludeCreators:     but.Makers,
 	})
 }
 
@@ -365,7 +365,7 @@ func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uu
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.CreatedBy}
 	}
 	return owners, err
 }

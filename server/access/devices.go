@@ -183,8 +183,8 @@ func standing(r dbsqlc.CodeDevice) Device {
 }
 
 // toAnnouncedDevice returns the public columns of a complete device row.
-func told(d dbsqlc.Device) dbsqlc.ToldDevice {
-	return dbsqlc.ToldDevice{
+func told(d dbsqlc.Device) dbsqlc.DeviceSummary {
+	return dbsqlc.DeviceSummary{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
 		ConnectedAccountID:    d.ConnectedAccountID,
@@ -218,7 +218,7 @@ func told(d dbsqlc.Device) dbsqlc.ToldDevice {
 }
 
 // deviceOfCode returns the device columns that the rows of codes contain.
-func beside(d dbsqlc.ToldDevice) dbsqlc.CodeDevice {
+func beside(d dbsqlc.DeviceSummary) dbsqlc.CodeDevice {
 	return dbsqlc.CodeDevice{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
@@ -235,7 +235,7 @@ func beside(d dbsqlc.ToldDevice) dbsqlc.CodeDevice {
 	}
 }
 
-func toDevice(r dbsqlc.ToldDevice) Device {
+func toDevice(r dbsqlc.DeviceSummary) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider = r.VendorRef, r.DeviceType, r.Provider
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
@@ -292,7 +292,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	if (id == "") == (name == "") {
 		return Device{}, Invalidf("", "Must specify either device_id or name")
 	}
-	var r dbsqlc.ToldDevice
+	var r dbsqlc.DeviceSummary
 	var err error
 	if id != "" {
 		parsed, bad := uuid.Parse(id)
@@ -312,7 +312,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			WorkspaceID: p.WorkspaceID,
 			Name:        name,
 			IsManaged:   managed,
-			Reach:       p.Reach,
+			Scope:       p.Reach,
 		})
 	}
 	switch {
@@ -364,7 +364,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.ToldDevice, error) {
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.DeviceSummary, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{
 			WorkspaceID: p.WorkspaceID,
@@ -388,7 +388,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		Search:        NonEmpty(f.Search),
 		CustomerKey:   NonEmpty(f.CustomerKey),
 		IsManaged:     !f.Unmanaged,
-		Reach:         p.Reach,
+		Scope:         p.Reach,
 	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
@@ -402,7 +402,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		arg.ConnectWebviewID = &ids[0]
 	}
 	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
-	out := make([]dbsqlc.ToldDevice, len(rows))
+	out := make([]dbsqlc.DeviceSummary, len(rows))
 	for i, r := range rows {
 		out[i] = told(r)
 	}

@@ -305,7 +305,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		return nil, Invalidf("", "Must specify either since or between")
 	}
 	arg := dbsqlc.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
-		AccessCodeIds: ParseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		AccessCodeIds: ParseIDs(f.CodeIDs), Scope: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
 		CustomerKey: NonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err error

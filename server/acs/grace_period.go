@@ -63,7 +63,7 @@ func (s *Service) RecordUnreachable(
 ) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		// What the system shows after an outage starts a new grace period.
-		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) {
+		if !writes && (r.EmptySince != nil || r.UnlistedAt != nil) {
 			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
 				return err
 			}
@@ -114,23 +114,23 @@ func (s *Service) doubted(
 			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) &&
 				slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})
-	if !emptied && r.EmptiedAt == nil {
+	if !emptied && r.EmptySince == nil {
 		return 0, nil
 	}
 	// The zero value ends the grace period. The next one starts afresh.
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
-	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
+	since, wait := s.access.DoubtedSince(r.EmptySince, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
 	}
 	switch {
-	case wait > 0 && since == r.EmptiedAt:
+	case wait > 0 && since == r.EmptySince:
 		return wait, nil
 	case wait > 0:
-		arg.EmptiedAt = since
+		arg.EmptySince = since
 	// The system may permanently report groups of users that it does not list.
 	case emptied && len(groups) == 0:
-		arg.EmptiedAt = new(now.Add(-s.access.EmptyDoubt()))
+		arg.EmptySince = new(now.Add(-s.access.EmptyDoubt()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }

@@ -130,18 +130,18 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups
 // immediately. If differences recur, another party changes the user or the system does not store
 // what it receives, so the delays grow.
 func dispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
-	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
-		u.Disputes = 0
+	if u.DriftedAt == nil || u.DriftedAt.Add(disputeMemory).Before(now) {
+		u.DriftCount = 0
 	}
-	u.Disputes, u.DisputedAt = u.Disputes+1, &now
+	u.DriftCount, u.DriftedAt = u.DriftCount+1, &now
 	arg := dbsqlc.AcsUserDisputedParams{
 		AcsUserID:     u.AcsUserID,
-		Disputes:      u.Disputes,
-		DisputedAt:    &now,
+		DriftCount:      u.DriftCount,
+		DriftedAt:    &now,
 		NextAttemptAt: u.NextAttemptAt,
 	}
-	if u.Disputes >= patience {
-		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
+	if u.DriftCount >= patience {
+		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.DriftCount-patience, 10), longestQuiet)))
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
 		arg.ErrorMessage = new(

@@ -82,7 +82,7 @@ func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemF
 		WorkspaceID: p.WorkspaceID,
 		CustomerKey: nonEmpty(f.CustomerKey),
 		Search:      nonEmpty(f.Search),
-		Reach:       p.Reach,
+		Scope:       p.Reach,
 	}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil

@@ -241,7 +241,7 @@ func (s *Service) ListUsers(
 		IdentityEmail: nonEmpty(f.IdentityEmail),
 		IdentityPhone: nonEmpty(f.IdentityPhone),
 		Search:        nonEmpty(f.Search),
-		Reach:         p.Reach,
+		Scope:         p.Reach,
 	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil

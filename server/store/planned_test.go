@@ -12,7 +12,7 @@ import (
 )
 
 // What is asked for all the time is planned a few times and not each time again, which takes as long as to run it: PostgreSQL
-// keeps a plan that costs no more than those it makes anew.
+// keeps a plan that costs no more than new ones.
 func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
@@ -50,7 +50,7 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			return err
 		},
 		"ListEvents": func(ctx context.Context) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 21})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 21})
 			return err
 		},
 	} {

@@ -24,14 +24,14 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 }
 
 const AccountOwners = `-- name: AccountOwners :many
-select a.connected_account_id, a.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select a.connected_account_id, a.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any($1::uuid[])
 `
 
 type AccountOwnersRow struct {
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
-	MadeBy             uuid.UUID
+	CreatedBy          uuid.UUID
 }
 
 func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.UUID) ([]AccountOwnersRow, error) {
@@ -43,7 +43,7 @@ func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.
 	items := []AccountOwnersRow{}
 	for rows.Next() {
 		var i AccountOwnersRow
-		if err := rows.Scan(&i.ConnectedAccountID, &i.WorkspaceID, &i.MadeBy); err != nil {
+		if err := rows.Scan(&i.ConnectedAccountID, &i.WorkspaceID, &i.CreatedBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -137,19 +137,19 @@ func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams
 
 const DueAccounts = `-- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all($1::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($2::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit $3::integer
 `
 
 type DueAccountsParams struct {
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ExcludeWorkspaces []uuid.UUID
+	ExcludeCreators   []uuid.UUID
+	MaxRows           int32
 }
 
 func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, DueAccounts, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueAccounts, arg.ExcludeWorkspaces, arg.ExcludeCreators, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ type FindAccountsParams struct {
 	WorkspaceID     uuid.UUID
 	AfterAt         time.Time
 	AfterID         uuid.UUID
-	Reach           []uuid.UUID
+	Scope           []uuid.UUID
 	CustomerKey     *string
 	Metadata        []byte
 	WithoutMetadata []string
@@ -194,13 +194,13 @@ type FindAccountsParams struct {
 	MaxRows         int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]ConnectedAccount, error) {
 	rows, err := q.db.Query(ctx, FindAccounts,
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
-		arg.Reach,
+		arg.Scope,
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.WithoutMetadata,
@@ -328,11 +328,11 @@ order by created_at, connected_account_id limit 1
 type GetAccountByEmailParams struct {
 	WorkspaceID uuid.UUID
 	Email       string
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
 func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, GetAccountByEmail, arg.WorkspaceID, arg.Email, arg.Reach)
+	row := q.db.QueryRow(ctx, GetAccountByEmail, arg.WorkspaceID, arg.Email, arg.Scope)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -372,7 +372,7 @@ type GetAccountByGatewayParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// Another account that reaches the gateway.
+// Another account that uses the gateway.
 func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatewayParams) (ConnectedAccount, error) {
 	row := q.db.QueryRow(ctx, GetAccountByGateway, arg.Adapter, arg.GatewayMac, arg.ConnectedAccountID)
 	var i ConnectedAccount
@@ -444,7 +444,7 @@ const HoldGateway = `-- name: HoldGateway :exec
 select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode($1::bytea, 'hex'), 0))
 `
 
-// Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+// Until the transaction ends, no other transaction connects the gateway or records that an account uses it.
 func (q *Queries) HoldGateway(ctx context.Context, gatewayMac []byte) error {
 	_, err := q.db.Exec(ctx, HoldGateway, gatewayMac)
 	return err
@@ -589,7 +589,7 @@ const LockAccount = `-- name: LockAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
 `
 
-// What is recorded about an account and its end happen one after another.
+// Serializes updates of an account and its deletion.
 func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
 	row := q.db.QueryRow(ctx, LockAccount, connectedAccountID)
 	var i ConnectedAccount
@@ -628,12 +628,12 @@ for no key update
 type LockWorkspaceAccountParams struct {
 	WorkspaceID        uuid.UUID
 	ConnectedAccountID uuid.UUID
-	Reach              []uuid.UUID
+	Scope              []uuid.UUID
 }
 
-// What is out of reach is not locked, and so not waited for.
+// Accounts out of scope are not locked, so the caller does not wait for them.
 func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAccountParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Scope)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -672,7 +672,7 @@ type ScheduleAccountParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// What was asked for since the look began is due at once.
+// The account is due immediately if it was woken while it was checked.
 func (q *Queries) ScheduleAccount(ctx context.Context, arg ScheduleAccountParams) error {
 	_, err := q.db.Exec(ctx, ScheduleAccount, arg.WakeSeq, arg.After, arg.ConnectedAccountID)
 	return err

@@ -13,15 +13,15 @@ import (
 )
 
 const AcsUserDisputed = `-- name: AcsUserDisputed :exec
-update acs_users set disputes = $1, disputed_at = $2, next_attempt_at = $3,
+update acs_users set drift_count = $1, drifted_at = $2, next_attempt_at = $3,
   error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
   error_at = case when $4::text is not null then $2 else error_at end
 where acs_user_id = $6
 `
 
 type AcsUserDisputedParams struct {
-	Disputes      int32
-	DisputedAt    *time.Time
+	DriftCount    int32
+	DriftedAt     *time.Time
 	NextAttemptAt *time.Time
 	ErrorCode     *string
 	ErrorMessage  *string
@@ -30,8 +30,8 @@ type AcsUserDisputedParams struct {
 
 func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams) error {
 	_, err := q.db.Exec(ctx, AcsUserDisputed,
-		arg.Disputes,
-		arg.DisputedAt,
+		arg.DriftCount,
+		arg.DriftedAt,
 		arg.NextAttemptAt,
 		arg.ErrorCode,
 		arg.ErrorMessage,
@@ -58,7 +58,7 @@ type AcsUserFailedParams struct {
 	AcsUserID     uuid.UUID
 }
 
-// A write came to nothing. What was asked for meanwhile is not what was refused.
+// Records a failed write. A refusal applies only to the generation that was written.
 func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) error {
 	_, err := q.db.Exec(ctx, AcsUserFailed,
 		arg.NextAttemptAt,
@@ -91,7 +91,7 @@ type AcsUserFoundParams struct {
 	AcsUserID uuid.UUID
 }
 
-// What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
+// Records what the system shows of a user. A user that was deleted on the system and is back is managed again.
 func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) error {
 	_, err := q.db.Exec(ctx, AcsUserFound,
 		arg.VendorRef,
@@ -103,28 +103,28 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 }
 
 const AcsUserGone = `-- name: AcsUserGone :exec
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
 values ($1, $2, $3, $4, $5, $6)
 `
 
 type AcsUserGoneParams struct {
-	AcsUserID   uuid.UUID
-	AcsSystemID uuid.UUID
-	GoneAt      time.Time
-	VendorRef   *string
-	Who         []byte
-	RefUntil    *time.Time
+	AcsUserID     uuid.UUID
+	AcsSystemID   uuid.UUID
+	DeletedAt     time.Time
+	VendorRef     *string
+	PersonHash    []byte
+	RefValidUntil *time.Time
 }
 
-// One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
+// Adds the tombstone of a deleted user.
 func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
 	_, err := q.db.Exec(ctx, AcsUserGone,
 		arg.AcsUserID,
 		arg.AcsSystemID,
-		arg.GoneAt,
+		arg.DeletedAt,
 		arg.VendorRef,
-		arg.Who,
-		arg.RefUntil,
+		arg.PersonHash,
+		arg.RefValidUntil,
 	)
 	return err
 }
@@ -137,7 +137,7 @@ update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
 `
 
 type AcsUserLeavesGroupsParams struct {
@@ -145,8 +145,8 @@ type AcsUserLeavesGroupsParams struct {
 	AcsUserID uuid.UUID
 }
 
-// Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
-// any more, but whoever was deleted there stays away.
+// Removes groups that the system has deleted. The desired state changes with them, so an earlier refusal does not
+// apply to it. A user that was deleted on the system stays deleted.
 func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGroupsParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, AcsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
 	var i AcsUser
@@ -176,8 +176,8 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -201,7 +201,8 @@ type AcsUserMissingParams struct {
 	AcsUserID    uuid.UUID
 }
 
-// It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
+// Records that the system does not show a user. A user that was deleted on the system stays deleted until it changes
+// here or is back.
 func (q *Queries) AcsUserMissing(ctx context.Context, arg AcsUserMissingParams) error {
 	_, err := q.db.Exec(ctx, AcsUserMissing, arg.DeletedThere, arg.ErrorMessage, arg.AcsUserID)
 	return err
@@ -216,7 +217,7 @@ type AcsUserSentParams struct {
 	AcsUserID uuid.UUID
 }
 
-// It is about to be sent to its system, which does not have it; or what became of that is known.
+// Records that a creation is about to be sent, or clears that once the outcome is known.
 func (q *Queries) AcsUserSent(ctx context.Context, arg AcsUserSentParams) error {
 	_, err := q.db.Exec(ctx, AcsUserSent, arg.WriteAt, arg.AcsUserID)
 	return err
@@ -234,7 +235,7 @@ type AcsUsersWaitParams struct {
 	AcsSystemID  uuid.UUID
 }
 
-// Their system cannot be reached.
+// The system cannot be reached.
 func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) error {
 	_, err := q.db.Exec(ctx, AcsUsersWait, arg.ErrorMessage, arg.AcsSystemID)
 	return err
@@ -259,7 +260,7 @@ type ChangeAcsUserParams struct {
 	AcsUserID    uuid.UUID
 }
 
-// What should be has changed: what went wrong with it before says nothing any more.
+// Changes the desired state, and clears the errors of the previous one.
 func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) error {
 	_, err := q.db.Exec(ctx, ChangeAcsUser,
 		arg.FullName,
@@ -305,7 +306,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const FindAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -342,8 +343,8 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -352,7 +353,7 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 }
 
 const FindAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
   and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
 order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
@@ -365,8 +366,8 @@ type FindAcsUserToLinkParams struct {
 	PhoneNumber  *string
 }
 
-// The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
-// Somebody with another address is another person, who shares the number.
+// The user of a person on a system, by email address or phone number. Managed users come first, then users who match
+// in both, then users who match by address. A user with another address is another person who shares the number.
 func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, FindAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
 	var i AcsUser
@@ -396,8 +397,8 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -406,7 +407,7 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 }
 
 const FindAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -428,7 +429,7 @@ type FindAcsUsersParams struct {
 	AfterID        uuid.UUID
 	AcsSystemID    *uuid.UUID
 	UserIdentityID *uuid.UUID
-	Reach          []uuid.UUID
+	Scope          []uuid.UUID
 	IdentityEmail  *string
 	IdentityPhone  *string
 	CreatedBefore  *time.Time
@@ -444,7 +445,7 @@ type FindAcsUsersRow struct {
 	IdentityPhoneNumber  *string
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]FindAcsUsersRow, error) {
 	rows, err := q.db.Query(ctx, FindAcsUsers,
 		arg.WorkspaceID,
@@ -453,7 +454,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 		arg.AfterID,
 		arg.AcsSystemID,
 		arg.UserIdentityID,
-		arg.Reach,
+		arg.Scope,
 		arg.IdentityEmail,
 		arg.IdentityPhone,
 		arg.CreatedBefore,
@@ -493,8 +494,8 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
+			&i.AcsUser.DriftCount,
+			&i.AcsUser.DriftedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
@@ -523,7 +524,7 @@ func (q *Queries) ForgetAcsUserRef(ctx context.Context, acsUserID uuid.UUID) err
 }
 
 const ForgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
-delete from acs_users_gone where acs_system_id = $1 and gone_at < $2
+delete from acs_user_tombstones where acs_system_id = $1 and deleted_at < $2
 `
 
 type ForgetAcsUsersGoneParams struct {
@@ -537,7 +538,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const GetAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -585,8 +586,8 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.WriteAt,
 		&i.AcsUser.Attempts,
 		&i.AcsUser.NextAttemptAt,
-		&i.AcsUser.Disputes,
-		&i.AcsUser.DisputedAt,
+		&i.AcsUser.DriftCount,
+		&i.AcsUser.DriftedAt,
 		&i.AcsUser.ErrorCode,
 		&i.AcsUser.ErrorMessage,
 		&i.AcsUser.ErrorAt,
@@ -603,7 +604,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
 `
 
 type InsertAcsUserParams struct {
@@ -667,8 +668,8 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -686,16 +687,16 @@ type LinkAcsUserParams struct {
 	AcsUserID      uuid.UUID
 }
 
-// Linking a user that was found to a person takes it over.
+// Linking an unmanaged user to an identity adopts the user.
 func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error {
 	_, err := q.db.Exec(ctx, LinkAcsUser, arg.UserIdentityID, arg.AcsUserID)
 	return err
 }
 
 const ListAcsUsersGone = `-- name: ListAcsUsersGone :many
-select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = $1
-  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_until > $4::timestamptz)
-order by gone_at
+select acs_user_id, vendor_ref, person_hash from acs_user_tombstones where acs_system_id = $1
+  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_valid_until > $4::timestamptz)
+order by deleted_at
 `
 
 type ListAcsUsersGoneParams struct {
@@ -706,9 +707,9 @@ type ListAcsUsersGoneParams struct {
 }
 
 type ListAcsUsersGoneRow struct {
-	AcsUserID uuid.UUID
-	VendorRef *string
-	Who       []byte
+	AcsUserID  uuid.UUID
+	VendorRef  *string
+	PersonHash []byte
 }
 
 func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
@@ -725,7 +726,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 	items := []ListAcsUsersGoneRow{}
 	for rows.Next() {
 		var i ListAcsUsersGoneRow
-		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.Who); err != nil {
+		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.PersonHash); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -737,7 +738,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const ListAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -793,8 +794,8 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
+			&i.AcsUser.DriftCount,
+			&i.AcsUser.DriftedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
@@ -814,7 +815,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const LockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -846,8 +847,8 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -856,7 +857,7 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 }
 
 const LockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -894,8 +895,8 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.WriteAt,
 			&i.Attempts,
 			&i.NextAttemptAt,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,
@@ -914,7 +915,7 @@ const UnblockAcsUsers = `-- name: UnblockAcsUsers :exec
 update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any($1::uuid[])
 `
 
-// Those that their system took them for are gone.
+// The users that the system confused these with are deleted.
 func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
 	_, err := q.db.Exec(ctx, UnblockAcsUsers, acsUserIds)
 	return err

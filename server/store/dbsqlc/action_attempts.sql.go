@@ -16,7 +16,7 @@ const CountCommands = `-- name: CountCommands :one
 select count(*) from action_attempts where device_id = $1::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK')
 `
 
-// What is asked of a device itself, and not of its codes, and waits for its turn there.
+// Pending commands to the device itself, as opposed to its codes.
 func (q *Queries) CountCommands(ctx context.Context, deviceID uuid.UUID) (int64, error) {
 	row := q.db.QueryRow(ctx, CountCommands, deviceID)
 	var count int64
@@ -96,7 +96,7 @@ func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspa
 }
 
 const GetActionAttempt = `-- name: GetActionAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
     where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
 `
@@ -104,11 +104,11 @@ select action_attempt_id, workspace_id, device_id, access_code_id, action_type, 
 type GetActionAttemptParams struct {
 	WorkspaceID     uuid.UUID
 	ActionAttemptID uuid.UUID
-	Reach           []uuid.UUID
+	Scope           []uuid.UUID
 }
 
 func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, GetActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Reach)
+	row := q.db.QueryRow(ctx, GetActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Scope)
 	var i ActionAttempt
 	err := row.Scan(
 		&i.ActionAttemptID,
@@ -123,7 +123,7 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -134,7 +134,7 @@ const InsertActionAttempt = `-- name: InsertActionAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval, clock_timestamp(),
   case when $8::text <> 'pending' then now() end)
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertActionAttemptParams struct {
@@ -175,7 +175,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -185,7 +185,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 const InsertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
 values ($1, $2, $3, 'pending', now() + $4::interval, clock_timestamp())
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertWorkspaceAttemptParams struct {
@@ -195,7 +195,7 @@ type InsertWorkspaceAttemptParams struct {
 	Patience        time.Duration
 }
 
-// On the workspace, and so on no device.
+// An attempt on the workspace has no device.
 func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspaceAttemptParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, InsertWorkspaceAttempt,
 		arg.ActionAttemptID,
@@ -217,7 +217,7 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -238,7 +238,7 @@ type InterruptedRow struct {
 	Gone   bool
 }
 
-// Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
+// Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (InterruptedRow, error) {
 	row := q.db.QueryRow(ctx, Interrupted, deviceID)
 	var i InterruptedRow
@@ -247,7 +247,7 @@ func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (Interrup
 }
 
 const ListActionAttempts = `-- name: ListActionAttempts :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
   and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
@@ -263,7 +263,7 @@ type ListActionAttemptsParams struct {
 	MaxRows          int32
 }
 
-// To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
+// Planned for each call: the number of identifiers decides between the primary key and the workspace index.
 func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttemptsParams) ([]ActionAttempt, error) {
 	rows, err := q.db.Query(ctx, ListActionAttempts,
 		arg.WorkspaceID,
@@ -293,7 +293,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -308,7 +308,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 }
 
 const ListActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
 `
@@ -349,7 +349,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -364,7 +364,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 }
 
 const PendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
@@ -389,7 +389,7 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -418,7 +418,7 @@ func (q *Queries) StartActionAttempt(ctx context.Context, arg StartActionAttempt
 }
 
 const TellActionAttempt = `-- name: TellActionAttempt :exec
-update action_attempts set told_at = now() where action_attempt_id = $1
+update action_attempts set reported_at = now() where action_attempt_id = $1
 `
 
 func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UUID) error {
@@ -427,8 +427,8 @@ func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UU
 }
 
 const UntoldAttempt = `-- name: UntoldAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
-  and status = 'success' and started_at is not null and told_at is null and finished_at > now() - $4::interval
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
+  and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - $4::interval
 order by created_at limit 1
 `
 
@@ -439,7 +439,7 @@ type UntoldAttemptParams struct {
 	Within      time.Duration
 }
 
-// The operation that has just been done, should its vendor tell of it only now.
+// The last successful operation that the vendor has not reported yet.
 func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, UntoldAttempt,
 		arg.WorkspaceID,
@@ -461,7 +461,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -469,7 +469,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 }
 
 const WaitingBehind = `-- name: WaitingBehind :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset $4::integer
 `
 
@@ -480,7 +480,7 @@ type WaitingBehindParams struct {
 	Others       int32
 }
 
-// The one behind so many others that wait for the same to be done to a code, the oldest first.
+// The pending attempt behind so many older ones that wait for the same action on a code.
 func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, WaitingBehind,
 		arg.DeviceID,
@@ -502,7 +502,7 @@ func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (A
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)

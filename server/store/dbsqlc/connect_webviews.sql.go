@@ -18,7 +18,7 @@ where connected_account_id = $1 and status <> 'authorized'
 returning connect_webview_id
 `
 
-// Those that waited for the devices of an account, which are there.
+// Webviews that waited for the devices of an account.
 func (q *Queries) AuthorizeWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, AuthorizeWaiting, connectedAccountID)
 	if err != nil {
@@ -50,7 +50,7 @@ type BeginLoginParams struct {
 	Most             int32
 }
 
-// Counted before it is tried, so that many at once are not more.
+// Counts the attempt first, so that concurrent attempts cannot exceed the limit.
 func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, error) {
 	result, err := q.db.Exec(ctx, BeginLogin, arg.ConnectWebviewID, arg.Now, arg.Most)
 	if err != nil {
@@ -63,12 +63,12 @@ const DeleteConnectWebview = `-- name: DeleteConnectWebview :exec
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing),
 kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing)
 delete from connect_webviews w where w.workspace_id = $1 and w.connect_webview_id = $2
 `
@@ -78,7 +78,7 @@ type DeleteConnectWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
-// The client sessions and the people that reach an account by it go on doing so.
+// Client sessions and identities keep the account that it connected.
 func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) error {
 	_, err := q.db.Exec(ctx, DeleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	return err
@@ -86,10 +86,10 @@ func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWeb
 
 const FailWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
 `
 
-// Those that wait for the devices of an account which is no more.
+// Webviews that wait for the devices of a deleted account.
 func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]ConnectWebview, error) {
 	rows, err := q.db.Query(ctx, FailWaiting, connectedAccountID)
 	if err != nil {
@@ -113,7 +113,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
-			&i.AccountLeft,
+			&i.AccountReassigned,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
@@ -130,11 +130,11 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 }
 
 const FindConnectWebviews = `-- name: FindConnectWebviews :many
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
-    select p.connect_webview_id from client_session_pages p where p.client_session_id = $4::uuid))
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = $4::uuid))
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
   and ($7::text[] is null or not custom_metadata ?| $7::text[])
@@ -156,7 +156,7 @@ type FindConnectWebviewsParams struct {
 	MaxRows         int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebviewsParams) ([]ConnectWebview, error) {
 	rows, err := q.db.Query(ctx, FindConnectWebviews,
 		arg.WorkspaceID,
@@ -190,7 +190,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
-			&i.AccountLeft,
+			&i.AccountReassigned,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
@@ -207,7 +207,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 }
 
 const GetConnectWebview = `-- name: GetConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
 type GetConnectWebviewParams struct {
@@ -232,7 +232,7 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -246,7 +246,7 @@ insert into connect_webviews (connect_webview_id, workspace_id, accepted_provide
   redirect_url, failure_url, custom_metadata, customer_key, expires_at)
 values ($1, $2, $3, $4, $5, $6,
   $7, $8, $9, $10, $11)
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
 `
 
 type InsertConnectWebviewParams struct {
@@ -292,7 +292,7 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -306,7 +306,7 @@ with moved as (
   select a.connected_account_id from connected_accounts a
   where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
 pages as (
-  update connect_webviews v set account_left = true from moved
+  update connect_webviews v set account_reassigned = true from moved
   where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
 granted as (
   delete from client_session_accounts g using moved, client_sessions s
@@ -322,18 +322,18 @@ type LeaveCustomerParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// Before the account is locked and given to a customer. What other customers' sessions reach it by is cut: pages, grants, and what their
-// people have connected. Nothing is, where it is that customer's already. Whoever logs in to it again reaches it again.
+// Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
+// have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
 func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) error {
 	_, err := q.db.Exec(ctx, LeaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
 	return err
 }
 
 const LockConnectWebview = `-- name: LockConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
 `
 
-// Whoever locks an account, too, does that first.
+// Webviews are locked before accounts.
 func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
 	row := q.db.QueryRow(ctx, LockConnectWebview, connectWebviewID)
 	var i ConnectWebview
@@ -351,7 +351,7 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -421,7 +421,7 @@ type LockWorkspaceWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
-// Nobody is granted it, and nobody logs in on it, until it is deleted.
+// Blocks grants and logins until the webview is deleted.
 func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWebviewParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, LockWorkspaceWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	var connect_webview_id uuid.UUID
@@ -430,10 +430,10 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 }
 
 const OpenConnectWebview = `-- name: OpenConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
 `
 
-// For whoever holds its token.
+// For a browser with its token.
 func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
 	row := q.db.QueryRow(ctx, OpenConnectWebview, connectWebviewID)
 	var i ConnectWebview
@@ -451,7 +451,7 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -462,7 +462,7 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 
 const SetLogin = `-- name: SetLogin :exec
 update connect_webviews set status = $1, selected_provider = $2, connected_account_id = coalesce($3::uuid, connected_account_id),
-  authorized_at = case when $1 = 'authorized' then now() end, account_left = account_left and $3::uuid is null
+  authorized_at = case when $1 = 'authorized' then now() end, account_reassigned = account_reassigned and $3::uuid is null
 where connect_webview_id = $4
 `
 

@@ -21,7 +21,7 @@ type DisableWebhookParams struct {
 	WebhookID uuid.UUID
 }
 
-// It is due until all that was to be sent there is held.
+// Due until its pending deliveries are held.
 func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) error {
 	_, err := q.db.Exec(ctx, DisableWebhook, arg.Reason, arg.WebhookID)
 	return err
@@ -63,7 +63,7 @@ type DueDeliveriesRow struct {
 	PinSealed   []byte
 }
 
-// What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
+// Payloads beyond the byte limit are omitted. size is the size of each payload.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, DueDeliveries,
 		arg.MaxBytes,
@@ -132,19 +132,20 @@ with recursive waiting as (
   from waiting w where w.workspace_id is not null
 )
 select w.workspace_id::uuid as workspace_id from waiting w
-where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.made_by = any($1::uuid[]))
+where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.created_by = any($1::uuid[]))
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit $2::integer
 `
 
 type DueOutboxesParams struct {
-	ButMakers []uuid.UUID
-	MaxRows   int32
+	ExcludeCreators []uuid.UUID
+	MaxRows         int32
 }
 
-// It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
+// A loose index scan over workspaces: only workspaces with events cost time, and the number of their events does not
+// matter.
 func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, DueOutboxes, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueOutboxes, arg.ExcludeCreators, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -164,35 +165,35 @@ func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uui
 }
 
 const DueWebhooks = `-- name: DueWebhooks :many
-select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
-and (is_prompt or not $3::boolean and workspace_id <> all($4::uuid[])
-  and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($5::uuid[])))
+select webhook_id, is_healthy from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($2::uuid[]))
+and (is_healthy or not $3::boolean and workspace_id <> all($4::uuid[])
+  and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($5::uuid[])))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit $6::integer
 `
 
 type DueWebhooksParams struct {
-	ButWorkspaces        []uuid.UUID
-	ButMakers            []uuid.UUID
-	ButDoubted           bool
-	ButDoubtedWorkspaces []uuid.UUID
-	ButDoubtedMakers     []uuid.UUID
-	MaxRows              int32
+	ExcludeWorkspaces        []uuid.UUID
+	ExcludeCreators          []uuid.UUID
+	ExcludeSuspect           bool
+	ExcludeSuspectWorkspaces []uuid.UUID
+	ExcludeSuspectCreators   []uuid.UUID
+	MaxRows                  int32
 }
 
 type DueWebhooksRow struct {
 	WebhookID uuid.UUID
-	IsPrompt  bool
+	IsHealthy bool
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]DueWebhooksRow, error) {
 	rows, err := q.db.Query(ctx, DueWebhooks,
-		arg.ButWorkspaces,
-		arg.ButMakers,
-		arg.ButDoubted,
-		arg.ButDoubtedWorkspaces,
-		arg.ButDoubtedMakers,
+		arg.ExcludeWorkspaces,
+		arg.ExcludeCreators,
+		arg.ExcludeSuspect,
+		arg.ExcludeSuspectWorkspaces,
+		arg.ExcludeSuspectCreators,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -202,7 +203,7 @@ func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]Due
 	items := []DueWebhooksRow{}
 	for rows.Next() {
 		var i DueWebhooksRow
-		if err := rows.Scan(&i.WebhookID, &i.IsPrompt); err != nil {
+		if err := rows.Scan(&i.WebhookID, &i.IsHealthy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -244,9 +245,9 @@ type FanOutParams struct {
 	WebhookIds []uuid.UUID
 }
 
-// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
-// to come was, too: the clock has been stepped back since it was made.
-// Each event is looked for once, in the partitions of the identifiers.
+// One delivery for each event and each of the locked webhooks that subscribes to its type and existed before it. A
+// webhook with a future creation time existed as well: the clock was set back. Each event is looked up once, in the
+// partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, FanOut, arg.EventIds, arg.WebhookIds)
 	if err != nil {
@@ -268,7 +269,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const GetEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_prompt, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_healthy, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks join workspaces using (workspace_id) where webhook_id = $2
@@ -299,7 +300,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.OldSecretSealed,
 		&i.Webhook.OldSecretUntil,
 		&i.Webhook.CreatedAt,
-		&i.Webhook.IsPrompt,
+		&i.Webhook.IsHealthy,
 		&i.Webhook.PausedUntil,
 		&i.Webhook.FailingSince,
 		&i.Webhook.FailedAt,
@@ -326,7 +327,7 @@ type HoldDeliveriesParams struct {
 	MaxRows   int32
 }
 
-// The states are written so that what is to be held is not looked for among all that is pending, for each of them.
+// concat prevents a second search of the pending index for each row.
 func (q *Queries) HoldDeliveries(ctx context.Context, arg HoldDeliveriesParams) (int64, error) {
 	result, err := q.db.Exec(ctx, HoldDeliveries, arg.WebhookID, arg.MaxRows)
 	if err != nil {
@@ -364,7 +365,7 @@ type ListDeliveriesRow struct {
 	OccurredAt    time.Time
 }
 
-// To be planned anew. Identifiers of events grow with time.
+// Planned for each call. Identifiers of events grow with time.
 func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]ListDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, ListDeliveries,
 		arg.WorkspaceID,
@@ -441,7 +442,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const ListEndpoints = `-- name: ListEndpoints :many
-select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_prompt, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_healthy, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
@@ -451,7 +452,7 @@ type ListEndpointsRow struct {
 	FailingSeconds float64
 }
 
-// Of all workspaces, for those who run the server.
+// Across all workspaces, for operators.
 func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error) {
 	rows, err := q.db.Query(ctx, ListEndpoints)
 	if err != nil {
@@ -470,7 +471,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.OldSecretSealed,
 			&i.Webhook.OldSecretUntil,
 			&i.Webhook.CreatedAt,
-			&i.Webhook.IsPrompt,
+			&i.Webhook.IsHealthy,
 			&i.Webhook.PausedUntil,
 			&i.Webhook.FailingSince,
 			&i.Webhook.FailedAt,
@@ -492,7 +493,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 }
 
 const LockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -507,7 +508,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.IsPrompt,
+		&i.IsHealthy,
 		&i.PausedUntil,
 		&i.FailingSince,
 		&i.FailedAt,
@@ -529,7 +530,7 @@ type LockWebhooksForParams struct {
 	EventTypes  []string
 }
 
-// Those that ask for one of the types, in one order for all who lock several.
+// The webhooks that subscribe to one of the types, locked in the order of their identifiers.
 func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, LockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
 	if err != nil {
@@ -554,7 +555,7 @@ const LockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
 select webhook_id from webhooks where workspace_id = $1 order by webhook_id for no key update
 `
 
-// In the order of LockWebhooksFor.
+// Locks in the order of LockWebhooksFor.
 func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, LockWebhooksOfWorkspace, workspaceID)
 	if err != nil {
@@ -620,8 +621,8 @@ type RecordAttemptsParams struct {
 	Excerpts    [][]byte
 }
 
-// What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
-// meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
+// Deliveries that were deleted meanwhile get no log. A delivery whose due time has changed was held or replayed
+// meanwhile: a failure is only logged, and a success still completes it, because the endpoint has the event.
 func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) error {
 	_, err := q.db.Exec(ctx, RecordAttempts,
 		arg.WebhookID,
@@ -661,7 +662,8 @@ const RestWebhooks = `-- name: RestWebhooks :exec
 update webhooks set due_at = null where workspace_id = $1 and disabled_at is null and due_at is not null
 `
 
-// The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
+// For a workspace that becomes suspended. The webhooks are locked. Disabled webhooks stay due until their deliveries
+// are held.
 func (q *Queries) RestWebhooks(ctx context.Context, workspaceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, RestWebhooks, workspaceID)
 	return err
@@ -674,8 +676,8 @@ where w.webhook_id = $1
 returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds
 `
 
-// The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
-// due; 0: when something happens, such as that its workspace is no longer suspended.
+// The webhook is locked, so no delivery is created meanwhile. seconds is the time until it is due by the clock of the
+// database; 0: not before something happens, such as the end of a suspension.
 func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (float64, error) {
 	row := q.db.QueryRow(ctx, ScheduleWebhook, webhookID)
 	var seconds float64
@@ -684,7 +686,7 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 }
 
 const SetEndpointHealth = `-- name: SetEndpointHealth :exec
-update webhooks set consecutive_failures = $1::integer, is_prompt = $2::boolean,
+update webhooks set consecutive_failures = $1::integer, is_healthy = $2::boolean,
   failing_since = case when $1::integer = 0 then null when not $3::boolean and failed_at >= now() - $4::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when $1::integer > 0 then now() end,
@@ -694,7 +696,7 @@ where webhook_id = $6
 
 type SetEndpointHealthParams struct {
 	Failures  int32
-	IsPrompt  bool
+	IsHealthy bool
 	Recovered bool
 	Silence   time.Duration
 	Pause     time.Duration
@@ -704,7 +706,7 @@ type SetEndpointHealthParams struct {
 func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthParams) error {
 	_, err := q.db.Exec(ctx, SetEndpointHealth,
 		arg.Failures,
-		arg.IsPrompt,
+		arg.IsHealthy,
 		arg.Recovered,
 		arg.Silence,
 		arg.Pause,
@@ -714,10 +716,10 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const ShareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
 `
 
-// It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
+// Prevents its deletion until the transaction ends. Other transactions can still update it.
 func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
 	row := q.db.QueryRow(ctx, ShareWebhook, webhookID)
 	var i Webhook
@@ -730,7 +732,7 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.IsPrompt,
+		&i.IsHealthy,
 		&i.PausedUntil,
 		&i.FailingSince,
 		&i.FailedAt,
@@ -788,11 +790,11 @@ type TakeEventsRow struct {
 	Last      uuid.UUID
 }
 
-// Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
-// much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
-// the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
-// deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
-// many that it reads an index as a whole, and so it would for what is null: no event is given twice.
+// Takes events without deliveries, oldest first within each account, in round-robin order of the accounts, so that an
+// account with many events does not delay the others. Events without an account count as one more account. The round
+// starts after the account that had the last turn, and last returns the new one. Taking stops when the deliveries
+// reach the maximum. The identifiers are an array, and null is coalesced: otherwise the planner scans a whole index.
+// No event is taken twice.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
 	rows, err := q.db.Query(ctx, TakeEvents,
 		arg.WorkspaceID,
@@ -838,8 +840,9 @@ type WakeWebhooksParams struct {
 	WebhookIds  []uuid.UUID
 }
 
-// Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
-// due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
+// Paused webhooks wait for the end of the pause, and webhooks of a suspended workspace for the end of the suspension.
+// The webhooks are locked. Rows that are due already are not written. The subselects hide the number of webhooks, so
+// that PostgreSQL reuses the plan.
 func (q *Queries) WakeWebhooks(ctx context.Context, arg WakeWebhooksParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, WakeWebhooks, arg.WorkspaceID, arg.WebhookIds)
 	if err != nil {
@@ -886,7 +889,7 @@ type WalkDeliveriesRow struct {
 	EventType string
 }
 
-// To be planned anew. The other way round.
+// ListDeliveries in ascending order.
 func (q *Queries) WalkDeliveries(ctx context.Context, arg WalkDeliveriesParams) ([]WalkDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, WalkDeliveries,
 		arg.WorkspaceID,
@@ -927,15 +930,15 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 }
 
 const WebhookOwners = `-- name: WebhookOwners :many
-select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
+select h.webhook_id, h.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by, h.is_healthy
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any($1::uuid[])
 `
 
 type WebhookOwnersRow struct {
 	WebhookID   uuid.UUID
 	WorkspaceID uuid.UUID
-	MadeBy      uuid.UUID
-	IsPrompt    bool
+	CreatedBy   uuid.UUID
+	IsHealthy   bool
 }
 
 func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
@@ -950,8 +953,8 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 		if err := rows.Scan(
 			&i.WebhookID,
 			&i.WorkspaceID,
-			&i.MadeBy,
-			&i.IsPrompt,
+			&i.CreatedBy,
+			&i.IsHealthy,
 		); err != nil {
 			return nil, err
 		}
@@ -964,12 +967,12 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 }
 
 const WorkspaceMakers = `-- name: WorkspaceMakers :many
-select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any($1::uuid[]) and made_by is not null
+select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any($1::uuid[]) and created_by is not null
 `
 
 type WorkspaceMakersRow struct {
 	WorkspaceID uuid.UUID
-	MadeBy      uuid.UUID
+	CreatedBy   uuid.UUID
 }
 
 func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID) ([]WorkspaceMakersRow, error) {
@@ -981,7 +984,7 @@ func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID)
 	items := []WorkspaceMakersRow{}
 	for rows.Next() {
 		var i WorkspaceMakersRow
-		if err := rows.Scan(&i.WorkspaceID, &i.MadeBy); err != nil {
+		if err := rows.Scan(&i.WorkspaceID, &i.CreatedBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -39,7 +39,7 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 }
 
 const DeviceOwners = `-- name: DeviceOwners :many
-select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from devices d join workspaces w using (workspace_id) where d.device_id = any($1::uuid[])
 `
 
@@ -47,7 +47,7 @@ type DeviceOwnersRow struct {
 	DeviceID           uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
-	MadeBy             uuid.UUID
+	CreatedBy          uuid.UUID
 }
 
 func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]DeviceOwnersRow, error) {
@@ -63,7 +63,7 @@ func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]De
 			&i.DeviceID,
 			&i.ConnectedAccountID,
 			&i.WorkspaceID,
-			&i.MadeBy,
+			&i.CreatedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ type DevicesToHintParams struct {
 	VendorRefs         []string
 }
 
-// In the order in which whoever locks several devices does.
+// In the order in which devices are locked.
 func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DevicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
 	if err != nil {
@@ -109,23 +109,23 @@ func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([
 const DueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit $4::integer
 `
 
 type DueDevicesParams struct {
-	ButAccounts   []uuid.UUID
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ExcludeAccounts   []uuid.UUID
+	ExcludeWorkspaces []uuid.UUID
+	ExcludeCreators   []uuid.UUID
+	MaxRows           int32
 }
 
 func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DueDevices,
-		arg.ButAccounts,
-		arg.ButWorkspaces,
-		arg.ButMakers,
+		arg.ExcludeAccounts,
+		arg.ExcludeWorkspaces,
+		arg.ExcludeCreators,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -155,7 +155,7 @@ type ExpectDeviceParams struct {
 	DeviceID uuid.UUID
 }
 
-// What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+// An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
 func (q *Queries) ExpectDevice(ctx context.Context, arg ExpectDeviceParams) error {
 	_, err := q.db.Exec(ctx, ExpectDevice, arg.After, arg.DeviceID)
 	return err
@@ -183,7 +183,7 @@ func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDev
 }
 
 const FindDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -212,7 +212,7 @@ type FindDevicesParams struct {
 	AfterID          uuid.UUID
 	DeviceIds        []uuid.UUID
 	AccountIds       []uuid.UUID
-	Reach            []uuid.UUID
+	Scope            []uuid.UUID
 	CreatedBefore    *time.Time
 	DeviceTypes      []string
 	Manufacturer     *string
@@ -226,7 +226,7 @@ type FindDevicesParams struct {
 	MaxRows          int32
 }
 
-// ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+// ListDevices with conditions. Planned for each call, which costs more than a list without conditions.
 func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Device, error) {
 	rows, err := q.db.Query(ctx, FindDevices,
 		arg.WorkspaceID,
@@ -235,7 +235,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.AfterID,
 		arg.DeviceIds,
 		arg.AccountIds,
-		arg.Reach,
+		arg.Scope,
 		arg.CreatedBefore,
 		arg.DeviceTypes,
 		arg.Manufacturer,
@@ -283,19 +283,19 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.BatteryLevel,
 			&i.AutoLockEnabled,
 			&i.AutoLockDelaySeconds,
-			&i.Losses,
+			&i.RecentDisconnects,
 			&i.FlakySince,
 			&i.HubDisconnected,
 			&i.SubscriptionMissingAt,
 			&i.AccountError,
 			&i.BackupPool,
-			&i.ToldOnline,
-			&i.ToldLocked,
-			&i.ToldBattery,
+			&i.AnnouncedOnline,
+			&i.AnnouncedLocked,
+			&i.AnnouncedBattery,
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
-			&i.EmptiedAt,
+			&i.EmptySince,
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
@@ -311,11 +311,11 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 }
 
 const ForgetDevice = `-- name: ForgetDevice :exec
-update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, announced_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
-// What its vendor lists under the same reference from now on is another device.
+// A device that the vendor lists with the same reference later is a new device.
 func (q *Queries) ForgetDevice(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, ForgetDevice, deviceID)
 	return err
@@ -336,7 +336,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const GetDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -345,9 +345,9 @@ type GetDeviceParams struct {
 	IsManaged   bool
 }
 
-func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevice, error) {
+func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (DeviceSummary, error) {
 	row := q.db.QueryRow(ctx, GetDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
-	var i ToldDevice
+	var i DeviceSummary
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -383,7 +383,7 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevic
 }
 
 const GetDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -417,19 +417,19 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -438,7 +438,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 }
 
 const GetDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -448,17 +448,17 @@ type GetDeviceByNameParams struct {
 	WorkspaceID uuid.UUID
 	Name        string
 	IsManaged   bool
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
-func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (ToldDevice, error) {
+func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (DeviceSummary, error) {
 	row := q.db.QueryRow(ctx, GetDeviceByName,
 		arg.WorkspaceID,
 		arg.Name,
 		arg.IsManaged,
-		arg.Reach,
+		arg.Scope,
 	)
-	var i ToldDevice
+	var i DeviceSummary
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -494,7 +494,7 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 }
 
 const GetDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -533,19 +533,19 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -557,7 +557,7 @@ const GiveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
-// No vendor's references look like that.
+// No vendor uses references of this form.
 func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, GiveUpDeviceRef, deviceID)
 	return err
@@ -565,7 +565,7 @@ func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error
 
 const InsertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
   auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
   $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18,
@@ -589,7 +589,7 @@ type InsertDeviceParams struct {
 	Capabilities          []byte
 	Flags                 []string
 	IsManaged             bool
-	ToldBattery           *string
+	AnnouncedBattery      *string
 	SeenAt                time.Time
 	AutoLockEnabled       *bool
 	AutoLockDelaySeconds  *float64
@@ -615,7 +615,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.Capabilities,
 		arg.Flags,
 		arg.IsManaged,
-		arg.ToldBattery,
+		arg.AnnouncedBattery,
 		arg.SeenAt,
 		arg.AutoLockEnabled,
 		arg.AutoLockDelaySeconds,
@@ -626,7 +626,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const ListDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -640,8 +640,8 @@ type ListDevicesParams struct {
 	MaxRows     int32
 }
 
-// How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
-func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]ToldDevice, error) {
+// The subselect hides the limit, so that PostgreSQL reuses the plan.
+func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]DeviceSummary, error) {
 	rows, err := q.db.Query(ctx, ListDevices,
 		arg.WorkspaceID,
 		arg.AfterAt,
@@ -652,9 +652,9 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Tol
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ToldDevice{}
+	items := []DeviceSummary{}
 	for rows.Next() {
-		var i ToldDevice
+		var i DeviceSummary
 		if err := rows.Scan(
 			&i.DeviceID,
 			&i.WorkspaceID,
@@ -697,10 +697,10 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Tol
 }
 
 const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
 `
 
-// Whoever locks several devices does so in this order.
+// Devices are always locked in this order.
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
 	rows, err := q.db.Query(ctx, ListDevicesOfAccount, connectedAccountID)
 	if err != nil {
@@ -738,19 +738,19 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.BatteryLevel,
 			&i.AutoLockEnabled,
 			&i.AutoLockDelaySeconds,
-			&i.Losses,
+			&i.RecentDisconnects,
 			&i.FlakySince,
 			&i.HubDisconnected,
 			&i.SubscriptionMissingAt,
 			&i.AccountError,
 			&i.BackupPool,
-			&i.ToldOnline,
-			&i.ToldLocked,
-			&i.ToldBattery,
+			&i.AnnouncedOnline,
+			&i.AnnouncedLocked,
+			&i.AnnouncedBattery,
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
-			&i.EmptiedAt,
+			&i.EmptySince,
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
@@ -766,10 +766,10 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1 for no key update
 `
 
-// Changes of one device's codes happen one after another.
+// Serializes changes of a device's codes.
 func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, error) {
 	row := q.db.QueryRow(ctx, LockDevice, deviceID)
 	var i Device
@@ -801,19 +801,19 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -822,7 +822,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 }
 
 const LockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -863,19 +863,19 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -892,7 +892,7 @@ type LockDevicesOfAccountRow struct {
 	Gone     bool
 }
 
-// ListDevicesOfAccount for those who do the same with each of many.
+// ListDevicesOfAccount for callers that update all devices.
 func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]LockDevicesOfAccountRow, error) {
 	rows, err := q.db.Query(ctx, LockDevicesOfAccount, connectedAccountID)
 	if err != nil {
@@ -914,7 +914,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -922,12 +922,12 @@ for no key update
 type LockWorkspaceDeviceParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    uuid.UUID
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
-// What is out of reach is not locked, and so not waited for.
+// Devices out of scope are not locked, so the caller does not wait for them.
 func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDeviceParams) (Device, error) {
-	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Scope)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -957,19 +957,19 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -978,7 +978,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 }
 
 const RemoveDevice = `-- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
@@ -988,7 +988,7 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 }
 
 const RemoveForGood = `-- name: RemoveForGood :many
-update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any($1::uuid[])
 returning device_id, custom_metadata
@@ -999,7 +999,7 @@ type RemoveForGoodRow struct {
 	CustomMetadata []byte
 }
 
-// RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
+// RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
 func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]RemoveForGoodRow, error) {
 	rows, err := q.db.Query(ctx, RemoveForGood, deviceIds)
 	if err != nil {
@@ -1060,7 +1060,7 @@ type ScheduleDeviceParams struct {
 	DeviceID uuid.UUID
 }
 
-// What was asked for since the look began is due at once.
+// The device is due immediately if it was woken while it was checked.
 func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) error {
 	_, err := q.db.Exec(ctx, ScheduleDevice,
 		arg.WakeSeq,
@@ -1082,7 +1082,7 @@ type SeeLockOperationParams struct {
 	Within    time.Duration
 }
 
-// No row where it has been seen within the time.
+// No row is affected if the operation was seen within that time.
 func (q *Queries) SeeLockOperation(ctx context.Context, arg SeeLockOperationParams) (int64, error) {
 	result, err := q.db.Exec(ctx, SeeLockOperation, arg.DeviceID, arg.Operation, arg.Within)
 	if err != nil {
@@ -1104,7 +1104,7 @@ type SetAccountErrorOfDevicesParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// The account is locked. In the order in which devices are locked elsewhere.
+// The account is locked. Devices are locked in the usual order.
 func (q *Queries) SetAccountErrorOfDevices(ctx context.Context, arg SetAccountErrorOfDevicesParams) error {
 	_, err := q.db.Exec(ctx, SetAccountErrorOfDevices, arg.AccountError, arg.ConnectedAccountID)
 	return err
@@ -1128,7 +1128,7 @@ const SetDeviceAnswered = `-- name: SetDeviceAnswered :exec
 update devices set failures = 0 where device_id = $1 and failures > 0
 `
 
-// Its vendor has answered for it: failures in a row are over.
+// The vendor answered for the device, which ends a series of failures.
 func (q *Queries) SetDeviceAnswered(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, SetDeviceAnswered, deviceID)
 	return err
@@ -1150,7 +1150,7 @@ func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockPa
 }
 
 const SetDeviceFailed = `-- name: SetDeviceFailed :one
-update devices set failures = failures + 1, read_needed = true, emptied_at = case when not $1::boolean then emptied_at end
+update devices set failures = failures + 1, read_needed = true, empty_since = case when not $1::boolean then empty_since end
 where device_id = $2 returning failures
 `
 
@@ -1159,7 +1159,7 @@ type SetDeviceFailedParams struct {
 	DeviceID uuid.UUID
 }
 
-// What it says once it can be read again is doubted anew; writes say nothing about that.
+// A failed read ends the grace period of an empty list; a failed write does not.
 func (q *Queries) SetDeviceFailed(ctx context.Context, arg SetDeviceFailedParams) (int32, error) {
 	row := q.db.QueryRow(ctx, SetDeviceFailed, arg.Unread, arg.DeviceID)
 	var failures int32
@@ -1212,22 +1212,22 @@ func (q *Queries) SetDeviceOnline(ctx context.Context, arg SetDeviceOnlineParams
 }
 
 const SetDeviceRead = `-- name: SetDeviceRead :exec
-update devices set last_good_read_at = now(), failures = 0, reread_at = $1, emptied_at = $2, read_needed = (wake_seq <> $3 and read_needed)
+update devices set last_good_read_at = now(), failures = 0, reread_at = $1, empty_since = $2, read_needed = (wake_seq <> $3 and read_needed)
 where device_id = $4
 `
 
 type SetDeviceReadParams struct {
-	RereadAt  *time.Time
-	EmptiedAt *time.Time
-	WakeSeq   int64
-	DeviceID  uuid.UUID
+	RereadAt   *time.Time
+	EmptySince *time.Time
+	WakeSeq    int64
+	DeviceID   uuid.UUID
 }
 
-// A change announced since the read began needs another.
+// A change announced since the read began requires another read.
 func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceRead,
 		arg.RereadAt,
-		arg.EmptiedAt,
+		arg.EmptySince,
 		arg.WakeSeq,
 		arg.DeviceID,
 	)
@@ -1235,26 +1235,26 @@ func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) er
 }
 
 const SetDeviceTold = `-- name: SetDeviceTold :exec
-update devices set told_online = $1, told_locked = $2, told_battery = $3, losses = $4, flaky_since = $5, operated_at = $6
+update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, recent_disconnects = $4, flaky_since = $5, operated_at = $6
 where device_id = $7
 `
 
 type SetDeviceToldParams struct {
-	ToldOnline  bool
-	ToldLocked  *bool
-	ToldBattery *string
-	Losses      []time.Time
-	FlakySince  *time.Time
-	OperatedAt  *time.Time
-	DeviceID    uuid.UUID
+	AnnouncedOnline   bool
+	AnnouncedLocked   *bool
+	AnnouncedBattery  *string
+	RecentDisconnects []time.Time
+	FlakySince        *time.Time
+	OperatedAt        *time.Time
+	DeviceID          uuid.UUID
 }
 
 func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceTold,
-		arg.ToldOnline,
-		arg.ToldLocked,
-		arg.ToldBattery,
-		arg.Losses,
+		arg.AnnouncedOnline,
+		arg.AnnouncedLocked,
+		arg.AnnouncedBattery,
+		arg.RecentDisconnects,
 		arg.FlakySince,
 		arg.OperatedAt,
 		arg.DeviceID,

@@ -76,7 +76,7 @@ type EndUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// Nobody gets a user of it any more.
+// Prevents new users of the identity.
 func (q *Queries) EndUserIdentity(ctx context.Context, arg EndUserIdentityParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, EndUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
@@ -107,7 +107,7 @@ type FindUserIdentitiesParams struct {
 	MaxRows       int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentitiesParams) ([]UserIdentity, error) {
 	rows, err := q.db.Query(ctx, FindUserIdentities,
 		arg.WorkspaceID,
@@ -202,7 +202,7 @@ type HoldUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// It stays until what refers to it is written.
+// Prevents its deletion until a reference to it is written.
 func (q *Queries) HoldUserIdentity(ctx context.Context, arg HoldUserIdentityParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, HoldUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
@@ -214,7 +214,7 @@ const IdentityOfSession = `-- name: IdentityOfSession :one
 select user_identity_id from client_sessions where client_session_id = $1
 `
 
-// Whose session it is, if it is somebody's.
+// The identity of a session, if it has one.
 func (q *Queries) IdentityOfSession(ctx context.Context, clientSessionID uuid.UUID) (*uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, IdentityOfSession, clientSessionID)
 	var user_identity_id *uuid.UUID
@@ -271,7 +271,7 @@ func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID
 }
 
 const ListUsersOfIdentities = `-- name: ListUsersOfIdentities :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
 `
 
@@ -280,7 +280,7 @@ type ListUsersOfIdentitiesParams struct {
 	Ids         []uuid.UUID
 }
 
-// The managed users of people, for what the people's own records tell of them.
+// The managed users of some identities.
 func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIdentitiesParams) ([]AcsUser, error) {
 	rows, err := q.db.Query(ctx, ListUsersOfIdentities, arg.WorkspaceID, arg.Ids)
 	if err != nil {
@@ -316,8 +316,8 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 			&i.WriteAt,
 			&i.Attempts,
 			&i.NextAttemptAt,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,

@@ -21,7 +21,7 @@ type CountWebhooksParams struct {
 	MaxRows     int32
 }
 
-// Of a workspace, and no more of them than may be.
+// Webhooks of a workspace, up to a maximum.
 func (q *Queries) CountWebhooks(ctx context.Context, arg CountWebhooksParams) (int32, error) {
 	row := q.db.QueryRow(ctx, CountWebhooks, arg.WorkspaceID, arg.MaxRows)
 	var column_1 int32
@@ -40,7 +40,7 @@ type DeleteWebhookParams struct {
 	MaxDeliveries int32
 }
 
-// Not one with more deliveries than that: they would all go in this statement.
+// Only with at most so many deliveries, because the statement deletes them too.
 func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DeleteWebhook, arg.WorkspaceID, arg.WebhookID, arg.MaxDeliveries)
 	if err != nil {
@@ -90,7 +90,7 @@ func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (in
 }
 
 const GetWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -110,7 +110,7 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.IsPrompt,
+		&i.IsHealthy,
 		&i.PausedUntil,
 		&i.FailingSince,
 		&i.FailedAt,
@@ -147,7 +147,7 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 }
 
 const ListWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -168,7 +168,7 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.OldSecretSealed,
 			&i.OldSecretUntil,
 			&i.CreatedAt,
-			&i.IsPrompt,
+			&i.IsHealthy,
 			&i.PausedUntil,
 			&i.FailingSince,
 			&i.FailedAt,
@@ -201,7 +201,7 @@ type RotateWebhookSecretParams struct {
 	WebhookID       uuid.UUID
 }
 
-// The webhook is locked. No overlap: the old secret ends at once.
+// The webhook is locked. Without an overlap the old secret ends immediately.
 func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecretParams) (*time.Time, error) {
 	row := q.db.QueryRow(ctx, RotateWebhookSecret,
 		arg.SecretSealed,

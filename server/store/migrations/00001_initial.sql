@@ -41,13 +41,13 @@ create table workspaces (
   is_suspended                    boolean not null default false, -- only requests about the workspace itself are allowed
   is_publishable_key_auth_enabled boolean not null default true,
   connect_webview_customization   jsonb not null default '{}',
-  made_by                         uuid, -- the credential that created it, kept after that is deleted; null: the server
+  created_by                         uuid, -- the credential that created it, kept after that is deleted; null: the server
   created_at                      timestamptz not null default now(),
   retention_due_at                timestamptz not null default now() -- when to delete expired rows next
 );
 create index on workspaces (retention_due_at);
 -- The scheduler shares workers among the credentials that created workspaces.
-create index workspaces_by_maker on workspaces (made_by) where made_by is not null;
+create index workspaces_by_creator on workspaces (created_by) where created_by is not null;
 
 create table credentials (
   credential_id uuid primary key,
@@ -143,21 +143,21 @@ create table devices (
   battery_level           double precision,
   auto_lock_enabled       boolean, -- null: unknown
   auto_lock_delay_seconds double precision,
-  losses                  timestamptz[] not null default '{}', -- the last times it went offline
+  recent_disconnects                  timestamptz[] not null default '{}', -- the last times it went offline
   flaky_since             timestamptz, -- since when its connection is flaky
   hub_disconnected        boolean not null default false, -- it is offline because its hub is
   subscription_missing_at timestamptz, -- since when the vendor refuses operations for want of a subscription
   account_error           jsonb, -- the error of its account: code, message, at; null: the account works
   backup_pool             jsonb not null default '{}', -- state of its pool of backup codes
   -- What the last events announced. An event is due when the observed state differs from it for long enough.
-  told_online             boolean not null default true, -- device.connected, not device.disconnected
-  told_locked             boolean, -- lock.locked, not lock.unlocked; null: neither yet
-  told_battery            text,    -- the last battery_status; null: none yet
+  announced_online             boolean not null default true, -- device.connected, not device.disconnected
+  announced_locked             boolean, -- lock.locked, not lock.unlocked; null: neither yet
+  announced_battery            text,    -- the last battery_status; null: none yet
   -- Work on it.
   read_needed             boolean not null default true, -- its codes may have changed since the last good read
   last_good_read_at       timestamptz,
   reread_at               timestamptz, -- when to verify what the last read showed
-  emptied_at              timestamptz, -- since when its code list is unexpectedly empty, within the grace period
+  empty_since              timestamptz, -- since when its code list is unexpectedly empty, within the grace period
   failures                integer not null default 0, -- consecutive failed reads
   wake_seq                bigint not null default 1,
   due_at                  timestamptz default now(),
@@ -168,7 +168,7 @@ create index devices_unmanaged on devices (workspace_id, created_at, device_id) 
 create index on devices (due_at) where due_at is not null;
 
 -- The columns of a device that the API shows: a third of them.
-create view told_devices as
+create view device_summaries as
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname,
   is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata,
   account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at
@@ -212,7 +212,7 @@ create table access_codes (
   common_code_key               text, -- codes with the same key share a PIN
   offline_kind                  text, -- hourly, daily, or one_time: the vendor computes the PIN, and the lock accepts it without a write
   desired_gen                   bigint not null default 1, -- counts the changes of the desired state
-  wanted_at                     timestamptz not null default now(), -- when desired_gen was last increased
+  desired_at                     timestamptz not null default now(), -- when desired_gen was last increased
   -- Applied state.
   vendor_ref                    text, -- identifies the code on the device
   applied_gen                   bigint not null default 0, -- the last desired_gen that the device confirmed; 0: the code is not on it
@@ -229,8 +229,8 @@ create table access_codes (
   attempts                      integer not null default 0, -- failed writes of desired_gen
   next_attempt_at               timestamptz,
   removing_since                timestamptz,
-  disputes                      integer not null default 0, -- consecutive times that it was found changed after a write
-  disputed_at                   timestamptz,
+  drift_count                      integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at                   timestamptz,
   -- The backup pool.
   uses_backup_pool              boolean not null default false, -- a backup code can replace it
   is_backup                     boolean not null default false, -- created as a backup code
@@ -254,12 +254,12 @@ create index on access_codes (workspace_id, common_code_key) where common_code_k
 create index access_codes_in_pool on access_codes (workspace_id) where in_pool;
 
 -- Tombstones of codes that were deleted while the outcome of their creation was unknown: it may take effect late.
-create table access_codes_gone (
+create table access_code_tombstones (
   access_code_id uuid primary key,
   device_id      uuid not null references devices on delete cascade,
-  gone_at        timestamptz not null
+  deleted_at        timestamptz not null
 );
-create index on access_codes_gone (device_id, gone_at);
+create index on access_code_tombstones (device_id, deleted_at);
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Action attempts
@@ -277,7 +277,7 @@ create table action_attempts (
   error_message     text,
   created_at        timestamptz not null default now(),
   started_at        timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: the command may have been sent, and must not be sent again
-  told_at           timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
+  reported_at           timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
   deadline_at       timestamptz not null,
   finished_at       timestamptz
 );
@@ -319,7 +319,7 @@ create table connect_webviews (
   status                text not null default 'pending' check (status in ('pending', 'failed', 'authorized')),
   selected_provider     text,
   connected_account_id  uuid references connected_accounts on delete set null, -- the account that was connected
-  account_left          boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
+  account_reassigned          boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
   login_attempts        integer not null default 0,
   created_at            timestamptz not null default now(),
   expires_at            timestamptz not null, -- when it stops accepting logins
@@ -381,7 +381,7 @@ create table user_identity_accounts (
 create index on user_identity_accounts (connected_account_id);
 
 -- The webviews of a session: its own, those of its identity and of the identity's other sessions, those of its customer.
-create view client_session_pages as
+create view client_session_webview_scope as
   select w.client_session_id, w.connect_webview_id from client_session_webviews w
   union
   select s.client_session_id, w.connect_webview_id
@@ -394,7 +394,7 @@ create view client_session_pages as
   select s.client_session_id, w.connect_webview_id from client_sessions s join user_identity_webviews w using (user_identity_id);
 
 -- The scope of a session: the accounts that it can see. No other code decides this.
-create view client_session_reach as
+create view client_session_scope as
   select g.client_session_id, a.connected_account_id
   from client_session_accounts g join connected_accounts a using (connected_account_id) where a.deleted_at is null
   union
@@ -402,8 +402,8 @@ create view client_session_reach as
   from client_sessions s join connected_accounts a on a.workspace_id = s.workspace_id and a.customer_key = s.customer_key where a.deleted_at is null
   union
   select p.client_session_id, a.connected_account_id
-  from client_session_pages p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
-  where a.deleted_at is null and not v.account_left
+  from client_session_webview_scope p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
+  where a.deleted_at is null and not v.account_reassigned
   union
   select s.client_session_id, a.connected_account_id
   from client_sessions s join user_identity_accounts g using (user_identity_id) join connected_accounts a using (connected_account_id)
@@ -423,7 +423,7 @@ create table acs_systems (
   error_at             timestamptz,
   write_refused        boolean not null default false, -- error_message is about writes only
   unlisted_at          timestamptz, -- since when its account's list omits it
-  emptied_at           timestamptz, -- since when its user list is unexpectedly empty, within the grace period
+  empty_since           timestamptz, -- since when its user list is unexpectedly empty, within the grace period
   created_at           timestamptz not null default now(),
   removed_at           timestamptz,
   wake_seq             bigint not null default 1,
@@ -488,8 +488,8 @@ create table acs_users (
   write_at         timestamptz, -- when its creation was last sent; null: the outcome is known
   attempts         integer not null default 0, -- consecutive failed writes
   next_attempt_at  timestamptz,
-  disputes         integer not null default 0, -- consecutive times that it was found changed after a write
-  disputed_at      timestamptz,
+  drift_count         integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at      timestamptz,
   error_code       text,
   error_message    text,
   error_at         timestamptz,
@@ -504,15 +504,15 @@ create unique index acs_users_identity on acs_users (acs_system_id, user_identit
 
 -- Tombstones of deleted users: a creation that was sent may take effect late. A user that was adopted carries none of
 -- our identifiers on the system, so its reference and a hash of its attributes are kept.
-create table acs_users_gone (
+create table acs_user_tombstones (
   acs_user_id   uuid primary key,
   acs_system_id uuid not null references acs_systems on delete cascade,
-  gone_at       timestamptz not null,
+  deleted_at       timestamptz not null,
   vendor_ref    text,
-  who           bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
-  ref_until     timestamptz -- a match after this time is a new user
+  person_hash   bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
+  ref_valid_until     timestamptz -- a match after this time is a new user
 );
-create index on acs_users_gone (acs_system_id, gone_at);
+create index on acs_user_tombstones (acs_system_id, deleted_at);
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Webhooks, events, and deliveries
@@ -527,7 +527,7 @@ create table webhooks (
   old_secret_until     timestamptz, -- until this time
   created_at           timestamptz not null default now(),
   -- Health of the endpoint.
-  is_prompt            boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
+  is_healthy            boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
   paused_until         timestamptz, -- no attempt before this time
   failing_since        timestamptz, -- all attempts since then failed
   failed_at            timestamptz, -- the last failure since failing_since

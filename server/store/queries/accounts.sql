@@ -11,18 +11,18 @@ select * from connected_accounts where workspace_id = @workspace_id and connecte
 -- name: GetAccountByEmail :one
 select * from connected_accounts
 where workspace_id = @workspace_id and lower(user_identifier ->> 'email') = lower(@email::text) and deleted_at is null
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at, connected_account_id limit 1;
 
 -- name: AccountsOfCustomer :many
 select connected_account_id from connected_accounts where workspace_id = @workspace_id and customer_key = @customer_key::text;
 
 -- name: FindAccounts :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select * from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null
   and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
@@ -37,24 +37,24 @@ update connected_accounts set display_name = @display_name, custom_metadata = @c
 where connected_account_id = @connected_account_id;
 
 -- name: LockAccount :one
--- What is recorded about an account and its end happen one after another.
+-- Serializes updates of an account and its deletion.
 select * from connected_accounts where connected_account_id = @connected_account_id for no key update;
 
 -- name: LockWorkspaceAccount :one
--- What is out of reach is not locked, and so not waited for.
+-- Accounts out of scope are not locked, so the caller does not wait for them.
 select * from connected_accounts where workspace_id = @workspace_id and connected_account_id = @connected_account_id and deleted_at is null
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
 
 -- name: GetAccountByAddress :one
 select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
 
 -- name: HoldGateway :exec
--- Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+-- Until the transaction ends, no other transaction connects the gateway or records that an account uses it.
 select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode(@gateway_mac::bytea, 'hex'), 0));
 
 -- name: GetAccountByGateway :one
--- Another account that reaches the gateway.
+-- Another account that uses the gateway.
 select * from connected_accounts
 where adapter = @adapter and gateway_mac = @gateway_mac and deleted_at is null and connected_account_id <> @connected_account_id
 order by created_at, connected_account_id limit 1;
@@ -94,7 +94,7 @@ update connected_accounts set first_synced_at = now() where connected_account_id
 update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: ScheduleAccount :exec
--- What was asked for since the look began is due at once.
+-- The account is due immediately if it was woken while it was checked.
 update connected_accounts set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
 where connected_account_id = @connected_account_id and deleted_at is null;
 
@@ -102,11 +102,11 @@ where connected_account_id = @connected_account_id and deleted_at is null;
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = @connected_account_id;
 
 -- name: AccountOwners :many
-select a.connected_account_id, a.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select a.connected_account_id, a.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any(@connected_account_ids::uuid[]);
 
 -- name: DueAccounts :many
-select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

@@ -4,13 +4,13 @@ values (@acs_system_id, @workspace_id, @connected_account_id, @vendor_ref, @name
 returning *;
 
 -- name: UpdateAcsSystem :exec
--- What has come back is due at once.
+-- A system that is listed again is due immediately.
 update acs_systems set name = @name, time_zone = @time_zone, removed_at = null, unlisted_at = null, wake_seq = wake_seq + 1, due_at = now()
 where acs_system_id = @acs_system_id;
 
 -- name: RemoveAcsSystem :exec
 update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
-  write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = @acs_system_id;
+  write_refused = false, unlisted_at = null, empty_since = null where acs_system_id = @acs_system_id;
 
 -- name: ListAcsSystemsOfAccount :many
 select * from acs_systems where connected_account_id = @connected_account_id order by created_at, acs_system_id for no key update;
@@ -20,7 +20,7 @@ select * from acs_systems where connected_account_id = @connected_account_id ord
 select * from acs_systems where acs_system_id = @acs_system_id for no key update;
 
 -- name: LockWorkspaceAcsSystem :one
--- Another workspace's is not locked, and so not waited for.
+-- Systems of other workspaces are not locked, so the caller does not wait for them.
 select * from acs_systems where workspace_id = @workspace_id and acs_system_id = @acs_system_id and removed_at is null for no key update;
 
 -- name: GetAcsSystem :one
@@ -31,7 +31,7 @@ from acs_systems s join connected_accounts a using (connected_account_id)
 where s.workspace_id = @workspace_id and s.acs_system_id = @acs_system_id and s.removed_at is null;
 
 -- name: ListAcsSystems :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select sqlc.embed(s), a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
@@ -41,7 +41,7 @@ where s.workspace_id = @workspace_id and s.removed_at is null
   and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.acs_system_id = s.acs_system_id and u.is_managed
     and u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
-  and (sqlc.narg('reach')::uuid[] is null or s.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('search')::text is null or strpos(lower(s.name), lower(sqlc.narg('search')::text)) > 0)
 order by s.created_at, s.acs_system_id;
 
@@ -49,10 +49,10 @@ order by s.created_at, s.acs_system_id;
 update acs_systems set unlisted_at = @unlisted_at where acs_system_id = @acs_system_id;
 
 -- name: SetAcsSystemEmptied :exec
-update acs_systems set emptied_at = @emptied_at where acs_system_id = @acs_system_id;
+update acs_systems set empty_since = @empty_since where acs_system_id = @acs_system_id;
 
 -- name: ForgetAcsSystemDoubts :exec
-update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = @acs_system_id;
+update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = @acs_system_id;
 
 -- name: SetAcsSystemError :exec
 update acs_systems set error_message = @error_message, write_refused = @write_refused, error_at = case when sqlc.narg('error_message')::text is not null then now() end
@@ -62,30 +62,30 @@ where acs_system_id = @acs_system_id;
 update acs_systems set wake_seq = wake_seq + 1, due_at = now() where acs_system_id = @acs_system_id and removed_at is null;
 
 -- name: ScheduleAcsSystem :exec
--- What was asked for since the look began is due at once.
+-- The system is due immediately if it was woken while it was checked.
 update acs_systems set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
 where acs_system_id = @acs_system_id and removed_at is null;
 
 -- name: ReadAcsSystem :one
--- For those who look after it.
+-- For workers, which act for all workspaces.
 select * from acs_systems where acs_system_id = @acs_system_id;
 
 -- name: AcsSystemDue :one
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
 
 -- name: AcsSystemOwners :many
-select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any(@acs_system_ids::uuid[]);
 
 -- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
-and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and connected_account_id <> all(@exclude_accounts::uuid[]) and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 
 -- name: PutAcsEntrance :one
--- No row where it is there with that name.
+-- Returns no row if the entrance exists with that name.
 insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
 values (@acs_entrance_id, @workspace_id, @acs_system_id, @vendor_ref, @name)
 on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where e.name <> excluded.name
@@ -99,7 +99,7 @@ select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_syste
 where e.workspace_id = @workspace_id and e.acs_entrance_id = @acs_entrance_id;
 
 -- name: FindAcsEntrances :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id) join connected_accounts a using (connected_account_id)
 where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or e.acs_system_id = sqlc.narg('acs_system_id')::uuid)
@@ -135,7 +135,7 @@ select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups
 where workspace_id = @workspace_id and acs_access_group_id = any(@acs_access_group_ids::uuid[]);
 
 -- name: ListAcsAccessGroups :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = @workspace_id
   and (sqlc.narg('acs_system_id')::uuid is null or g.acs_system_id = sqlc.narg('acs_system_id')::uuid)

@@ -1,13 +1,13 @@
 -- name: GetDevice :one
-select * from told_devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
+select * from device_summaries where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
 
 -- name: FindDevice :one
 select device_id, connected_account_id from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed;
 
 -- name: GetDeviceByName :one
-select * from told_devices
+select * from device_summaries
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at, device_id limit 1;
 
 -- name: GetDeviceByID :one
@@ -17,12 +17,12 @@ select * from devices where device_id = @device_id;
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
 
 -- name: DevicesToHint :many
--- In the order in which whoever locks several devices does.
+-- In the order in which devices are locked.
 select device_id from devices where connected_account_id = @connected_account_id and vendor_ref = any(@vendor_refs::text[])
   and removed_at is null and is_managed order by device_id;
 
 -- name: LockDevice :one
--- Changes of one device's codes happen one after another.
+-- Serializes changes of a device's codes.
 select * from devices where device_id = @device_id for no key update;
 
 -- name: LockDeviceByRef :one
@@ -30,31 +30,31 @@ select * from devices where connected_account_id = @connected_account_id and ven
 for no key update;
 
 -- name: GiveUpDeviceRef :exec
--- No vendor's references look like that.
+-- No vendor uses references of this form.
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: LockWorkspaceDevice :one
--- What is out of reach is not locked, and so not waited for.
+-- Devices out of scope are not locked, so the caller does not wait for them.
 select * from devices where workspace_id = @workspace_id and device_id = @device_id
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
 
 -- name: ListDevices :many
--- How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
-select * from told_devices
+-- The subselect hides the limit, so that PostgreSQL reuses the plan.
+select * from device_summaries
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, device_id
 limit (select @max_rows::integer);
 
 -- name: FindDevices :many
--- ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+-- ListDevices with conditions. Planned for each call, which costs more than a list without conditions.
 select * from devices d
 where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is_managed
   and (d.created_at, d.device_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('device_ids')::uuid[] is null or d.device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('account_ids')::uuid[] is null or d.connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
-  and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or d.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
   and (sqlc.narg('manufacturer')::text is null or replace(lower(manufacturer), ' ', '_') = lower(sqlc.narg('manufacturer')::text))
@@ -74,7 +74,7 @@ limit @max_rows::integer;
 update devices set custom_metadata = @custom_metadata, nickname = @nickname where device_id = @device_id;
 
 -- name: SetAccountErrorOfDevices :exec
--- The account is locked. In the order in which devices are locked elsewhere.
+-- The account is locked. Devices are locked in the usual order.
 with mine as (
   select o.device_id from devices o
   where o.connected_account_id = @connected_account_id and o.account_error is distinct from sqlc.narg('account_error')::jsonb
@@ -91,24 +91,24 @@ update devices set backup_pool = @backup_pool where device_id = @device_id;
 update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = @device_id;
 
 -- name: ForgetDevice :exec
--- What its vendor lists under the same reference from now on is another device.
-update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+-- A device that the vendor lists with the same reference later is a new device.
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, announced_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: ListDevicesOfAccount :many
--- Whoever locks several devices does so in this order.
+-- Devices are always locked in this order.
 select * from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
 -- name: LockDevicesOfAccount :many
--- ListDevicesOfAccount for those who do the same with each of many.
+-- ListDevicesOfAccount for callers that update all devices.
 select device_id, (removed_at is not null)::boolean as gone from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
   auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
-  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @told_battery, @seen_at,
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @announced_battery, @seen_at,
   @auto_lock_enabled, @auto_lock_delay_seconds, @hub_disconnected, @subscription_missing_at, clock_timestamp());
 
 -- name: UpdateDevice :exec
@@ -129,11 +129,11 @@ update devices set reported_time_zone = @reported_time_zone where device_id = @d
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
 -- name: SetDeviceTold :exec
-update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery, losses = @losses, flaky_since = @flaky_since, operated_at = @operated_at
+update devices set announced_online = @announced_online, announced_locked = @announced_locked, announced_battery = @announced_battery, recent_disconnects = @recent_disconnects, flaky_since = @flaky_since, operated_at = @operated_at
 where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
--- No row where it has been seen within the time.
+-- No row is affected if the operation was seen within that time.
 insert into lock_operations (device_id, operation) values (@device_id, @operation)
 on conflict (device_id, operation) do update set seen_at = now() where lock_operations.seen_at < now() - @within::interval;
 
@@ -144,12 +144,12 @@ delete from lock_operations where device_id = @device_id and seen_at < now() - @
 update devices set online = @online, online_changed_at = @online_changed_at where device_id = @device_id;
 
 -- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: RemoveForGood :many
--- RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
-update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+-- RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
 returning device_id, custom_metadata;
@@ -162,38 +162,38 @@ where device_id = @device_id;
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any(@device_ids::uuid[]);
 
 -- name: ExpectDevice :exec
--- What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+-- An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
 update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + @after::interval) where device_id = @device_id;
 
 -- name: ScheduleDevice :exec
--- What was asked for since the look began is due at once.
+-- The device is due immediately if it was woken while it was checked.
 update devices set due_at = case when wake_seq <> @wake_seq then now() when @never::boolean then null else now() + @after::interval end
 where device_id = @device_id;
 
 -- name: SetDeviceRead :exec
--- A change announced since the read began needs another.
-update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, emptied_at = @emptied_at, read_needed = (wake_seq <> @wake_seq and read_needed)
+-- A change announced since the read began requires another read.
+update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, empty_since = @empty_since, read_needed = (wake_seq <> @wake_seq and read_needed)
 where device_id = @device_id;
 
 -- name: SetDeviceFailed :one
--- What it says once it can be read again is doubted anew; writes say nothing about that.
-update devices set failures = failures + 1, read_needed = true, emptied_at = case when not @unread::boolean then emptied_at end
+-- A failed read ends the grace period of an empty list; a failed write does not.
+update devices set failures = failures + 1, read_needed = true, empty_since = case when not @unread::boolean then empty_since end
 where device_id = @device_id returning failures;
 
 -- name: SetDeviceAnswered :exec
--- Its vendor has answered for it: failures in a row are over.
+-- The vendor answered for the device, which ends a series of failures.
 update devices set failures = 0 where device_id = @device_id and failures > 0;
 
 -- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
 -- name: DeviceOwners :many
-select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from devices d join workspaces w using (workspace_id) where d.device_id = any(@device_ids::uuid[]);
 
 -- name: DueDevices :many
 select device_id from devices d where due_at <= now()
-and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and connected_account_id <> all(@exclude_accounts::uuid[]) and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

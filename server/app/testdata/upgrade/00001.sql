@@ -21,7 +21,7 @@ insert into connected_accounts (connected_account_id, workspace_id, adapter, pro
    {{seal "connected_accounts.config/018f0000-0000-7000-8000-000000000003" "{\"key\":\"of old\",\"profiles\":[\"august\"]}"}}, now() - interval '1 day');
 
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, told_online, told_locked) values
+  serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, announced_online, announced_locked) values
   ('018f0000-0000-7000-8000-000000000004', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000003',
    '{{lock}}', 'august_lock', 'august', 'August', 'Smart Lock', '{{serial}}', 'Front door', true, true, 0.8, '{}',
    '{can_program_online_access_codes}', '{"floor": 2}', true, true);
@@ -40,7 +40,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
    'setting', null, 1, 0, null, 0, null, false),
   ('018f0000-0000-7000-8000-000000000007', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000004', false, null,
    null, null, 'set', 'by hand', 1, 1, now() - interval '1 day', 0, null, false);
-insert into access_codes_gone (access_code_id, device_id, gone_at) values
+insert into access_code_tombstones (access_code_id, device_id, deleted_at) values
   ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000004', now() - interval '1 hour');
 
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, status, deadline_at) values
@@ -77,10 +77,10 @@ insert into acs_access_groups (acs_access_group_id, workspace_id, acs_system_id,
 insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, group_refs, vendor_ref) values
   ('018f0000-0000-7000-8000-000000000015', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000012', '018f0000-0000-7000-8000-00000000000f',
    true, 'Robin Resident', '{group}', 'user');
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at) values
   ('018f0000-0000-7000-8000-000000000016', '018f0000-0000-7000-8000-000000000012', now() - interval '1 hour');
 
-insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, is_prompt) values
+insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, is_healthy) values
   ('018f0000-0000-7000-8000-000000000009', '018f0000-0000-7000-8000-000000000001', '{{hook}}', '{*}',
    {{seal "webhooks.secret/018f0000-0000-7000-8000-000000000009" secret}}, now() - interval '2 days', now(), true);
 
