@@ -237,7 +237,7 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
 				return err
 			}
 		}
-		t.d.ToldLocked = &locked
+		t.d.AnnouncedLocked = &locked
 		if err := saveTold(ctx, t.tx, t.d); err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (t *deviceTx) inOrder(at *time.Time) bool {
 // boltDoubted says whether the bolt was seen elsewhere than last told, for so long that its vendor will not
 // tell of it any more, or when that will be.
 func (s *Service) boltDoubted(d dbsqlc.Device) (doubted bool, again *time.Time) {
-	if d.RemovedAt != nil || d.Locked == nil || d.ToldLocked == nil || *d.Locked == *d.ToldLocked {
+	if d.RemovedAt != nil || d.Locked == nil || d.AnnouncedLocked == nil || *d.Locked == *d.AnnouncedLocked {
 		return false, nil
 	}
 	if until := d.LockedChangedAt.Add(s.opt.OperationLag); until.After(s.opt.Now()) {

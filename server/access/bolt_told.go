@@ -123,7 +123,7 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 
 // shows says whether the bolt was last told to be there, and was seen nowhere else since.
 func (t *deviceTx) shows(locked bool) bool {
-	return t.d.Locked != nil && t.d.ToldLocked != nil && *t.d.Locked == locked && *t.d.ToldLocked == locked
+	return t.d.Locked != nil && t.d.AnnouncedLocked != nil && *t.d.Locked == locked && *t.d.AnnouncedLocked == locked
 }
 
 // ours says whether the vendor tells of what we have had it do: of an attempt that waits for just that, or, where it says that this was

@@ -32,13 +32,13 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 		}
 	}
 	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
-	case d.Online && !d.ToldOnline:
-		d.ToldOnline = true
+	case d.Online && !d.AnnouncedOnline:
+		d.AnnouncedOnline = true
 		err = s.emit(ctx, tx, ofDevice(*d, "connected"), aboutDevice(*d))
-	case !d.Online && d.ToldOnline && lasting.After(now):
+	case !d.Online && d.AnnouncedOnline && lasting.After(now):
 		again = &lasting
-	case !d.Online && d.ToldOnline:
-		d.ToldOnline = false
+	case !d.Online && d.AnnouncedOnline:
+		d.AnnouncedOnline = false
 		err = s.emitDisconnected(ctx, tx, *d)
 	}
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 	if err != nil {
 		return nil, err
 	}
-	if d.ToldLocked == nil { // where the bolt was at first is no operation
-		d.ToldLocked = d.Locked
+	if d.AnnouncedLocked == nil { // where the bolt was at first is no operation
+		d.AnnouncedLocked = d.Locked
 	}
 	if reflect.DeepEqual(was, *d) {
 		return again, nil
@@ -63,7 +63,7 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 }
 
 func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
-	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
+	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{DeviceID: d.DeviceID, AnnouncedOnline: d.AnnouncedOnline, AnnouncedLocked: d.AnnouncedLocked, AnnouncedBattery: d.AnnouncedBattery,
 		Losses: d.Losses, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
 }
 
@@ -95,12 +95,12 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device
 		return nil
 	}
 	level := *d.BatteryLevel
-	status := nextBatteryStatus(text(d.ToldBattery), level)
-	if status == text(d.ToldBattery) {
+	status := nextBatteryStatus(text(d.AnnouncedBattery), level)
+	if status == text(d.AnnouncedBattery) {
 		return nil
 	}
-	was := text(d.ToldBattery)
-	d.ToldBattery = &status
+	was := text(d.AnnouncedBattery)
+	d.AnnouncedBattery = &status
 	if was == "" { // as it was when the device was found
 		return nil
 	}

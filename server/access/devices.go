@@ -135,8 +135,8 @@ func standing(r dbsqlc.CodeDevice) Device {
 }
 
 // told is what is told of a device whose row was read as a whole.
-func told(d dbsqlc.Device) dbsqlc.ToldDevice {
-	return dbsqlc.ToldDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
+func told(d dbsqlc.Device) dbsqlc.DeviceSummary {
+	return dbsqlc.DeviceSummary{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
 		Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model, SerialNumber: d.SerialNumber, Name: d.Name, Nickname: d.Nickname, IsManaged: d.IsManaged,
 		Online: d.Online, OnlineChangedAt: d.OnlineChangedAt, FlakySince: d.FlakySince, RemovedAt: d.RemovedAt, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
 		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, CustomMetadata: d.CustomMetadata, AccountError: d.AccountError,
@@ -145,13 +145,13 @@ func told(d dbsqlc.Device) dbsqlc.ToldDevice {
 }
 
 // beside is what a code tells of its device.
-func beside(d dbsqlc.ToldDevice) dbsqlc.CodeDevice {
+func beside(d dbsqlc.DeviceSummary) dbsqlc.CodeDevice {
 	return dbsqlc.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
 		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
 		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
 }
 
-func toDevice(r dbsqlc.ToldDevice) Device {
+func toDevice(r dbsqlc.DeviceSummary) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
@@ -197,7 +197,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	if (id == "") == (name == "") {
 		return Device{}, invalid("", "Must specify either device_id or name")
 	}
-	var r dbsqlc.ToldDevice
+	var r dbsqlc.DeviceSummary
 	var err error
 	if id != "" {
 		parsed, bad := uuid.Parse(id)
@@ -254,7 +254,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.ToldDevice, error) {
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.DeviceSummary, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
 	}
@@ -274,7 +274,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		arg.ConnectWebviewID = &ids[0]
 	}
 	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
-	out := make([]dbsqlc.ToldDevice, len(rows))
+	out := make([]dbsqlc.DeviceSummary, len(rows))
 	for i, r := range rows {
 		out[i] = told(r)
 	}

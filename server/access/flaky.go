@@ -48,7 +48,7 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *dbsqlc.Device) 
 // was online, has not.
 func lost(d dbsqlc.Device) bool {
 	counted := len(d.Losses) > 0 && !d.Losses[len(d.Losses)-1].Before(d.OnlineChangedAt)
-	return !d.Online && d.ToldOnline && !counted
+	return !d.Online && d.AnnouncedOnline && !counted
 }
 
 // Warnings are what keeps the device from working well.

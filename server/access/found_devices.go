@@ -174,7 +174,7 @@ func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.Ins
 		SeenAt: now, HubDisconnected: f.HubDisconnected}
 	row.AutoLockEnabled, row.AutoLockDelaySeconds = f.AutoLock.columns()
 	if f.BatteryLevel != nil {
-		row.ToldBattery = new(BatteryStatus(*f.BatteryLevel))
+		row.AnnouncedBattery = new(BatteryStatus(*f.BatteryLevel))
 	}
 	if f.SubscriptionMissing {
 		row.SubscriptionMissingAt = &now

@@ -96,7 +96,7 @@ func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspa
 }
 
 const GetActionAttempt = `-- name: GetActionAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
     where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
 `
@@ -123,7 +123,7 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -134,7 +134,7 @@ const InsertActionAttempt = `-- name: InsertActionAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval, clock_timestamp(),
   case when $8::text <> 'pending' then now() end)
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertActionAttemptParams struct {
@@ -175,7 +175,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -185,7 +185,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 const InsertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
 values ($1, $2, $3, 'pending', now() + $4::interval, clock_timestamp())
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertWorkspaceAttemptParams struct {
@@ -217,7 +217,7 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -247,7 +247,7 @@ func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (Interrup
 }
 
 const ListActionAttempts = `-- name: ListActionAttempts :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
   and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
@@ -293,7 +293,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -308,7 +308,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 }
 
 const ListActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
 `
@@ -349,7 +349,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -364,7 +364,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 }
 
 const PendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
@@ -389,7 +389,7 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 			&i.ErrorMessage,
 			&i.CreatedAt,
 			&i.StartedAt,
-			&i.ToldAt,
+			&i.ReportedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -418,7 +418,7 @@ func (q *Queries) StartActionAttempt(ctx context.Context, arg StartActionAttempt
 }
 
 const TellActionAttempt = `-- name: TellActionAttempt :exec
-update action_attempts set told_at = now() where action_attempt_id = $1
+update action_attempts set reported_at = now() where action_attempt_id = $1
 `
 
 func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UUID) error {
@@ -427,8 +427,8 @@ func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UU
 }
 
 const UntoldAttempt = `-- name: UntoldAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
-  and status = 'success' and started_at is not null and told_at is null and finished_at > now() - $4::interval
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
+  and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - $4::interval
 order by created_at limit 1
 `
 
@@ -461,7 +461,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
@@ -469,7 +469,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 }
 
 const WaitingBehind = `-- name: WaitingBehind :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, told_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset $4::integer
 `
 
@@ -502,7 +502,7 @@ func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (A
 		&i.ErrorMessage,
 		&i.CreatedAt,
 		&i.StartedAt,
-		&i.ToldAt,
+		&i.ReportedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)

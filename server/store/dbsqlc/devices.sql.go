@@ -183,7 +183,7 @@ func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDev
 }
 
 const FindDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -289,9 +289,9 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.SubscriptionMissingAt,
 			&i.AccountError,
 			&i.BackupPool,
-			&i.ToldOnline,
-			&i.ToldLocked,
-			&i.ToldBattery,
+			&i.AnnouncedOnline,
+			&i.AnnouncedLocked,
+			&i.AnnouncedBattery,
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
@@ -311,7 +311,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 }
 
 const ForgetDevice = `-- name: ForgetDevice :exec
-update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, announced_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
@@ -336,7 +336,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const GetDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -345,9 +345,9 @@ type GetDeviceParams struct {
 	IsManaged   bool
 }
 
-func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevice, error) {
+func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (DeviceSummary, error) {
 	row := q.db.QueryRow(ctx, GetDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
-	var i ToldDevice
+	var i DeviceSummary
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -383,7 +383,7 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevic
 }
 
 const GetDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -423,9 +423,9 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
@@ -438,7 +438,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 }
 
 const GetDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -451,14 +451,14 @@ type GetDeviceByNameParams struct {
 	Reach       []uuid.UUID
 }
 
-func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (ToldDevice, error) {
+func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (DeviceSummary, error) {
 	row := q.db.QueryRow(ctx, GetDeviceByName,
 		arg.WorkspaceID,
 		arg.Name,
 		arg.IsManaged,
 		arg.Reach,
 	)
-	var i ToldDevice
+	var i DeviceSummary
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -494,7 +494,7 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 }
 
 const GetDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -539,9 +539,9 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
@@ -565,7 +565,7 @@ func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error
 
 const InsertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
   auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
   $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18,
@@ -589,7 +589,7 @@ type InsertDeviceParams struct {
 	Capabilities          []byte
 	Flags                 []string
 	IsManaged             bool
-	ToldBattery           *string
+	AnnouncedBattery      *string
 	SeenAt                time.Time
 	AutoLockEnabled       *bool
 	AutoLockDelaySeconds  *float64
@@ -615,7 +615,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.Capabilities,
 		arg.Flags,
 		arg.IsManaged,
-		arg.ToldBattery,
+		arg.AnnouncedBattery,
 		arg.SeenAt,
 		arg.AutoLockEnabled,
 		arg.AutoLockDelaySeconds,
@@ -626,7 +626,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const ListDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -641,7 +641,7 @@ type ListDevicesParams struct {
 }
 
 // How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
-func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]ToldDevice, error) {
+func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]DeviceSummary, error) {
 	rows, err := q.db.Query(ctx, ListDevices,
 		arg.WorkspaceID,
 		arg.AfterAt,
@@ -652,9 +652,9 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Tol
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ToldDevice{}
+	items := []DeviceSummary{}
 	for rows.Next() {
-		var i ToldDevice
+		var i DeviceSummary
 		if err := rows.Scan(
 			&i.DeviceID,
 			&i.WorkspaceID,
@@ -697,7 +697,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Tol
 }
 
 const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Whoever locks several devices does so in this order.
@@ -744,9 +744,9 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.SubscriptionMissingAt,
 			&i.AccountError,
 			&i.BackupPool,
-			&i.ToldOnline,
-			&i.ToldLocked,
-			&i.ToldBattery,
+			&i.AnnouncedOnline,
+			&i.AnnouncedLocked,
+			&i.AnnouncedBattery,
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
@@ -766,7 +766,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -807,9 +807,9 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
@@ -822,7 +822,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 }
 
 const LockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -869,9 +869,9 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
@@ -914,7 +914,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, told_online, told_locked, told_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -963,9 +963,9 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.SubscriptionMissingAt,
 		&i.AccountError,
 		&i.BackupPool,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
+		&i.AnnouncedOnline,
+		&i.AnnouncedLocked,
+		&i.AnnouncedBattery,
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
@@ -978,7 +978,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 }
 
 const RemoveDevice = `-- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
@@ -988,7 +988,7 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 }
 
 const RemoveForGood = `-- name: RemoveForGood :many
-update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, losses = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any($1::uuid[])
 returning device_id, custom_metadata
@@ -1235,25 +1235,25 @@ func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) er
 }
 
 const SetDeviceTold = `-- name: SetDeviceTold :exec
-update devices set told_online = $1, told_locked = $2, told_battery = $3, losses = $4, flaky_since = $5, operated_at = $6
+update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, losses = $4, flaky_since = $5, operated_at = $6
 where device_id = $7
 `
 
 type SetDeviceToldParams struct {
-	ToldOnline  bool
-	ToldLocked  *bool
-	ToldBattery *string
-	Losses      []time.Time
-	FlakySince  *time.Time
-	OperatedAt  *time.Time
-	DeviceID    uuid.UUID
+	AnnouncedOnline  bool
+	AnnouncedLocked  *bool
+	AnnouncedBattery *string
+	Losses           []time.Time
+	FlakySince       *time.Time
+	OperatedAt       *time.Time
+	DeviceID         uuid.UUID
 }
 
 func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceTold,
-		arg.ToldOnline,
-		arg.ToldLocked,
-		arg.ToldBattery,
+		arg.AnnouncedOnline,
+		arg.AnnouncedLocked,
+		arg.AnnouncedBattery,
 		arg.Losses,
 		arg.FlakySince,
 		arg.OperatedAt,

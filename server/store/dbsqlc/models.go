@@ -140,7 +140,7 @@ type ActionAttempt struct {
 	ErrorMessage    *string
 	CreatedAt       time.Time
 	StartedAt       *time.Time
-	ToldAt          *time.Time
+	ReportedAt      *time.Time
 	DeadlineAt      time.Time
 	FinishedAt      *time.Time
 }
@@ -287,9 +287,9 @@ type Device struct {
 	SubscriptionMissingAt *time.Time
 	AccountError          []byte
 	BackupPool            []byte
-	ToldOnline            bool
-	ToldLocked            *bool
-	ToldBattery           *string
+	AnnouncedOnline       bool
+	AnnouncedLocked       *bool
+	AnnouncedBattery      *string
 	ReadNeeded            bool
 	LastGoodReadAt        *time.Time
 	RereadAt              *time.Time
@@ -299,34 +299,7 @@ type Device struct {
 	DueAt                 *time.Time
 }
 
-type Event struct {
-	EventID            uuid.UUID
-	WorkspaceID        uuid.UUID
-	EventType          string
-	DeviceID           *uuid.UUID
-	AccessCodeID       *uuid.UUID
-	ConnectedAccountID *uuid.UUID
-	Payload            []byte
-	PinSealed          []byte
-	OccurredAt         time.Time
-	CreatedAt          time.Time
-	FannedOutAt        *time.Time
-}
-
-type IdempotencyKey struct {
-	IdempotencyKeyID uuid.UUID
-	WorkspaceID      uuid.UUID
-	CredentialID     uuid.UUID
-	Operation        string
-	KeyMac           []byte
-	RequestMac       []byte
-	AnswerSealed     []byte
-	ActionAttemptID  *uuid.UUID
-	HeldUntil        *time.Time
-	CreatedAt        time.Time
-}
-
-type ToldDevice struct {
+type DeviceSummary struct {
 	DeviceID              uuid.UUID
 	WorkspaceID           uuid.UUID
 	ConnectedAccountID    uuid.UUID
@@ -356,6 +329,33 @@ type ToldDevice struct {
 	AutoLockDelaySeconds  *float64
 	BackupPool            []byte
 	CreatedAt             time.Time
+}
+
+type Event struct {
+	EventID            uuid.UUID
+	WorkspaceID        uuid.UUID
+	EventType          string
+	DeviceID           *uuid.UUID
+	AccessCodeID       *uuid.UUID
+	ConnectedAccountID *uuid.UUID
+	Payload            []byte
+	PinSealed          []byte
+	OccurredAt         time.Time
+	CreatedAt          time.Time
+	FannedOutAt        *time.Time
+}
+
+type IdempotencyKey struct {
+	IdempotencyKeyID uuid.UUID
+	WorkspaceID      uuid.UUID
+	CredentialID     uuid.UUID
+	Operation        string
+	KeyMac           []byte
+	RequestMac       []byte
+	AnswerSealed     []byte
+	ActionAttemptID  *uuid.UUID
+	HeldUntil        *time.Time
+	CreatedAt        time.Time
 }
 
 type UserIdentity struct {

@@ -150,9 +150,9 @@ create table devices (
   account_error           jsonb, -- the error of its account: code, message, at; null: the account works
   backup_pool             jsonb not null default '{}', -- state of its pool of backup codes
   -- What the last events announced. An event is due when the observed state differs from it for long enough.
-  told_online             boolean not null default true, -- device.connected, not device.disconnected
-  told_locked             boolean, -- lock.locked, not lock.unlocked; null: neither yet
-  told_battery            text,    -- the last battery_status; null: none yet
+  announced_online             boolean not null default true, -- device.connected, not device.disconnected
+  announced_locked             boolean, -- lock.locked, not lock.unlocked; null: neither yet
+  announced_battery            text,    -- the last battery_status; null: none yet
   -- Work on it.
   read_needed             boolean not null default true, -- its codes may have changed since the last good read
   last_good_read_at       timestamptz,
@@ -168,7 +168,7 @@ create index devices_unmanaged on devices (workspace_id, created_at, device_id) 
 create index on devices (due_at) where due_at is not null;
 
 -- The columns of a device that the API shows: a third of them.
-create view told_devices as
+create view device_summaries as
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname,
   is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata,
   account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at
@@ -277,7 +277,7 @@ create table action_attempts (
   error_message     text,
   created_at        timestamptz not null default now(),
   started_at        timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: the command may have been sent, and must not be sent again
-  told_at           timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
+  reported_at           timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
   deadline_at       timestamptz not null,
   finished_at       timestamptz
 );

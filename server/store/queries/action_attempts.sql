@@ -61,12 +61,12 @@ select count(*) from action_attempts where device_id = @device_id::uuid and stat
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;
 
 -- name: TellActionAttempt :exec
-update action_attempts set told_at = now() where action_attempt_id = @action_attempt_id;
+update action_attempts set reported_at = now() where action_attempt_id = @action_attempt_id;
 
 -- name: UntoldAttempt :one
 -- The operation that has just been done, should its vendor tell of it only now.
 select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id::uuid and action_type = @action_type
-  and status = 'success' and started_at is not null and told_at is null and finished_at > now() - @within::interval
+  and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - @within::interval
 order by created_at limit 1;
 
 -- name: FinishActionAttempt :execrows

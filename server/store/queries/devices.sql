@@ -1,11 +1,11 @@
 -- name: GetDevice :one
-select * from told_devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
+select * from device_summaries where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
 
 -- name: FindDevice :one
 select device_id, connected_account_id from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed;
 
 -- name: GetDeviceByName :one
-select * from told_devices
+select * from device_summaries
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
 order by created_at, device_id limit 1;
@@ -41,7 +41,7 @@ for no key update;
 
 -- name: ListDevices :many
 -- How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
-select * from told_devices
+select * from device_summaries
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, device_id
@@ -92,7 +92,7 @@ update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake
 
 -- name: ForgetDevice :exec
 -- What its vendor lists under the same reference from now on is another device.
-update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, announced_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: ListDevicesOfAccount :many
@@ -105,10 +105,10 @@ select device_id, (removed_at is not null)::boolean as gone from devices where c
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
   auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
-  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @told_battery, @seen_at,
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @announced_battery, @seen_at,
   @auto_lock_enabled, @auto_lock_delay_seconds, @hub_disconnected, @subscription_missing_at, clock_timestamp());
 
 -- name: UpdateDevice :exec
@@ -129,7 +129,7 @@ update devices set reported_time_zone = @reported_time_zone where device_id = @d
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
 -- name: SetDeviceTold :exec
-update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery, losses = @losses, flaky_since = @flaky_since, operated_at = @operated_at
+update devices set announced_online = @announced_online, announced_locked = @announced_locked, announced_battery = @announced_battery, losses = @losses, flaky_since = @flaky_since, operated_at = @operated_at
 where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
@@ -144,12 +144,12 @@ delete from lock_operations where device_id = @device_id and seen_at < now() - @
 update devices set online = @online, online_changed_at = @online_changed_at where device_id = @device_id;
 
 -- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: RemoveForGood :many
 -- RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
-update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, losses = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
 returning device_id, custom_metadata;

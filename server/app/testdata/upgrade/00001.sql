@@ -21,7 +21,7 @@ insert into connected_accounts (connected_account_id, workspace_id, adapter, pro
    {{seal "connected_accounts.config/018f0000-0000-7000-8000-000000000003" "{\"key\":\"of old\",\"profiles\":[\"august\"]}"}}, now() - interval '1 day');
 
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, told_online, told_locked) values
+  serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, announced_online, announced_locked) values
   ('018f0000-0000-7000-8000-000000000004', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000003',
    '{{lock}}', 'august_lock', 'august', 'August', 'Smart Lock', '{{serial}}', 'Front door', true, true, 0.8, '{}',
    '{can_program_online_access_codes}', '{"floor": 2}', true, true);
