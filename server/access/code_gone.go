@@ -25,7 +25,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c 
 	if err := tx.ForgetAccessCodesGone(ctx, dbsqlc.ForgetAccessCodesGoneParams{DeviceID: d.DeviceID, Before: now.Add(-goneMemory)}); err != nil {
 		return err
 	}
-	return tx.AccessCodeGone(ctx, dbsqlc.AccessCodeGoneParams{AccessCodeID: c.AccessCodeID, DeviceID: d.DeviceID, GoneAt: now})
+	return tx.AccessCodeGone(ctx, dbsqlc.AccessCodeGoneParams{AccessCodeID: c.AccessCodeID, DeviceID: d.DeviceID, DeletedAt: now})
 }
 
 // ofDeleted says whether a code on the device was made for one of ours that was deleted since.

@@ -24,9 +24,9 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, n
 	if err != nil {
 		return err
 	}
-	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now}
+	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, DeletedAt: now}
 	if has := applied(u); has != nil && u.VendorRef != nil {
-		arg.VendorRef, arg.Who, arg.RefUntil = u.VendorRef, has.who(), &until
+		arg.VendorRef, arg.PersonHash, arg.RefValidUntil = u.VendorRef, has.who(), &until
 	}
 	return tx.AcsUserGone(ctx, arg)
 }
@@ -68,7 +68,7 @@ func nobodyWants(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, rows []db
 	for _, f := range others {
 		if key := f.madeFor(); keys[key] {
 			out[f.Ref] = key
-		} else if g, ok := refs[f.Ref]; ok && key == uuid.Nil && slices.Equal(g.Who, f.who()) {
+		} else if g, ok := refs[f.Ref]; ok && key == uuid.Nil && slices.Equal(g.PersonHash, f.who()) {
 			out[f.Ref] = g.AcsUserID
 		}
 	}

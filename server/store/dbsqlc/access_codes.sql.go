@@ -13,17 +13,17 @@ import (
 )
 
 const AccessCodeGone = `-- name: AccessCodeGone :exec
-insert into access_codes_gone (access_code_id, device_id, gone_at) values ($1, $2, $3)
+insert into access_code_tombstones (access_code_id, device_id, deleted_at) values ($1, $2, $3)
 `
 
 type AccessCodeGoneParams struct {
 	AccessCodeID uuid.UUID
 	DeviceID     uuid.UUID
-	GoneAt       time.Time
+	DeletedAt    time.Time
 }
 
 func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) error {
-	_, err := q.db.Exec(ctx, AccessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.GoneAt)
+	_, err := q.db.Exec(ctx, AccessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.DeletedAt)
 	return err
 }
 
@@ -288,7 +288,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 }
 
 const ForgetAccessCodesGone = `-- name: ForgetAccessCodesGone :exec
-delete from access_codes_gone where device_id = $1 and gone_at < $2
+delete from access_code_tombstones where device_id = $1 and deleted_at < $2
 `
 
 type ForgetAccessCodesGoneParams struct {
@@ -856,7 +856,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const ListAccessCodesGone = `-- name: ListAccessCodesGone :many
-select access_code_id from access_codes_gone where device_id = $1 and access_code_id = any($2::uuid[]) and gone_at >= $3
+select access_code_id from access_code_tombstones where device_id = $1 and access_code_id = any($2::uuid[]) and deleted_at >= $3
 `
 
 type ListAccessCodesGoneParams struct {

@@ -103,17 +103,17 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 }
 
 const AcsUserGone = `-- name: AcsUserGone :exec
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
 values ($1, $2, $3, $4, $5, $6)
 `
 
 type AcsUserGoneParams struct {
-	AcsUserID   uuid.UUID
-	AcsSystemID uuid.UUID
-	GoneAt      time.Time
-	VendorRef   *string
-	Who         []byte
-	RefUntil    *time.Time
+	AcsUserID     uuid.UUID
+	AcsSystemID   uuid.UUID
+	DeletedAt     time.Time
+	VendorRef     *string
+	PersonHash    []byte
+	RefValidUntil *time.Time
 }
 
 // One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
@@ -121,10 +121,10 @@ func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error 
 	_, err := q.db.Exec(ctx, AcsUserGone,
 		arg.AcsUserID,
 		arg.AcsSystemID,
-		arg.GoneAt,
+		arg.DeletedAt,
 		arg.VendorRef,
-		arg.Who,
-		arg.RefUntil,
+		arg.PersonHash,
+		arg.RefValidUntil,
 	)
 	return err
 }
@@ -523,7 +523,7 @@ func (q *Queries) ForgetAcsUserRef(ctx context.Context, acsUserID uuid.UUID) err
 }
 
 const ForgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
-delete from acs_users_gone where acs_system_id = $1 and gone_at < $2
+delete from acs_user_tombstones where acs_system_id = $1 and deleted_at < $2
 `
 
 type ForgetAcsUsersGoneParams struct {
@@ -693,9 +693,9 @@ func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error 
 }
 
 const ListAcsUsersGone = `-- name: ListAcsUsersGone :many
-select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = $1
-  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_until > $4::timestamptz)
-order by gone_at
+select acs_user_id, vendor_ref, person_hash from acs_user_tombstones where acs_system_id = $1
+  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_valid_until > $4::timestamptz)
+order by deleted_at
 `
 
 type ListAcsUsersGoneParams struct {
@@ -706,9 +706,9 @@ type ListAcsUsersGoneParams struct {
 }
 
 type ListAcsUsersGoneRow struct {
-	AcsUserID uuid.UUID
-	VendorRef *string
-	Who       []byte
+	AcsUserID  uuid.UUID
+	VendorRef  *string
+	PersonHash []byte
 }
 
 func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
@@ -725,7 +725,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 	items := []ListAcsUsersGoneRow{}
 	for rows.Next() {
 		var i ListAcsUsersGoneRow
-		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.Who); err != nil {
+		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.PersonHash); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

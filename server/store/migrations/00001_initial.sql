@@ -254,12 +254,12 @@ create index on access_codes (workspace_id, common_code_key) where common_code_k
 create index access_codes_in_pool on access_codes (workspace_id) where in_pool;
 
 -- Tombstones of codes that were deleted while the outcome of their creation was unknown: it may take effect late.
-create table access_codes_gone (
+create table access_code_tombstones (
   access_code_id uuid primary key,
   device_id      uuid not null references devices on delete cascade,
-  gone_at        timestamptz not null
+  deleted_at        timestamptz not null
 );
-create index on access_codes_gone (device_id, gone_at);
+create index on access_code_tombstones (device_id, deleted_at);
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Action attempts
@@ -504,15 +504,15 @@ create unique index acs_users_identity on acs_users (acs_system_id, user_identit
 
 -- Tombstones of deleted users: a creation that was sent may take effect late. A user that was adopted carries none of
 -- our identifiers on the system, so its reference and a hash of its attributes are kept.
-create table acs_users_gone (
+create table acs_user_tombstones (
   acs_user_id   uuid primary key,
   acs_system_id uuid not null references acs_systems on delete cascade,
-  gone_at       timestamptz not null,
+  deleted_at       timestamptz not null,
   vendor_ref    text,
-  who           bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
-  ref_until     timestamptz -- a match after this time is a new user
+  person_hash   bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
+  ref_valid_until     timestamptz -- a match after this time is a new user
 );
-create index on acs_users_gone (acs_system_id, gone_at);
+create index on acs_user_tombstones (acs_system_id, deleted_at);
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Webhooks, events, and deliveries

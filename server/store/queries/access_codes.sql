@@ -104,10 +104,10 @@ where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = any(@
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);
 
 -- name: AccessCodeGone :exec
-insert into access_codes_gone (access_code_id, device_id, gone_at) values (@access_code_id, @device_id, @gone_at);
+insert into access_code_tombstones (access_code_id, device_id, deleted_at) values (@access_code_id, @device_id, @deleted_at);
 
 -- name: ForgetAccessCodesGone :exec
-delete from access_codes_gone where device_id = @device_id and gone_at < @before;
+delete from access_code_tombstones where device_id = @device_id and deleted_at < @before;
 
 -- name: ListAccessCodesGone :many
-select access_code_id from access_codes_gone where device_id = @device_id and access_code_id = any(@ids::uuid[]) and gone_at >= @since;
+select access_code_id from access_code_tombstones where device_id = @device_id and access_code_id = any(@ids::uuid[]) and deleted_at >= @since;

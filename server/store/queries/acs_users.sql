@@ -145,13 +145,13 @@ update acs_users set vendor_ref = null where acs_user_id = @acs_user_id;
 
 -- name: AcsUserGone :exec
 -- One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
-values (@acs_user_id, @acs_system_id, @gone_at, @vendor_ref, @who, @ref_until);
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
+values (@acs_user_id, @acs_system_id, @deleted_at, @vendor_ref, @person_hash, @ref_valid_until);
 
 -- name: ForgetAcsUsersGone :exec
-delete from acs_users_gone where acs_system_id = @acs_system_id and gone_at < @before;
+delete from acs_user_tombstones where acs_system_id = @acs_system_id and deleted_at < @before;
 
 -- name: ListAcsUsersGone :many
-select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = @acs_system_id
-  and (acs_user_id = any(@ids::uuid[]) or vendor_ref = any(@refs::text[]) and ref_until > @moment::timestamptz)
-order by gone_at;
+select acs_user_id, vendor_ref, person_hash from acs_user_tombstones where acs_system_id = @acs_system_id
+  and (acs_user_id = any(@ids::uuid[]) or vendor_ref = any(@refs::text[]) and ref_valid_until > @moment::timestamptz)
+order by deleted_at;

@@ -40,7 +40,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
    'setting', null, 1, 0, null, 0, null, false),
   ('018f0000-0000-7000-8000-000000000007', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000004', false, null,
    null, null, 'set', 'by hand', 1, 1, now() - interval '1 day', 0, null, false);
-insert into access_codes_gone (access_code_id, device_id, gone_at) values
+insert into access_code_tombstones (access_code_id, device_id, deleted_at) values
   ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000004', now() - interval '1 hour');
 
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, status, deadline_at) values
@@ -77,7 +77,7 @@ insert into acs_access_groups (acs_access_group_id, workspace_id, acs_system_id,
 insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, group_refs, vendor_ref) values
   ('018f0000-0000-7000-8000-000000000015', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000012', '018f0000-0000-7000-8000-00000000000f',
    true, 'Robin Resident', '{group}', 'user');
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at) values
   ('018f0000-0000-7000-8000-000000000016', '018f0000-0000-7000-8000-000000000012', now() - interval '1 hour');
 
 insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, is_prompt) values
