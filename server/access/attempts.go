@@ -125,7 +125,7 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	if err != nil {
 		return Attempt{}, notFound
 	}
-	r, err := s.db.GetActionAttempt(ctx, dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach})
+	r, err := s.db.GetActionAttempt(ctx, dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Reach})
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound
 	}

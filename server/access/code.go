@@ -327,7 +327,7 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 		return pairs, err
 	case f.IDs != nil && f.Managed:
 		rows, err := s.db.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Reach: accounts})
+			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Scope: accounts})
 		for _, r := range rows {
 			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
 		}

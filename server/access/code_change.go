@@ -40,7 +40,7 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach})
+		d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Reach})
 		if store.IsNoRows(err) { // or erased meanwhile, with its codes
 			return codeNotFound(id)
 		}

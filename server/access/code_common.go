@@ -160,7 +160,7 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
 	err = tx.Together(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+			at.device, err = tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach})
 			return err
 		},
 		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
@@ -170,7 +170,7 @@ func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at 
 // lockManagedDevice locks a device of the workspace on which something is to be done.
 // It fails with NotFound, and with Invalid (device_unmanaged).
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (dbsqlc.Device, error) {
-	d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+	d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach})
 	return d, mayWorkOn(d, id, p, err)
 }
 

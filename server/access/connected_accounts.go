@@ -98,7 +98,7 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
+		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -123,7 +123,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 		return nil, false, nil
 	}
 	arg := dbsqlc.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Scope: p.Reach}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -163,7 +163,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Reach})
 		if store.IsNoRows(err) {
 			return accountNotFound("connected_account_id", id)
 		}

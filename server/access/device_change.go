@@ -133,7 +133,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return deviceNotFound("device_id", id)
 	}
 	err = s.onLockedDevice(ctx, parsed, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Reach: p.Reach})
+		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Scope: p.Reach})
 	}, func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return deviceNotFound("device_id", id)

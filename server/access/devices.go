@@ -209,7 +209,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, dbsqlc.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Reach: p.Reach})
+		r, err = s.db.GetDeviceByName(ctx, dbsqlc.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Scope: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err) && id != "":
@@ -261,7 +261,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	arg := dbsqlc.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
-		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
+		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Scope: p.Reach}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
 		return nil, err

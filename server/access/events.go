@@ -297,7 +297,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		return nil, invalid("", "Must specify either since or between")
 	}
 	arg := dbsqlc.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
-		AccessCodeIds: parseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		AccessCodeIds: parseIDs(f.CodeIDs), Scope: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
 		CustomerKey: nonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err error

@@ -86,7 +86,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	if err != nil {
 		return t, codeNotFound(f.CodeID)
 	}
-	known, err := s.db.HasTimeline(ctx, dbsqlc.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach})
+	known, err := s.db.HasTimeline(ctx, dbsqlc.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Scope: p.Reach})
 	if err != nil {
 		return t, fmt.Errorf("read the timeline of access code %s: %w", id, err)
 	}
@@ -163,9 +163,9 @@ func (s *Service) hasTimeline(ctx context.Context, p Principal, id uuid.UUID, ty
 
 func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []dbsqlc.Event, err error) {
 	if backwards {
-		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Scope: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
 	} else {
-		rows, err = s.db.TimelineAfter(ctx, dbsqlc.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineAfter(ctx, dbsqlc.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Scope: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the timeline of access code %s: %w", id, err)

@@ -65,7 +65,7 @@ type SystemFilter struct {
 
 // ListSystems lists the systems of the workspace, oldest first.
 func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
-	arg := dbsqlc.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+	arg := dbsqlc.ListAcsSystemsParams{WorkspaceID: p.WorkspaceID, CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Scope: p.Reach}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}

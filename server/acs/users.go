@@ -207,7 +207,7 @@ type UserFilter struct {
 // ListUsers lists users, oldest first, and says whether more follow the page. It fails with Invalid.
 func (s *Service) ListUsers(ctx context.Context, p access.Principal, f UserFilter, page access.Page) ([]User, bool, error) {
 	arg := dbsqlc.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Reach: p.Reach}
+		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Scope: p.Reach}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil
 	}

@@ -50,7 +50,7 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			return err
 		},
 		"ListEvents": func(ctx context.Context) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 21})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 21})
 			return err
 		},
 	} {

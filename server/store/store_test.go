@@ -379,11 +379,11 @@ func TestListsWalkAnIndex(t *testing.T) {
 			return err
 		},
 		"devices of a client session, planned anew": func(q *dbsqlc.Queries) error {
-			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Reach: []uuid.UUID{account}, MaxRows: 100})
+			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Scope: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
 		"events of a client session, planned anew": func(q *dbsqlc.Queries) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 100})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
 		"what a client session reaches": func(q *dbsqlc.Queries) error {

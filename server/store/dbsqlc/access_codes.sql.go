@@ -759,7 +759,7 @@ type ListAccessCodesParams struct {
 	AfterAt       time.Time
 	AfterID       uuid.UUID
 	AccessCodeIds []uuid.UUID
-	Reach         []uuid.UUID
+	Scope         []uuid.UUID
 	Search        *string
 	MaxRows       int32
 }
@@ -776,7 +776,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 		arg.AfterAt,
 		arg.AfterID,
 		arg.AccessCodeIds,
-		arg.Reach,
+		arg.Scope,
 		arg.Search,
 		arg.MaxRows,
 	)

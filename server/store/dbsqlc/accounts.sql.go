@@ -186,7 +186,7 @@ type FindAccountsParams struct {
 	WorkspaceID     uuid.UUID
 	AfterAt         time.Time
 	AfterID         uuid.UUID
-	Reach           []uuid.UUID
+	Scope           []uuid.UUID
 	CustomerKey     *string
 	Metadata        []byte
 	WithoutMetadata []string
@@ -200,7 +200,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
-		arg.Reach,
+		arg.Scope,
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.WithoutMetadata,
@@ -328,11 +328,11 @@ order by created_at, connected_account_id limit 1
 type GetAccountByEmailParams struct {
 	WorkspaceID uuid.UUID
 	Email       string
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
 func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, GetAccountByEmail, arg.WorkspaceID, arg.Email, arg.Reach)
+	row := q.db.QueryRow(ctx, GetAccountByEmail, arg.WorkspaceID, arg.Email, arg.Scope)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,
@@ -628,12 +628,12 @@ for no key update
 type LockWorkspaceAccountParams struct {
 	WorkspaceID        uuid.UUID
 	ConnectedAccountID uuid.UUID
-	Reach              []uuid.UUID
+	Scope              []uuid.UUID
 }
 
 // What is out of reach is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAccountParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Scope)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,

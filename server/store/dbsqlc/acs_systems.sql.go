@@ -587,7 +587,7 @@ type ListAcsSystemsParams struct {
 	ConnectedAccountID *uuid.UUID
 	CustomerKey        *string
 	UserIdentityID     *uuid.UUID
-	Reach              []uuid.UUID
+	Scope              []uuid.UUID
 	Search             *string
 }
 
@@ -607,7 +607,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 		arg.ConnectedAccountID,
 		arg.CustomerKey,
 		arg.UserIdentityID,
-		arg.Reach,
+		arg.Scope,
 		arg.Search,
 	)
 	if err != nil {

@@ -428,7 +428,7 @@ type FindAcsUsersParams struct {
 	AfterID        uuid.UUID
 	AcsSystemID    *uuid.UUID
 	UserIdentityID *uuid.UUID
-	Reach          []uuid.UUID
+	Scope          []uuid.UUID
 	IdentityEmail  *string
 	IdentityPhone  *string
 	CreatedBefore  *time.Time
@@ -453,7 +453,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 		arg.AfterID,
 		arg.AcsSystemID,
 		arg.UserIdentityID,
-		arg.Reach,
+		arg.Scope,
 		arg.IdentityEmail,
 		arg.IdentityPhone,
 		arg.CreatedBefore,

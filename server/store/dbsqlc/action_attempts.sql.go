@@ -104,11 +104,11 @@ select action_attempt_id, workspace_id, device_id, access_code_id, action_type, 
 type GetActionAttemptParams struct {
 	WorkspaceID     uuid.UUID
 	ActionAttemptID uuid.UUID
-	Reach           []uuid.UUID
+	Scope           []uuid.UUID
 }
 
 func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, GetActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Reach)
+	row := q.db.QueryRow(ctx, GetActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Scope)
 	var i ActionAttempt
 	err := row.Scan(
 		&i.ActionAttemptID,

@@ -46,7 +46,7 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 
 const AuthenticateClientSession = `-- name: AuthenticateClientSession :one
 select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
-  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
 `
 
@@ -80,7 +80,7 @@ const ClaimSessionsThatReach = `-- name: ClaimSessionsThatReach :execrows
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
-    and (select r.client_session_id from client_session_reach r where r.client_session_id = s.client_session_id limit 1) is not null
+    and (select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
   limit $2::integer for no key update of s skip locked
 )
 `
@@ -151,7 +151,7 @@ const EndForgottenSessions = `-- name: EndForgottenSessions :many
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
-    and not exists (select 1 from client_session_reach r where r.client_session_id = s.client_session_id)
+    and not exists (select 1 from client_session_scope r where r.client_session_id = s.client_session_id)
   order by s.created_at limit $3::integer for update of s skip locked
 ) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
 `
@@ -366,7 +366,7 @@ where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and ($5::text is null or s.user_identifier_key = $5::text)
   and (not $6::boolean or s.user_identifier_key is null)
   and ($7::uuid is null or s.user_identity_id = $7::uuid)
-  and ($8::uuid is null or exists (select 1 from client_session_pages w
+  and ($8::uuid is null or exists (select 1 from client_session_webview_scope w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = $8::uuid))
 order by s.created_at, s.client_session_id
 limit $9::integer
@@ -456,9 +456,9 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 
 const ReachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
-  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select p.connect_webview_id from client_session_pages p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
-  (select count(*) from client_session_reach r join devices d using (connected_account_id)
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
+  array(select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  (select count(*) from client_session_scope r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = $1 and s.client_session_id = any($2::uuid[])
 `
@@ -519,7 +519,7 @@ func (q *Queries) RevokeClientSession(ctx context.Context, arg RevokeClientSessi
 }
 
 const SeesWebview = `-- name: SeesWebview :one
-select exists (select 1 from client_session_pages where client_session_id = $1 and connect_webview_id = $2) as sees
+select exists (select 1 from client_session_webview_scope where client_session_id = $1 and connect_webview_id = $2) as sees
 `
 
 type SeesWebviewParams struct {
@@ -551,7 +551,7 @@ func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentit
 const StandingNow = `-- name: StandingNow :one
 select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good,
-  w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = $1)::uuid[] as accounts
+  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = $1)::uuid[] as accounts
 from workspaces w where w.workspace_id = $2
 `
 

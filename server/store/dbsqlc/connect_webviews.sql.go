@@ -134,7 +134,7 @@ select connect_webview_id, workspace_id, accepted_providers, accepted_capabiliti
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
-    select p.connect_webview_id from client_session_pages p where p.client_session_id = $4::uuid))
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = $4::uuid))
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
   and ($7::text[] is null or not custom_metadata ?| $7::text[])

@@ -212,7 +212,7 @@ type FindDevicesParams struct {
 	AfterID          uuid.UUID
 	DeviceIds        []uuid.UUID
 	AccountIds       []uuid.UUID
-	Reach            []uuid.UUID
+	Scope            []uuid.UUID
 	CreatedBefore    *time.Time
 	DeviceTypes      []string
 	Manufacturer     *string
@@ -235,7 +235,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.AfterID,
 		arg.DeviceIds,
 		arg.AccountIds,
-		arg.Reach,
+		arg.Scope,
 		arg.CreatedBefore,
 		arg.DeviceTypes,
 		arg.Manufacturer,
@@ -448,7 +448,7 @@ type GetDeviceByNameParams struct {
 	WorkspaceID uuid.UUID
 	Name        string
 	IsManaged   bool
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
 func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (DeviceSummary, error) {
@@ -456,7 +456,7 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		arg.WorkspaceID,
 		arg.Name,
 		arg.IsManaged,
-		arg.Reach,
+		arg.Scope,
 	)
 	var i DeviceSummary
 	err := row.Scan(
@@ -922,12 +922,12 @@ for no key update
 type LockWorkspaceDeviceParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    uuid.UUID
-	Reach       []uuid.UUID
+	Scope       []uuid.UUID
 }
 
 // What is out of reach is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDeviceParams) (Device, error) {
-	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Reach)
+	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Scope)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,

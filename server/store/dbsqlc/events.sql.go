@@ -81,11 +81,11 @@ select (exists (select 1 from access_codes c join devices d using (device_id)
 type HasTimelineParams struct {
 	WorkspaceID  uuid.UUID
 	AccessCodeID uuid.UUID
-	Reach        []uuid.UUID
+	Scope        []uuid.UUID
 }
 
 func (q *Queries) HasTimeline(ctx context.Context, arg HasTimelineParams) (bool, error) {
-	row := q.db.QueryRow(ctx, HasTimeline, arg.WorkspaceID, arg.AccessCodeID, arg.Reach)
+	row := q.db.QueryRow(ctx, HasTimeline, arg.WorkspaceID, arg.AccessCodeID, arg.Scope)
 	var known bool
 	err := row.Scan(&known)
 	return known, err
@@ -160,7 +160,7 @@ type ListEventsParams struct {
 	EventTypes         []string
 	DeviceIds          []uuid.UUID
 	AccessCodeIds      []uuid.UUID
-	Reach              []uuid.UUID
+	Scope              []uuid.UUID
 	ConnectedAccountID *uuid.UUID
 	ConnectWebviewID   *string
 	CustomerKey        *string
@@ -185,7 +185,7 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 		arg.EventTypes,
 		arg.DeviceIds,
 		arg.AccessCodeIds,
-		arg.Reach,
+		arg.Scope,
 		arg.ConnectedAccountID,
 		arg.ConnectWebviewID,
 		arg.CustomerKey,
@@ -242,7 +242,7 @@ type TimelineAfterParams struct {
 	AfterAt      time.Time
 	BeforeAt     time.Time
 	EventTypes   []string
-	Reach        []uuid.UUID
+	Scope        []uuid.UUID
 	MaxRows      int32
 }
 
@@ -253,7 +253,7 @@ func (q *Queries) TimelineAfter(ctx context.Context, arg TimelineAfterParams) ([
 		arg.AfterAt,
 		arg.BeforeAt,
 		arg.EventTypes,
-		arg.Reach,
+		arg.Scope,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -301,7 +301,7 @@ type TimelineBeforeParams struct {
 	AfterAt      time.Time
 	BeforeAt     time.Time
 	EventTypes   []string
-	Reach        []uuid.UUID
+	Scope        []uuid.UUID
 	MaxRows      int32
 }
 
@@ -312,7 +312,7 @@ func (q *Queries) TimelineBefore(ctx context.Context, arg TimelineBeforeParams) 
 		arg.AfterAt,
 		arg.BeforeAt,
 		arg.EventTypes,
-		arg.Reach,
+		arg.Scope,
 		arg.MaxRows,
 	)
 	if err != nil {

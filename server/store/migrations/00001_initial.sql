@@ -381,7 +381,7 @@ create table user_identity_accounts (
 create index on user_identity_accounts (connected_account_id);
 
 -- The webviews of a session: its own, those of its identity and of the identity's other sessions, those of its customer.
-create view client_session_pages as
+create view client_session_webview_scope as
   select w.client_session_id, w.connect_webview_id from client_session_webviews w
   union
   select s.client_session_id, w.connect_webview_id
@@ -394,7 +394,7 @@ create view client_session_pages as
   select s.client_session_id, w.connect_webview_id from client_sessions s join user_identity_webviews w using (user_identity_id);
 
 -- The scope of a session: the accounts that it can see. No other code decides this.
-create view client_session_reach as
+create view client_session_scope as
   select g.client_session_id, a.connected_account_id
   from client_session_accounts g join connected_accounts a using (connected_account_id) where a.deleted_at is null
   union
@@ -402,7 +402,7 @@ create view client_session_reach as
   from client_sessions s join connected_accounts a on a.workspace_id = s.workspace_id and a.customer_key = s.customer_key where a.deleted_at is null
   union
   select p.client_session_id, a.connected_account_id
-  from client_session_pages p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
+  from client_session_webview_scope p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
   where a.deleted_at is null and not v.account_left
   union
   select s.client_session_id, a.connected_account_id

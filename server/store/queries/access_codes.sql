@@ -24,7 +24,7 @@ select * from access_codes where workspace_id = @workspace_id and access_code_id
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
-  and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;

@@ -11,7 +11,7 @@ select * from connected_accounts where workspace_id = @workspace_id and connecte
 -- name: GetAccountByEmail :one
 select * from connected_accounts
 where workspace_id = @workspace_id and lower(user_identifier ->> 'email') = lower(@email::text) and deleted_at is null
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at, connected_account_id limit 1;
 
 -- name: AccountsOfCustomer :many
@@ -22,7 +22,7 @@ select connected_account_id from connected_accounts where workspace_id = @worksp
 select * from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null
   and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
@@ -43,7 +43,7 @@ select * from connected_accounts where connected_account_id = @connected_account
 -- name: LockWorkspaceAccount :one
 -- What is out of reach is not locked, and so not waited for.
 select * from connected_accounts where workspace_id = @workspace_id and connected_account_id = @connected_account_id and deleted_at is null
-  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
 
 -- name: GetAccountByAddress :one

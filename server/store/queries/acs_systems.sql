@@ -41,7 +41,7 @@ where s.workspace_id = @workspace_id and s.removed_at is null
   and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.acs_system_id = s.acs_system_id and u.is_managed
     and u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
-  and (sqlc.narg('reach')::uuid[] is null or s.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('search')::text is null or strpos(lower(s.name), lower(sqlc.narg('search')::text)) > 0)
 order by s.created_at, s.acs_system_id;
 

@@ -24,7 +24,7 @@ from acs_users u join acs_systems s using (acs_system_id) left join user_identit
 where u.workspace_id = @workspace_id and u.is_managed = @is_managed and (u.created_at, u.acs_user_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
   and (sqlc.narg('user_identity_id')::uuid is null or u.user_identity_id = sqlc.narg('user_identity_id')::uuid)
-  and (sqlc.narg('reach')::uuid[] is null or s.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('identity_email')::text is null or lower(i.email_address) = lower(sqlc.narg('identity_email')::text))
   and (sqlc.narg('identity_phone')::text is null or i.phone_number = sqlc.narg('identity_phone')::text)
   and (sqlc.narg('created_before')::timestamptz is null or u.created_at < sqlc.narg('created_before')::timestamptz)

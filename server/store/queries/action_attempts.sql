@@ -20,8 +20,8 @@ where workspace_id = @workspace_id and device_id is null and status = 'pending' 
 
 -- name: GetActionAttempt :one
 select * from action_attempts a where a.workspace_id = @workspace_id and a.action_attempt_id = @action_attempt_id
-  and (sqlc.narg('reach')::uuid[] is null or exists (select 1 from devices d
-    where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('reach')::uuid[])));
+  and (sqlc.narg('scope')::uuid[] is null or exists (select 1 from devices d
+    where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('scope')::uuid[])));
 
 -- name: ListActionAttempts :many
 -- To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.

@@ -14,7 +14,7 @@ select count(*)::integer from (
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
-    and (select r.client_session_id from client_session_reach r where r.client_session_id = s.client_session_id limit 1) is not null
+    and (select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
   limit @max_rows::integer for no key update of s skip locked
 );
 
@@ -23,7 +23,7 @@ update client_sessions set is_unclaimed = false where client_session_id in (
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - @age::interval
-    and not exists (select 1 from client_session_reach r where r.client_session_id = s.client_session_id)
+    and not exists (select 1 from client_session_scope r where r.client_session_id = s.client_session_id)
   order by s.created_at limit @max_rows::integer for update of s skip locked
 ) returning *;
 
@@ -34,7 +34,7 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_se
 -- name: AuthenticateClientSession :one
 -- With what it reaches at this moment.
 select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
-  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
 
 -- name: GetClientSession :one
@@ -61,7 +61,7 @@ where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at >
   and (sqlc.narg('user_identifier_key')::text is null or s.user_identifier_key = sqlc.narg('user_identifier_key')::text)
   and (not @without_key::boolean or s.user_identifier_key is null)
   and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid)
-  and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_pages w
+  and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_webview_scope w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
 order by s.created_at, s.client_session_id
 limit @max_rows::integer;
@@ -69,9 +69,9 @@ limit @max_rows::integer;
 -- name: ReachOfClientSessions :many
 -- What each of the sessions reaches, and how many managed devices that is.
 select s.client_session_id,
-  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select p.connect_webview_id from client_session_pages p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
-  (select count(*) from client_session_reach r join devices d using (connected_account_id)
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
+  array(select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  (select count(*) from client_session_scope r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
 
@@ -109,7 +109,7 @@ where s.client_session_id = @client_session_id
 on conflict do nothing;
 
 -- name: SeesWebview :one
-select exists (select 1 from client_session_pages where client_session_id = @client_session_id and connect_webview_id = @connect_webview_id) as sees;
+select exists (select 1 from client_session_webview_scope where client_session_id = @client_session_id and connect_webview_id = @connect_webview_id) as sees;
 
 -- name: RevokeClientSession :execrows
 update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = @workspace_id and client_session_id = @client_session_id;
@@ -122,5 +122,5 @@ delete from client_sessions where workspace_id = @workspace_id and client_sessio
 -- at this moment.
 select (exists (select 1 from credentials c where c.credential_id = @credential_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good,
-  w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = @credential_id)::uuid[] as accounts
+  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = @credential_id)::uuid[] as accounts
 from workspaces w where w.workspace_id = @workspace_id;

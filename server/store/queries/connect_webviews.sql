@@ -18,7 +18,7 @@ select * from connect_webviews
 where workspace_id = @workspace_id
   and (created_at, connect_webview_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('session')::uuid is null or connect_webview_id in (
-    select p.connect_webview_id from client_session_pages p where p.client_session_id = sqlc.narg('session')::uuid))
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = sqlc.narg('session')::uuid))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
