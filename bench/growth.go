@@ -211,15 +211,15 @@ func (g *grown) sweeps(ctx context.Context, b *listBed, db *store.DB, rounds int
 		sweep func() error
 	}{
 		{"sweep of devices", func() error {
-			_, err := db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
+			_, err := db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 1000, ExcludeAccounts: []uuid.UUID{}, ExcludeWorkspaces: []uuid.UUID{}, ExcludeCreators: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of outboxes", func() error {
-			_, err := db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 1000, ButMakers: []uuid.UUID{}})
+			_, err := db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 1000, ExcludeCreators: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of webhooks", func() error {
-			_, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
+			_, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 1000, ExcludeWorkspaces: []uuid.UUID{}, ExcludeCreators: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of retentions", func() error { _, err := db.DueRetentions(ctx, 1000); return err }},

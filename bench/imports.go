@@ -38,8 +38,8 @@ func imports() []imported {
 			what: fmt.Sprintf("%d codes of a lock", codes), list: "/access_codes",
 			answer: `{"access_codes":[` + numbered(`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+`}`, codes) + `]}`,
 			there:  "select exists (select 1 from access_codes join devices using (device_id) where connected_account_id = $1)",
-			floor: []string{`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, wanted_at)
-				select gen_random_uuid(), c.workspace_id, device_id, c.is_managed, c.name, pin_sealed, pin_mac, status, prefer_native_scheduling, 'copy ' || c.vendor_ref, wanted_at
+			floor: []string{`insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, status, prefer_native_scheduling, vendor_ref, desired_at)
+				select gen_random_uuid(), c.workspace_id, device_id, c.is_managed, c.name, pin_sealed, pin_mac, status, prefer_native_scheduling, 'copy ' || c.vendor_ref, desired_at
 				from access_codes c join devices using (device_id) where connected_account_id = $1`, events},
 		},
 		{

@@ -111,7 +111,7 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 
 // DueAccounts lists accounts that it is time to look at and nobody looks at.
 func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers})
 }
 
 // AccountOwners are the workspaces of accounts, and who has made these.
@@ -119,7 +119,7 @@ func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[
 	rows, err := s.db.AccountOwners(ctx, accounts)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.CreatedBy}
 	}
 	return owners, err
 }

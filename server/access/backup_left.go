@@ -67,7 +67,7 @@ func (s *Service) RecordThere(ctx context.Context, h Holder, device uuid.UUID, s
 		if t.d.IsManaged || t.d.RemovedAt != nil { // meanwhile
 			return nil
 		}
-		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptySince: t.d.EmptySince})
 	})
 	if store.IsNoRows(err) { // erased with its workspace
 		return nil
@@ -95,5 +95,5 @@ func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error 
 			}
 		}
 	}
-	return r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
+	return r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptySince: doubted})
 }

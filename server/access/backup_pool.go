@@ -220,7 +220,7 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	}
 	c, err := t.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
 		IsManaged: true, Name: &name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSetting), PreferNativeScheduling: true,
-		WantedAt: t.now, IsBackup: true, InPool: true})
+		DesiredAt: t.now, IsBackup: true, InPool: true})
 	if err != nil {
 		return false, fmt.Errorf("write a code of the backup pool: %w", err)
 	}

@@ -93,7 +93,7 @@ func (s *Service) unframed(c dbsqlc.AccessCode) ([]Problem, error) {
 		return []Problem{{Code: warnDelayRemoving, Scope: OfCode, At: *c.RemovingSince,
 			Message: "The device never took the time frame of the code, so it opens until it is removed. It is tried further."}}, nil
 	}
-	return []Problem{{Code: warnDelaySetting, Scope: OfCode, At: c.WantedAt,
+	return []Problem{{Code: warnDelaySetting, Scope: OfCode, At: c.DesiredAt,
 		Message: "The code opens, but the device does not have its time frame yet: until it has, the code opens after ends_at, too. It is tried further."}}, nil
 }
 
@@ -107,7 +107,7 @@ func (s *Service) wantAnew(c *dbsqlc.AccessCode) {
 		clearWarning(c)
 	}
 	c.DesiredGen++
-	c.WantedAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
+	c.DesiredAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
 }
 
 // alignBackup gives the code that was pulled in place of c the time frame that c has now, as written down. It fails with Invalid where

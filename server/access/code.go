@@ -129,7 +129,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt), Change: changeAt(r, r.WarningCode)})
 	}
 	if r.PulledBackupCodeID != nil {
-		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.WantedAt})
+		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.DesiredAt})
 	}
 	if r.RemovingSince != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})
@@ -156,9 +156,9 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation,
 		return s.updates(r)
 	}
 	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
-		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.WantedAt, ScheduledAt: when}}, nil
+		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.DesiredAt, ScheduledAt: when}}, nil
 	}
-	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.WantedAt}}, nil
+	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.DesiredAt}}, nil
 }
 
 // updates are the changes of a code that is on its device. One that was taken back on its way is none, but the device
@@ -175,13 +175,13 @@ func (s *Service) updates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	}
 	if applied != nil {
 		for _, c := range applied.changes(wanted) {
-			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.WantedAt, From: c.from, To: c.to})
+			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.DesiredAt, From: c.from, To: c.to})
 		}
 	} else {
 		applied = &codeState{}
 	}
 	if out == nil { // every update says from what to what, also where that is the same
-		out = []Mutation{{Code: "updating_code", Message: message, At: r.WantedAt, From: map[string]any{"code": applied.PIN}, To: map[string]any{"code": wanted.PIN}}}
+		out = []Mutation{{Code: "updating_code", Message: message, At: r.DesiredAt, From: map[string]any{"code": applied.PIN}, To: map[string]any{"code": wanted.PIN}}}
 	}
 	return out, nil
 }

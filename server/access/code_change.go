@@ -72,8 +72,8 @@ func save(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
 		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
 		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WritePinMac: c.WritePinMac, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
 		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
-		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt, ExternalChange: c.ExternalChange,
-		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,
+		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, DriftCount: c.DriftCount, DriftedAt: c.DriftedAt, ExternalChange: c.ExternalChange,
+		DesiredAt: c.DesiredAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,
 		IsBackup: c.IsBackup, InPool: c.InPool, PulledBackupCodeID: c.PulledBackupCodeID})
 }
 

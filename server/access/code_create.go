@@ -178,7 +178,7 @@ func (s *Service) newCode(d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRow, n Ne
 	}
 	return dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
-		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
+		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, DesiredAt: s.opt.Now().UTC(),
 		CommonCodeKey: nonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
 }
 

@@ -168,7 +168,7 @@ func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late ti
 		warning, since = warnDelayRemoving, *c.RemovingSince
 		message = "The code has not been removed from its device for a while. It is tried further: until then the code may still open."
 	case c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen:
-		warning, since = warnDelaySetting, c.WantedAt
+		warning, since = warnDelaySetting, c.DesiredAt
 		if when := programAt(*c, t.caps); when != nil && when.After(since) {
 			since = *when
 		}

@@ -92,7 +92,7 @@ func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, err
 
 // DueOutboxes lists workspaces with such events that nobody works on.
 func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
+	return s.db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: limit, ExcludeCreators: but.Makers})
 }
 
 // OutboxOwners are those who have made workspaces.
@@ -100,7 +100,7 @@ func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map
 	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.WorkspaceID] = worker.Owners{Maker: r.MadeBy}
+		owners[r.WorkspaceID] = worker.Owners{Maker: r.CreatedBy}
 	}
 	return owners, err
 }
@@ -135,7 +135,7 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Prompt: r.Webhook.IsPrompt, Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
+	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Prompt: r.Webhook.IsHealthy, Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
 		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
 	if r.OldSecretSigns {
 		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
@@ -223,11 +223,11 @@ type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
 func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
-	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
-		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
+	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers,
+		ExcludeSuspect: but.Doubted, ExcludeSuspectWorkspaces: but.DoubtedWide, ExcludeSuspectCreators: but.DoubtedMakers})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
 	for i, r := range rows {
-		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsPrompt
+		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsHealthy
 	}
 	return ids, prompt, err
 }
@@ -237,7 +237,7 @@ func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {
-		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}, r.IsPrompt
+		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.CreatedBy}, r.IsHealthy
 	}
 	return owners, prompt, err
 }

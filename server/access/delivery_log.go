@@ -75,7 +75,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, dbsqlc.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
-			IsPrompt: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
+			IsHealthy: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg dbsqlc.Reco
 			return err
 		}
 		w, err := tx.ShareWebhook(ctx, arg.WebhookID)
-		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil || w.IsPrompt != prompt {
+		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil || w.IsHealthy != prompt {
 			return err
 		}
 		recorded = true

@@ -39,7 +39,7 @@ func (r *reading) unborn(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}
-	since := c.WantedAt // nothing was sent after that
+	since := c.DesiredAt // nothing was sent after that
 	for _, at := range []*time.Time{c.RemovingSince, c.WriteAt} {
 		if at != nil && at.After(since) {
 			since = *at

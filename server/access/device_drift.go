@@ -65,7 +65,7 @@ func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) e
 			return err
 		}
 	} else {
-		c.AppliedGen, c.WantedAt = 0, r.now
+		c.AppliedGen, c.DesiredAt = 0, r.now
 		c.Status = string(StatusSetting)
 		r.dispute(c, "The code was changed at the device.")
 	}
@@ -101,15 +101,15 @@ func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 // dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
 // and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
 func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
-	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
-		c.Disputes = 0
+	if c.DriftedAt == nil || c.DriftedAt.Add(disputeMemory).Before(t.now) {
+		c.DriftCount = 0
 	}
-	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
-	if int(c.Disputes) < patience {
+	c.DriftCount, c.DriftedAt = c.DriftCount+1, &t.now
+	if int(c.DriftCount) < patience {
 		t.setError(c, errExternal, what+" It is being put right.", uuid.Nil)
 		return
 	}
-	next := t.now.Add(backoff(int(c.Disputes)))
+	next := t.now.Add(backoff(int(c.DriftCount)))
 	c.NextAttemptAt = &next
 	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
 }
@@ -148,7 +148,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *dbsqlc.AccessCode) error {
 		if c.BlockedGen >= c.DesiredGen { // a change that was refused, of a code that is not there any more
 			c.BlockedGen = 0
 		}
-		c.Status, c.WantedAt = string(StatusSetting), t.now
+		c.Status, c.DesiredAt = string(StatusSetting), t.now
 		t.dispute(c, "The code was deleted at the device.")
 	}
 	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
@@ -165,5 +165,5 @@ func (r *reading) enable(c *dbsqlc.AccessCode) {
 		c.ExternalChange = new(changeModified)
 		return
 	}
-	c.AppliedGen, c.WantedAt, c.Status = 0, r.now, string(StatusSetting)
+	c.AppliedGen, c.DesiredAt, c.Status = 0, r.now, string(StatusSetting)
 }

@@ -64,7 +64,7 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 
 func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{DeviceID: d.DeviceID, AnnouncedOnline: d.AnnouncedOnline, AnnouncedLocked: d.AnnouncedLocked, AnnouncedBattery: d.AnnouncedBattery,
-		Losses: d.Losses, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
+		RecentDisconnects: d.RecentDisconnects, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
 }
 
 // emitDisconnected tells that a device was offline for long enough.

@@ -18,7 +18,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 		return err
 	}
 	c := &dbsqlc.AccessCode{AccessCodeID: newID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: nonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
-		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now}
+		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, DesiredAt: r.now}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
 	deleted, err := r.ofDeleted(ctx, f)
@@ -50,7 +50,7 @@ func (r *reading) keepOthers(ctx context.Context) error {
 	}
 	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *dbsqlc.AccessCode) error {
 		row, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: c.AccessCodeID, WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID, Name: c.Name,
-			PinSealed: c.PinSealed, PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, PreferNativeScheduling: true, VendorRef: c.VendorRef, WantedAt: c.WantedAt})
+			PinSealed: c.PinSealed, PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, PreferNativeScheduling: true, VendorRef: c.VendorRef, DesiredAt: c.DesiredAt})
 		if row.AccessCodeID != c.AccessCodeID { // not yet
 			return err
 		}
@@ -165,7 +165,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		r.s.setPIN(&row, pin)
 		c, err := r.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
 			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,
-			VendorRef: &f.Ref, WantedAt: r.now, IsBackup: true, InPool: true})
+			VendorRef: &f.Ref, DesiredAt: r.now, IsBackup: true, InPool: true})
 		if err != nil {
 			return false, fmt.Errorf("write down a code of a pool that was left: %w", err)
 		}

@@ -76,7 +76,7 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				return err
 			}
 		}
-		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptySince: doubted})
 	})
 	if store.IsNoRows(err) {
 		return nil
@@ -116,7 +116,7 @@ func (r *reading) doubted(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
 	}
-	since := r.s.DoubtedSince(r.d.EmptiedAt, r.now)
+	since := r.s.DoubtedSince(r.d.EmptySince, r.now)
 	until := since.Add(r.s.opt.EmptyDoubt)
 	if !until.After(r.now) {
 		return nil

@@ -222,7 +222,7 @@ func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, 
 		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
 	}
 	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: failure}
-	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of what was wanted before
+	if c.ErrorAt != nil && c.ErrorAt.Before(c.DesiredAt) { // of what was wanted before
 		clearError(c)
 	}
 	if code, ok := permanent[f.Class]; ok {

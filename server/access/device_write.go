@@ -333,7 +333,7 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 
 // DueDevices lists devices on which there is something to do and nobody is doing it.
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: limit, ExcludeAccounts: but.Narrow, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers})
 }
 
 // DeviceOwners are the accounts and the workspaces of devices, and who has made these.
@@ -341,7 +341,7 @@ func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uu
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.CreatedBy}
 	}
 	return owners, err
 }

@@ -21,12 +21,12 @@ const (
 func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)
-		recent := slices.DeleteFunc(slices.Clone(d.Losses), func(t time.Time) bool { return t.Before(since) })
-		d.Losses = append(recent[max(0, len(recent)-flakyLosses+1):], d.OnlineChangedAt)
-		if d.FlakySince != nil || len(d.Losses) < flakyLosses {
+		recent := slices.DeleteFunc(slices.Clone(d.RecentDisconnects), func(t time.Time) bool { return t.Before(since) })
+		d.RecentDisconnects = append(recent[max(0, len(recent)-flakyLosses+1):], d.OnlineChangedAt)
+		if d.FlakySince != nil || len(d.RecentDisconnects) < flakyLosses {
 			return nil, nil
 		}
-		d.FlakySince = &d.Losses[len(d.Losses)-1]
+		d.FlakySince = &d.RecentDisconnects[len(d.RecentDisconnects)-1]
 		a, err := s.withTrouble(ctx, tx, aboutDevice(*d), *d)
 		if err != nil {
 			return nil, err
@@ -40,14 +40,14 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *dbsqlc.Device) 
 	if steady.After(s.opt.Now()) {
 		return &steady, nil
 	}
-	d.FlakySince, d.Losses = nil, []time.Time{}
+	d.FlakySince, d.RecentDisconnects = nil, []time.Time{}
 	return nil, s.emit(ctx, tx, "device.connection_stabilized", aboutDevice(*d))
 }
 
 // lost says whether a device has gone offline and that is not counted yet. One that was told to be offline, or never
 // was online, has not.
 func lost(d dbsqlc.Device) bool {
-	counted := len(d.Losses) > 0 && !d.Losses[len(d.Losses)-1].Before(d.OnlineChangedAt)
+	counted := len(d.RecentDisconnects) > 0 && !d.RecentDisconnects[len(d.RecentDisconnects)-1].Before(d.OnlineChangedAt)
 	return !d.Online && d.AnnouncedOnline && !counted
 }
 

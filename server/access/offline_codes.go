@@ -66,7 +66,7 @@ func (s *Service) newOfflineCode(d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRo
 		name = *n.Name
 	}
 	return dbsqlc.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
-		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
+		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, DesiredAt: s.opt.Now().UTC(),
 		OfflineKind: code.OfflineKind}, nil
 }
 

@@ -31,7 +31,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 			return err
 		}
 		if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
-			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
+			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews), CreatedBy: p.CredentialID}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {

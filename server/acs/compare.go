@@ -87,13 +87,13 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups
 // dispute has a user put right that is found otherwise than it was put: at once, unless that happens again and again.
 // Then somebody else changes it too, or its system does not keep what it is given, and pauses grow.
 func dispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
-	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
-		u.Disputes = 0
+	if u.DriftedAt == nil || u.DriftedAt.Add(disputeMemory).Before(now) {
+		u.DriftCount = 0
 	}
-	u.Disputes, u.DisputedAt = u.Disputes+1, &now
-	arg := dbsqlc.AcsUserDisputedParams{AcsUserID: u.AcsUserID, Disputes: u.Disputes, DisputedAt: &now, NextAttemptAt: u.NextAttemptAt}
-	if u.Disputes >= patience {
-		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
+	u.DriftCount, u.DriftedAt = u.DriftCount+1, &now
+	arg := dbsqlc.AcsUserDisputedParams{AcsUserID: u.AcsUserID, DriftCount: u.DriftCount, DriftedAt: &now, NextAttemptAt: u.NextAttemptAt}
+	if u.DriftCount >= patience {
+		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.DriftCount-patience, 10), longestQuiet)))
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
 		arg.ErrorMessage = new("The access system keeps the user otherwise than it was written, again and again: does somebody else change it, too? It is put right from time to time.")

@@ -50,7 +50,7 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 // that the first time.
 func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
-		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) { // what comes after it was away is doubted anew
+		if !writes && (r.EmptySince != nil || r.UnlistedAt != nil) { // what comes after it was away is doubted anew
 			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
 				return err
 			}
@@ -90,21 +90,21 @@ func (s *Service) doubted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, 
 		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool {
 			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) && slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})
-	if !emptied && r.EmptiedAt == nil {
+	if !emptied && r.EmptySince == nil {
 		return 0, nil
 	}
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID} // believed, or not so any more: the next time is another
-	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
+	since, wait := s.access.DoubtedSince(r.EmptySince, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
 	}
 	switch {
-	case wait > 0 && since == r.EmptiedAt:
+	case wait > 0 && since == r.EmptySince:
 		return wait, nil
 	case wait > 0:
-		arg.EmptiedAt = since
+		arg.EmptySince = since
 	case emptied && len(groups) == 0: // it may say of users that they are in groups that it does not have, for ever
-		arg.EmptiedAt = new(now.Add(-s.access.EmptyDoubt()))
+		arg.EmptySince = new(now.Add(-s.access.EmptyDoubt()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }

@@ -306,7 +306,7 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 
 // DueSystems lists systems that it is time to look at and nobody looks at.
 func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: limit, ExcludeAccounts: but.Narrow, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers})
 }
 
 // SystemOwners are the accounts and the workspaces of systems, and who has made these.
@@ -314,7 +314,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.AcsSystemID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.AcsSystemID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.CreatedBy}
 	}
 	return owners, err
 }

@@ -34,7 +34,7 @@ func hand(t *testing.T, o options) byHand {
 	known, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
-	_, err = b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set empty_since = $1", b.access.Now().Add(-time.Minute))
 	b.must(err)
 	h.read() // nothing is on it, and that is believed
 	return h

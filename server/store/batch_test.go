@@ -44,7 +44,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			_, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: code, WorkspaceID: workspace, DeviceID: device, IsManaged: true, Status: "setting", WantedAt: time.Now()})
+			_, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: code, WorkspaceID: workspace, DeviceID: device, IsManaged: true, Status: "setting", DesiredAt: time.Now()})
 			return err
 		})
 	}()

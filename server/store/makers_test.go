@@ -19,7 +19,7 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 	// one workspace with one of everything, whose identifiers are the workspace's own
 	workspace := func(maker uuid.UUID) uuid.UUID {
 		id := uuid.New()
-		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", MadeBy: maker}); err != nil {
+		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", CreatedBy: maker}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Pool.Exec(t.Context(), `
@@ -42,34 +42,34 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 		makers func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error)
 	}{
 		"devices": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+			return db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 10, ExcludeAccounts: none, ExcludeWorkspaces: none, ExcludeCreators: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.DeviceOwners(ctx, of))(func(r dbsqlc.DeviceOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.DeviceOwners(ctx, of))(func(r dbsqlc.DeviceOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"accounts": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
+			return db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: 10, ExcludeWorkspaces: none, ExcludeCreators: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.AccountOwners(ctx, of))(func(r dbsqlc.AccountOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.AccountOwners(ctx, of))(func(r dbsqlc.AccountOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"access systems": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+			return db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: 10, ExcludeAccounts: none, ExcludeWorkspaces: none, ExcludeCreators: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.AcsSystemOwners(ctx, of))(func(r dbsqlc.AcsSystemOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.AcsSystemOwners(ctx, of))(func(r dbsqlc.AcsSystemOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"webhooks": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			rows, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but, ButDoubtedWorkspaces: none, ButDoubtedMakers: none})
+			rows, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 10, ExcludeWorkspaces: none, ExcludeCreators: but, ExcludeSuspectWorkspaces: none, ExcludeSuspectCreators: none})
 			var ids []uuid.UUID
 			for _, r := range rows {
 				ids = append(ids, r.WebhookID)
 			}
 			return ids, err
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.WebhookOwners(ctx, of))(func(r dbsqlc.WebhookOwnersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.WebhookOwners(ctx, of))(func(r dbsqlc.WebhookOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"outboxes": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 10, ButMakers: but})
+			return db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 10, ExcludeCreators: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.WorkspaceMakers(ctx, of))(func(r dbsqlc.WorkspaceMakersRow) uuid.UUID { return r.MadeBy })
+			return makers(db.WorkspaceMakers(ctx, of))(func(r dbsqlc.WorkspaceMakersRow) uuid.UUID { return r.CreatedBy })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	workspace, maker, prompt, doubted := uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", MadeBy: maker}); err != nil {
+	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", CreatedBy: maker}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []uuid.UUID{prompt, doubted} {
@@ -101,7 +101,7 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetEndpointHealth(t.Context(), dbsqlc.SetEndpointHealthParams{WebhookID: prompt, IsPrompt: true}); err != nil {
+	if err := db.SetEndpointHealth(t.Context(), dbsqlc.SetEndpointHealthParams{WebhookID: prompt, IsHealthy: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(t.Context(), "update webhooks set due_at = now()"); err != nil {
@@ -112,21 +112,21 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 		but  dbsqlc.DueWebhooksParams
 		want int
 	}{
-		"all":                       {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 2},
-		"but doubted ones":          {dbsqlc.DueWebhooksParams{ButDoubted: true, ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 1},
-		"but those of a workspace":  {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: []uuid.UUID{workspace}, ButDoubtedMakers: none}, 1},
-		"but those of its maker":    {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: []uuid.UUID{maker}}, 1},
-		"but those of some others'": {dbsqlc.DueWebhooksParams{ButDoubtedWorkspaces: others, ButDoubtedMakers: others}, 2},
+		"all":                       {dbsqlc.DueWebhooksParams{ExcludeSuspectWorkspaces: none, ExcludeSuspectCreators: none}, 2},
+		"but doubted ones":          {dbsqlc.DueWebhooksParams{ExcludeSuspect: true, ExcludeSuspectWorkspaces: none, ExcludeSuspectCreators: none}, 1},
+		"but those of a workspace":  {dbsqlc.DueWebhooksParams{ExcludeSuspectWorkspaces: []uuid.UUID{workspace}, ExcludeSuspectCreators: none}, 1},
+		"but those of its maker":    {dbsqlc.DueWebhooksParams{ExcludeSuspectWorkspaces: none, ExcludeSuspectCreators: []uuid.UUID{maker}}, 1},
+		"but those of some others'": {dbsqlc.DueWebhooksParams{ExcludeSuspectWorkspaces: others, ExcludeSuspectCreators: others}, 2},
 	} {
-		test.but.MaxRows, test.but.ButWorkspaces, test.but.ButMakers = 10, none, none
+		test.but.MaxRows, test.but.ExcludeWorkspaces, test.but.ExcludeCreators = 10, none, none
 		got, err := db.DueWebhooks(t.Context(), test.but)
-		wrong := func(r dbsqlc.DueWebhooksRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }
-		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r dbsqlc.DueWebhooksRow) bool { return r.IsPrompt }) {
+		wrong := func(r dbsqlc.DueWebhooksRow) bool { return r.IsHealthy != (r.WebhookID == prompt) }
+		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r dbsqlc.DueWebhooksRow) bool { return r.IsHealthy }) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	rows, err := db.WebhookOwners(t.Context(), []uuid.UUID{prompt, doubted})
-	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r dbsqlc.WebhookOwnersRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }) {
+	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r dbsqlc.WebhookOwnersRow) bool { return r.IsHealthy != (r.WebhookID == prompt) }) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }

@@ -118,7 +118,7 @@ func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
 			select gen_random_uuid(), workspace_id, 'sandbox', '', '', '' from workspaces;
 		insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags)
 			select gen_random_uuid(), workspace_id, connected_account_id, i::text, '', '', '', '', '', '', true, '{}', '{}' from connected_accounts, generate_series(1, 100) i;
-		insert into access_codes (access_code_id, workspace_id, device_id, is_managed, status, vendor_ref, in_pool, wanted_at)
+		insert into access_codes (access_code_id, workspace_id, device_id, is_managed, status, vendor_ref, in_pool, desired_at)
 			select gen_random_uuid(), workspace_id, device_id, true, 'set', i::text, i = 1, now() from devices, generate_series(1, 100) i;
 		analyze`); err != nil {
 		t.Fatal(err)

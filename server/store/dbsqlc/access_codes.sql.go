@@ -28,7 +28,7 @@ func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) 
 }
 
 const AllCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -57,7 +57,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.CommonCodeKey,
 			&i.OfflineKind,
 			&i.DesiredGen,
-			&i.WantedAt,
+			&i.DesiredAt,
 			&i.VendorRef,
 			&i.AppliedGen,
 			&i.AppliedAt,
@@ -72,8 +72,8 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.Attempts,
 			&i.NextAttemptAt,
 			&i.RemovingSince,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.UsesBackupPool,
 			&i.IsBackup,
 			&i.InPool,
@@ -133,7 +133,7 @@ func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([
 }
 
 const CodesOfKey = `-- name: CodesOfKey :many
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
 `
@@ -169,7 +169,7 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.CommonCodeKey,
 			&i.OfflineKind,
 			&i.DesiredGen,
-			&i.WantedAt,
+			&i.DesiredAt,
 			&i.VendorRef,
 			&i.AppliedGen,
 			&i.AppliedAt,
@@ -184,8 +184,8 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.Attempts,
 			&i.NextAttemptAt,
 			&i.RemovingSince,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.UsesBackupPool,
 			&i.IsBackup,
 			&i.InPool,
@@ -227,7 +227,7 @@ func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UU
 }
 
 const FindAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
 type FindAccessCodeParams struct {
@@ -255,7 +255,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.CommonCodeKey,
 		&i.OfflineKind,
 		&i.DesiredGen,
-		&i.WantedAt,
+		&i.DesiredAt,
 		&i.VendorRef,
 		&i.AppliedGen,
 		&i.AppliedAt,
@@ -270,8 +270,8 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.Attempts,
 		&i.NextAttemptAt,
 		&i.RemovingSince,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.UsesBackupPool,
 		&i.IsBackup,
 		&i.InPool,
@@ -317,7 +317,7 @@ func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackup
 }
 
 const GetAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
@@ -352,7 +352,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.CommonCodeKey,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.DesiredGen,
-		&i.AccessCode.WantedAt,
+		&i.AccessCode.DesiredAt,
 		&i.AccessCode.VendorRef,
 		&i.AccessCode.AppliedGen,
 		&i.AccessCode.AppliedAt,
@@ -367,8 +367,8 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.Attempts,
 		&i.AccessCode.NextAttemptAt,
 		&i.AccessCode.RemovingSince,
-		&i.AccessCode.Disputes,
-		&i.AccessCode.DisputedAt,
+		&i.AccessCode.DriftCount,
+		&i.AccessCode.DriftedAt,
 		&i.AccessCode.UsesBackupPool,
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
@@ -397,7 +397,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 }
 
 const GetAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -439,7 +439,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.CommonCodeKey,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.DesiredGen,
-		&i.AccessCode.WantedAt,
+		&i.AccessCode.DesiredAt,
 		&i.AccessCode.VendorRef,
 		&i.AccessCode.AppliedGen,
 		&i.AccessCode.AppliedAt,
@@ -454,8 +454,8 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.Attempts,
 		&i.AccessCode.NextAttemptAt,
 		&i.AccessCode.RemovingSince,
-		&i.AccessCode.Disputes,
-		&i.AccessCode.DisputedAt,
+		&i.AccessCode.DriftCount,
+		&i.AccessCode.DriftedAt,
 		&i.AccessCode.UsesBackupPool,
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
@@ -484,7 +484,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 }
 
 const GetAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -518,7 +518,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.CommonCodeKey,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.DesiredGen,
-		&i.AccessCode.WantedAt,
+		&i.AccessCode.DesiredAt,
 		&i.AccessCode.VendorRef,
 		&i.AccessCode.AppliedGen,
 		&i.AccessCode.AppliedAt,
@@ -533,8 +533,8 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.Attempts,
 		&i.AccessCode.NextAttemptAt,
 		&i.AccessCode.RemovingSince,
-		&i.AccessCode.Disputes,
-		&i.AccessCode.DisputedAt,
+		&i.AccessCode.DriftCount,
+		&i.AccessCode.DriftedAt,
 		&i.AccessCode.UsesBackupPool,
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
@@ -564,12 +564,12 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 
 const InsertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_at, common_code_key,
   uses_backup_pool, is_backup, in_pool, offline_kind, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14, $15,
   $16, $17, $18, $19, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, wanted_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, disputes, disputed_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at
+returning access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at
 `
 
 type InsertAccessCodeParams struct {
@@ -586,7 +586,7 @@ type InsertAccessCodeParams struct {
 	ExternalModificationAllowed bool
 	PreferNativeScheduling      bool
 	VendorRef                   *string
-	WantedAt                    time.Time
+	DesiredAt                   time.Time
 	CommonCodeKey               *string
 	UsesBackupPool              bool
 	IsBackup                    bool
@@ -609,7 +609,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		arg.ExternalModificationAllowed,
 		arg.PreferNativeScheduling,
 		arg.VendorRef,
-		arg.WantedAt,
+		arg.DesiredAt,
 		arg.CommonCodeKey,
 		arg.UsesBackupPool,
 		arg.IsBackup,
@@ -634,7 +634,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.CommonCodeKey,
 		&i.OfflineKind,
 		&i.DesiredGen,
-		&i.WantedAt,
+		&i.DesiredAt,
 		&i.VendorRef,
 		&i.AppliedGen,
 		&i.AppliedAt,
@@ -649,8 +649,8 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.Attempts,
 		&i.NextAttemptAt,
 		&i.RemovingSince,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.UsesBackupPool,
 		&i.IsBackup,
 		&i.InPool,
@@ -667,7 +667,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 }
 
 const LeftInPool = `-- name: LeftInPool :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
 `
@@ -705,7 +705,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 			&i.CommonCodeKey,
 			&i.OfflineKind,
 			&i.DesiredGen,
-			&i.WantedAt,
+			&i.DesiredAt,
 			&i.VendorRef,
 			&i.AppliedGen,
 			&i.AppliedAt,
@@ -720,8 +720,8 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 			&i.Attempts,
 			&i.NextAttemptAt,
 			&i.RemovingSince,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.UsesBackupPool,
 			&i.IsBackup,
 			&i.InPool,
@@ -745,7 +745,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 }
 
 const ListAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
@@ -804,7 +804,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.CommonCodeKey,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.DesiredGen,
-			&i.AccessCode.WantedAt,
+			&i.AccessCode.DesiredAt,
 			&i.AccessCode.VendorRef,
 			&i.AccessCode.AppliedGen,
 			&i.AccessCode.AppliedAt,
@@ -819,8 +819,8 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.Attempts,
 			&i.AccessCode.NextAttemptAt,
 			&i.AccessCode.RemovingSince,
-			&i.AccessCode.Disputes,
-			&i.AccessCode.DisputedAt,
+			&i.AccessCode.DriftCount,
+			&i.AccessCode.DriftedAt,
 			&i.AccessCode.UsesBackupPool,
 			&i.AccessCode.IsBackup,
 			&i.AccessCode.InPool,
@@ -886,7 +886,7 @@ func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGo
 }
 
 const ListAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and d.connected_account_id = any($4::uuid[])
   and ($5::uuid[] is null or c.access_code_id = any($5::uuid[]))
@@ -945,7 +945,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 			&i.AccessCode.CommonCodeKey,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.DesiredGen,
-			&i.AccessCode.WantedAt,
+			&i.AccessCode.DesiredAt,
 			&i.AccessCode.VendorRef,
 			&i.AccessCode.AppliedGen,
 			&i.AccessCode.AppliedAt,
@@ -960,8 +960,8 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 			&i.AccessCode.Attempts,
 			&i.AccessCode.NextAttemptAt,
 			&i.AccessCode.RemovingSince,
-			&i.AccessCode.Disputes,
-			&i.AccessCode.DisputedAt,
+			&i.AccessCode.DriftCount,
+			&i.AccessCode.DriftedAt,
 			&i.AccessCode.UsesBackupPool,
 			&i.AccessCode.IsBackup,
 			&i.AccessCode.InPool,
@@ -997,7 +997,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 }
 
 const ListAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.wanted_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.disputes, c.disputed_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -1057,7 +1057,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.CommonCodeKey,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.DesiredGen,
-			&i.AccessCode.WantedAt,
+			&i.AccessCode.DesiredAt,
 			&i.AccessCode.VendorRef,
 			&i.AccessCode.AppliedGen,
 			&i.AccessCode.AppliedAt,
@@ -1072,8 +1072,8 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.Attempts,
 			&i.AccessCode.NextAttemptAt,
 			&i.AccessCode.RemovingSince,
-			&i.AccessCode.Disputes,
-			&i.AccessCode.DisputedAt,
+			&i.AccessCode.DriftCount,
+			&i.AccessCode.DriftedAt,
 			&i.AccessCode.UsesBackupPool,
 			&i.AccessCode.IsBackup,
 			&i.AccessCode.InPool,
@@ -1183,8 +1183,8 @@ update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $
   write_at = $17, write_accepted = $18, attempts = $19, next_attempt_at = $20,
   removing_since = $21, error_code = $22, error_message = $23, error_at = $24,
   error_code_id = $25, warning_code = $26, warning_message = $27, warning_at = $28,
-  disputes = $29, disputed_at = $30, external_change = $31, common_code_key = $32,
-  wanted_at = $33, applied_sealed = $34, is_backup = $35, in_pool = $36, pulled_backup_code_id = $37
+  drift_count = $29, drifted_at = $30, external_change = $31, common_code_key = $32,
+  desired_at = $33, applied_sealed = $34, is_backup = $35, in_pool = $36, pulled_backup_code_id = $37
 where access_code_id = $38
 `
 
@@ -1217,11 +1217,11 @@ type UpdateAccessCodeParams struct {
 	WarningCode                 *string
 	WarningMessage              *string
 	WarningAt                   *time.Time
-	Disputes                    int32
-	DisputedAt                  *time.Time
+	DriftCount                  int32
+	DriftedAt                   *time.Time
 	ExternalChange              *string
 	CommonCodeKey               *string
-	WantedAt                    time.Time
+	DesiredAt                   time.Time
 	AppliedSealed               []byte
 	IsBackup                    bool
 	InPool                      bool
@@ -1260,11 +1260,11 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 		arg.WarningCode,
 		arg.WarningMessage,
 		arg.WarningAt,
-		arg.Disputes,
-		arg.DisputedAt,
+		arg.DriftCount,
+		arg.DriftedAt,
 		arg.ExternalChange,
 		arg.CommonCodeKey,
-		arg.WantedAt,
+		arg.DesiredAt,
 		arg.AppliedSealed,
 		arg.IsBackup,
 		arg.InPool,

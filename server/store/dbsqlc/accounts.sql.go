@@ -24,14 +24,14 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 }
 
 const AccountOwners = `-- name: AccountOwners :many
-select a.connected_account_id, a.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select a.connected_account_id, a.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any($1::uuid[])
 `
 
 type AccountOwnersRow struct {
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
-	MadeBy             uuid.UUID
+	CreatedBy          uuid.UUID
 }
 
 func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.UUID) ([]AccountOwnersRow, error) {
@@ -43,7 +43,7 @@ func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.
 	items := []AccountOwnersRow{}
 	for rows.Next() {
 		var i AccountOwnersRow
-		if err := rows.Scan(&i.ConnectedAccountID, &i.WorkspaceID, &i.MadeBy); err != nil {
+		if err := rows.Scan(&i.ConnectedAccountID, &i.WorkspaceID, &i.CreatedBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -137,19 +137,19 @@ func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams
 
 const DueAccounts = `-- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all($1::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($2::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit $3::integer
 `
 
 type DueAccountsParams struct {
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ExcludeWorkspaces []uuid.UUID
+	ExcludeCreators   []uuid.UUID
+	MaxRows           int32
 }
 
 func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, DueAccounts, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueAccounts, arg.ExcludeWorkspaces, arg.ExcludeCreators, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (q *Queries) AcsSystemDue(ctx context.Context, acsSystemID uuid.UUID) (bool
 }
 
 const AcsSystemOwners = `-- name: AcsSystemOwners :many
-select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any($1::uuid[])
 `
 
@@ -32,7 +32,7 @@ type AcsSystemOwnersRow struct {
 	AcsSystemID        uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
-	MadeBy             uuid.UUID
+	CreatedBy          uuid.UUID
 }
 
 func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID) ([]AcsSystemOwnersRow, error) {
@@ -48,7 +48,7 @@ func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID)
 			&i.AcsSystemID,
 			&i.ConnectedAccountID,
 			&i.WorkspaceID,
-			&i.MadeBy,
+			&i.CreatedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -121,23 +121,23 @@ func (q *Queries) DeleteOtherAcsEntrances(ctx context.Context, arg DeleteOtherAc
 const DueAcsSystems = `-- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
 order by due_at limit $4::integer
 `
 
 type DueAcsSystemsParams struct {
-	ButAccounts   []uuid.UUID
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ExcludeAccounts   []uuid.UUID
+	ExcludeWorkspaces []uuid.UUID
+	ExcludeCreators   []uuid.UUID
+	MaxRows           int32
 }
 
 func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DueAcsSystems,
-		arg.ButAccounts,
-		arg.ButWorkspaces,
-		arg.ButMakers,
+		arg.ExcludeAccounts,
+		arg.ExcludeWorkspaces,
+		arg.ExcludeCreators,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -263,7 +263,7 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 }
 
 const ForgetAcsSystemDoubts = `-- name: ForgetAcsSystemDoubts :exec
-update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = $1
+update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = $1
 `
 
 func (q *Queries) ForgetAcsSystemDoubts(ctx context.Context, acsSystemID uuid.UUID) error {
@@ -333,7 +333,7 @@ func (q *Queries) GetAcsEntrance(ctx context.Context, arg GetAcsEntranceParams) 
 }
 
 const GetAcsSystem = `-- name: GetAcsSystem :one
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.empty_since, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -368,7 +368,7 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 		&i.AcsSystem.ErrorAt,
 		&i.AcsSystem.WriteRefused,
 		&i.AcsSystem.UnlistedAt,
-		&i.AcsSystem.EmptiedAt,
+		&i.AcsSystem.EmptySince,
 		&i.AcsSystem.CreatedAt,
 		&i.AcsSystem.RemovedAt,
 		&i.AcsSystem.WakeSeq,
@@ -385,7 +385,7 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 const InsertAcsSystem = `-- name: InsertAcsSystem :one
 insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone)
 values ($1, $2, $3, $4, $5, $6)
-returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at
+returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at
 `
 
 type InsertAcsSystemParams struct {
@@ -418,7 +418,7 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 		&i.ErrorAt,
 		&i.WriteRefused,
 		&i.UnlistedAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.CreatedAt,
 		&i.RemovedAt,
 		&i.WakeSeq,
@@ -568,7 +568,7 @@ func (q *Queries) ListAcsGroupsOfSystems(ctx context.Context, systems []uuid.UUI
 }
 
 const ListAcsSystems = `-- name: ListAcsSystems :many
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.emptied_at, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.write_refused, s.unlisted_at, s.empty_since, s.created_at, s.removed_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -628,7 +628,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 			&i.AcsSystem.ErrorAt,
 			&i.AcsSystem.WriteRefused,
 			&i.AcsSystem.UnlistedAt,
-			&i.AcsSystem.EmptiedAt,
+			&i.AcsSystem.EmptySince,
 			&i.AcsSystem.CreatedAt,
 			&i.AcsSystem.RemovedAt,
 			&i.AcsSystem.WakeSeq,
@@ -650,7 +650,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 }
 
 const ListAcsSystemsOfAccount = `-- name: ListAcsSystemsOfAccount :many
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
 `
 
 func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]AcsSystem, error) {
@@ -673,7 +673,7 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 			&i.ErrorAt,
 			&i.WriteRefused,
 			&i.UnlistedAt,
-			&i.EmptiedAt,
+			&i.EmptySince,
 			&i.CreatedAt,
 			&i.RemovedAt,
 			&i.WakeSeq,
@@ -690,7 +690,7 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 }
 
 const LockAcsSystem = `-- name: LockAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1 for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1 for no key update
 `
 
 // What is decided about the users of a system and what is found on it happen one after another.
@@ -708,7 +708,7 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.ErrorAt,
 		&i.WriteRefused,
 		&i.UnlistedAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.CreatedAt,
 		&i.RemovedAt,
 		&i.WakeSeq,
@@ -718,7 +718,7 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 }
 
 const LockWorkspaceAcsSystem = `-- name: LockWorkspaceAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceAcsSystemParams struct {
@@ -741,7 +741,7 @@ func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceA
 		&i.ErrorAt,
 		&i.WriteRefused,
 		&i.UnlistedAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.CreatedAt,
 		&i.RemovedAt,
 		&i.WakeSeq,
@@ -808,7 +808,7 @@ func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) 
 }
 
 const ReadAcsSystem = `-- name: ReadAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, emptied_at, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1
 `
 
 // For those who look after it.
@@ -826,7 +826,7 @@ func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.ErrorAt,
 		&i.WriteRefused,
 		&i.UnlistedAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.CreatedAt,
 		&i.RemovedAt,
 		&i.WakeSeq,
@@ -837,7 +837,7 @@ func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 
 const RemoveAcsSystem = `-- name: RemoveAcsSystem :exec
 update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
-  write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = $1
+  write_refused = false, unlisted_at = null, empty_since = null where acs_system_id = $1
 `
 
 func (q *Queries) RemoveAcsSystem(ctx context.Context, acsSystemID uuid.UUID) error {
@@ -863,16 +863,16 @@ func (q *Queries) ScheduleAcsSystem(ctx context.Context, arg ScheduleAcsSystemPa
 }
 
 const SetAcsSystemEmptied = `-- name: SetAcsSystemEmptied :exec
-update acs_systems set emptied_at = $1 where acs_system_id = $2
+update acs_systems set empty_since = $1 where acs_system_id = $2
 `
 
 type SetAcsSystemEmptiedParams struct {
-	EmptiedAt   *time.Time
+	EmptySince  *time.Time
 	AcsSystemID uuid.UUID
 }
 
 func (q *Queries) SetAcsSystemEmptied(ctx context.Context, arg SetAcsSystemEmptiedParams) error {
-	_, err := q.db.Exec(ctx, SetAcsSystemEmptied, arg.EmptiedAt, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, SetAcsSystemEmptied, arg.EmptySince, arg.AcsSystemID)
 	return err
 }
 

@@ -13,15 +13,15 @@ import (
 )
 
 const AcsUserDisputed = `-- name: AcsUserDisputed :exec
-update acs_users set disputes = $1, disputed_at = $2, next_attempt_at = $3,
+update acs_users set drift_count = $1, drifted_at = $2, next_attempt_at = $3,
   error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
   error_at = case when $4::text is not null then $2 else error_at end
 where acs_user_id = $6
 `
 
 type AcsUserDisputedParams struct {
-	Disputes      int32
-	DisputedAt    *time.Time
+	DriftCount    int32
+	DriftedAt     *time.Time
 	NextAttemptAt *time.Time
 	ErrorCode     *string
 	ErrorMessage  *string
@@ -30,8 +30,8 @@ type AcsUserDisputedParams struct {
 
 func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams) error {
 	_, err := q.db.Exec(ctx, AcsUserDisputed,
-		arg.Disputes,
-		arg.DisputedAt,
+		arg.DriftCount,
+		arg.DriftedAt,
 		arg.NextAttemptAt,
 		arg.ErrorCode,
 		arg.ErrorMessage,
@@ -137,7 +137,7 @@ update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
 `
 
 type AcsUserLeavesGroupsParams struct {
@@ -176,8 +176,8 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -305,7 +305,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const FindAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -342,8 +342,8 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -352,7 +352,7 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 }
 
 const FindAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
   and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
 order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
@@ -396,8 +396,8 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -406,7 +406,7 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 }
 
 const FindAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -493,8 +493,8 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
+			&i.AcsUser.DriftCount,
+			&i.AcsUser.DriftedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
@@ -537,7 +537,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const GetAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -585,8 +585,8 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.WriteAt,
 		&i.AcsUser.Attempts,
 		&i.AcsUser.NextAttemptAt,
-		&i.AcsUser.Disputes,
-		&i.AcsUser.DisputedAt,
+		&i.AcsUser.DriftCount,
+		&i.AcsUser.DriftedAt,
 		&i.AcsUser.ErrorCode,
 		&i.AcsUser.ErrorMessage,
 		&i.AcsUser.ErrorAt,
@@ -603,7 +603,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
 `
 
 type InsertAcsUserParams struct {
@@ -667,8 +667,8 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -737,7 +737,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const ListAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.disputes, u.disputed_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -793,8 +793,8 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Attempts,
 			&i.AcsUser.NextAttemptAt,
-			&i.AcsUser.Disputes,
-			&i.AcsUser.DisputedAt,
+			&i.AcsUser.DriftCount,
+			&i.AcsUser.DriftedAt,
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
@@ -814,7 +814,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const LockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -846,8 +846,8 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.WriteAt,
 		&i.Attempts,
 		&i.NextAttemptAt,
-		&i.Disputes,
-		&i.DisputedAt,
+		&i.DriftCount,
+		&i.DriftedAt,
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
@@ -856,7 +856,7 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 }
 
 const LockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, disputes, disputed_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -894,8 +894,8 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.WriteAt,
 			&i.Attempts,
 			&i.NextAttemptAt,
-			&i.Disputes,
-			&i.DisputedAt,
+			&i.DriftCount,
+			&i.DriftedAt,
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,

@@ -63,12 +63,12 @@ const DeleteConnectWebview = `-- name: DeleteConnectWebview :exec
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing),
 kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing)
 delete from connect_webviews w where w.workspace_id = $1 and w.connect_webview_id = $2
 `
@@ -86,7 +86,7 @@ func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWeb
 
 const FailWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
 `
 
 // Those that wait for the devices of an account which is no more.
@@ -113,7 +113,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
-			&i.AccountLeft,
+			&i.AccountReassigned,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
@@ -130,7 +130,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 }
 
 const FindConnectWebviews = `-- name: FindConnectWebviews :many
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
@@ -190,7 +190,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 			&i.Status,
 			&i.SelectedProvider,
 			&i.ConnectedAccountID,
-			&i.AccountLeft,
+			&i.AccountReassigned,
 			&i.LoginAttempts,
 			&i.CreatedAt,
 			&i.ExpiresAt,
@@ -207,7 +207,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 }
 
 const GetConnectWebview = `-- name: GetConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
 type GetConnectWebviewParams struct {
@@ -232,7 +232,7 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -246,7 +246,7 @@ insert into connect_webviews (connect_webview_id, workspace_id, accepted_provide
   redirect_url, failure_url, custom_metadata, customer_key, expires_at)
 values ($1, $2, $3, $4, $5, $6,
   $7, $8, $9, $10, $11)
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
 `
 
 type InsertConnectWebviewParams struct {
@@ -292,7 +292,7 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -306,7 +306,7 @@ with moved as (
   select a.connected_account_id from connected_accounts a
   where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
 pages as (
-  update connect_webviews v set account_left = true from moved
+  update connect_webviews v set account_reassigned = true from moved
   where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
 granted as (
   delete from client_session_accounts g using moved, client_sessions s
@@ -330,7 +330,7 @@ func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) er
 }
 
 const LockConnectWebview = `-- name: LockConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
 `
 
 // Whoever locks an account, too, does that first.
@@ -351,7 +351,7 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -430,7 +430,7 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 }
 
 const OpenConnectWebview = `-- name: OpenConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_left, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
 `
 
 // For whoever holds its token.
@@ -451,7 +451,7 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.Status,
 		&i.SelectedProvider,
 		&i.ConnectedAccountID,
-		&i.AccountLeft,
+		&i.AccountReassigned,
 		&i.LoginAttempts,
 		&i.CreatedAt,
 		&i.ExpiresAt,
@@ -462,7 +462,7 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 
 const SetLogin = `-- name: SetLogin :exec
 update connect_webviews set status = $1, selected_provider = $2, connected_account_id = coalesce($3::uuid, connected_account_id),
-  authorized_at = case when $1 = 'authorized' then now() end, account_left = account_left and $3::uuid is null
+  authorized_at = case when $1 = 'authorized' then now() end, account_reassigned = account_reassigned and $3::uuid is null
 where connect_webview_id = $4
 `
 

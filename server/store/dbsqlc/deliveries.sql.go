@@ -132,19 +132,19 @@ with recursive waiting as (
   from waiting w where w.workspace_id is not null
 )
 select w.workspace_id::uuid as workspace_id from waiting w
-where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.made_by = any($1::uuid[]))
+where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.created_by = any($1::uuid[]))
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit $2::integer
 `
 
 type DueOutboxesParams struct {
-	ButMakers []uuid.UUID
-	MaxRows   int32
+	ExcludeCreators []uuid.UUID
+	MaxRows         int32
 }
 
 // It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
 func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, DueOutboxes, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DueOutboxes, arg.ExcludeCreators, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -164,35 +164,35 @@ func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uui
 }
 
 const DueWebhooks = `-- name: DueWebhooks :many
-select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
-and (is_prompt or not $3::boolean and workspace_id <> all($4::uuid[])
-  and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($5::uuid[])))
+select webhook_id, is_healthy from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($2::uuid[]))
+and (is_healthy or not $3::boolean and workspace_id <> all($4::uuid[])
+  and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($5::uuid[])))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit $6::integer
 `
 
 type DueWebhooksParams struct {
-	ButWorkspaces        []uuid.UUID
-	ButMakers            []uuid.UUID
-	ButDoubted           bool
-	ButDoubtedWorkspaces []uuid.UUID
-	ButDoubtedMakers     []uuid.UUID
-	MaxRows              int32
+	ExcludeWorkspaces        []uuid.UUID
+	ExcludeCreators          []uuid.UUID
+	ExcludeSuspect           bool
+	ExcludeSuspectWorkspaces []uuid.UUID
+	ExcludeSuspectCreators   []uuid.UUID
+	MaxRows                  int32
 }
 
 type DueWebhooksRow struct {
 	WebhookID uuid.UUID
-	IsPrompt  bool
+	IsHealthy bool
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]DueWebhooksRow, error) {
 	rows, err := q.db.Query(ctx, DueWebhooks,
-		arg.ButWorkspaces,
-		arg.ButMakers,
-		arg.ButDoubted,
-		arg.ButDoubtedWorkspaces,
-		arg.ButDoubtedMakers,
+		arg.ExcludeWorkspaces,
+		arg.ExcludeCreators,
+		arg.ExcludeSuspect,
+		arg.ExcludeSuspectWorkspaces,
+		arg.ExcludeSuspectCreators,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -202,7 +202,7 @@ func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]Due
 	items := []DueWebhooksRow{}
 	for rows.Next() {
 		var i DueWebhooksRow
-		if err := rows.Scan(&i.WebhookID, &i.IsPrompt); err != nil {
+		if err := rows.Scan(&i.WebhookID, &i.IsHealthy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -268,7 +268,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const GetEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_prompt, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_healthy, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks join workspaces using (workspace_id) where webhook_id = $2
@@ -299,7 +299,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.OldSecretSealed,
 		&i.Webhook.OldSecretUntil,
 		&i.Webhook.CreatedAt,
-		&i.Webhook.IsPrompt,
+		&i.Webhook.IsHealthy,
 		&i.Webhook.PausedUntil,
 		&i.Webhook.FailingSince,
 		&i.Webhook.FailedAt,
@@ -441,7 +441,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const ListEndpoints = `-- name: ListEndpoints :many
-select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_prompt, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_healthy, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
@@ -470,7 +470,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.OldSecretSealed,
 			&i.Webhook.OldSecretUntil,
 			&i.Webhook.CreatedAt,
-			&i.Webhook.IsPrompt,
+			&i.Webhook.IsHealthy,
 			&i.Webhook.PausedUntil,
 			&i.Webhook.FailingSince,
 			&i.Webhook.FailedAt,
@@ -492,7 +492,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 }
 
 const LockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -507,7 +507,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.IsPrompt,
+		&i.IsHealthy,
 		&i.PausedUntil,
 		&i.FailingSince,
 		&i.FailedAt,
@@ -684,7 +684,7 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 }
 
 const SetEndpointHealth = `-- name: SetEndpointHealth :exec
-update webhooks set consecutive_failures = $1::integer, is_prompt = $2::boolean,
+update webhooks set consecutive_failures = $1::integer, is_healthy = $2::boolean,
   failing_since = case when $1::integer = 0 then null when not $3::boolean and failed_at >= now() - $4::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when $1::integer > 0 then now() end,
@@ -694,7 +694,7 @@ where webhook_id = $6
 
 type SetEndpointHealthParams struct {
 	Failures  int32
-	IsPrompt  bool
+	IsHealthy bool
 	Recovered bool
 	Silence   time.Duration
 	Pause     time.Duration
@@ -704,7 +704,7 @@ type SetEndpointHealthParams struct {
 func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthParams) error {
 	_, err := q.db.Exec(ctx, SetEndpointHealth,
 		arg.Failures,
-		arg.IsPrompt,
+		arg.IsHealthy,
 		arg.Recovered,
 		arg.Silence,
 		arg.Pause,
@@ -714,7 +714,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const ShareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_prompt, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
 `
 
 // It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
@@ -730,7 +730,7 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.CreatedAt,
-		&i.IsPrompt,
+		&i.IsHealthy,
 		&i.PausedUntil,
 		&i.FailingSince,
 		&i.FailedAt,
@@ -927,15 +927,15 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 }
 
 const WebhookOwners = `-- name: WebhookOwners :many
-select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
+select h.webhook_id, h.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by, h.is_healthy
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any($1::uuid[])
 `
 
 type WebhookOwnersRow struct {
 	WebhookID   uuid.UUID
 	WorkspaceID uuid.UUID
-	MadeBy      uuid.UUID
-	IsPrompt    bool
+	CreatedBy   uuid.UUID
+	IsHealthy   bool
 }
 
 func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
@@ -950,8 +950,8 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 		if err := rows.Scan(
 			&i.WebhookID,
 			&i.WorkspaceID,
-			&i.MadeBy,
-			&i.IsPrompt,
+			&i.CreatedBy,
+			&i.IsHealthy,
 		); err != nil {
 			return nil, err
 		}
@@ -964,12 +964,12 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 }
 
 const WorkspaceMakers = `-- name: WorkspaceMakers :many
-select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any($1::uuid[]) and made_by is not null
+select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any($1::uuid[]) and created_by is not null
 `
 
 type WorkspaceMakersRow struct {
 	WorkspaceID uuid.UUID
-	MadeBy      uuid.UUID
+	CreatedBy   uuid.UUID
 }
 
 func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID) ([]WorkspaceMakersRow, error) {
@@ -981,7 +981,7 @@ func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID)
 	items := []WorkspaceMakersRow{}
 	for rows.Next() {
 		var i WorkspaceMakersRow
-		if err := rows.Scan(&i.WorkspaceID, &i.MadeBy); err != nil {
+		if err := rows.Scan(&i.WorkspaceID, &i.CreatedBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -39,7 +39,7 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 }
 
 const DeviceOwners = `-- name: DeviceOwners :many
-select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from devices d join workspaces w using (workspace_id) where d.device_id = any($1::uuid[])
 `
 
@@ -47,7 +47,7 @@ type DeviceOwnersRow struct {
 	DeviceID           uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
-	MadeBy             uuid.UUID
+	CreatedBy          uuid.UUID
 }
 
 func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]DeviceOwnersRow, error) {
@@ -63,7 +63,7 @@ func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]De
 			&i.DeviceID,
 			&i.ConnectedAccountID,
 			&i.WorkspaceID,
-			&i.MadeBy,
+			&i.CreatedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -109,23 +109,23 @@ func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([
 const DueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit $4::integer
 `
 
 type DueDevicesParams struct {
-	ButAccounts   []uuid.UUID
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ExcludeAccounts   []uuid.UUID
+	ExcludeWorkspaces []uuid.UUID
+	ExcludeCreators   []uuid.UUID
+	MaxRows           int32
 }
 
 func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DueDevices,
-		arg.ButAccounts,
-		arg.ButWorkspaces,
-		arg.ButMakers,
+		arg.ExcludeAccounts,
+		arg.ExcludeWorkspaces,
+		arg.ExcludeCreators,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -183,7 +183,7 @@ func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDev
 }
 
 const FindDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -283,7 +283,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.BatteryLevel,
 			&i.AutoLockEnabled,
 			&i.AutoLockDelaySeconds,
-			&i.Losses,
+			&i.RecentDisconnects,
 			&i.FlakySince,
 			&i.HubDisconnected,
 			&i.SubscriptionMissingAt,
@@ -295,7 +295,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
-			&i.EmptiedAt,
+			&i.EmptySince,
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
@@ -383,7 +383,7 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (DeviceSum
 }
 
 const GetDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -417,7 +417,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
@@ -429,7 +429,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -494,7 +494,7 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 }
 
 const GetDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -533,7 +533,7 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
@@ -545,7 +545,7 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -697,7 +697,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Whoever locks several devices does so in this order.
@@ -738,7 +738,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.BatteryLevel,
 			&i.AutoLockEnabled,
 			&i.AutoLockDelaySeconds,
-			&i.Losses,
+			&i.RecentDisconnects,
 			&i.FlakySince,
 			&i.HubDisconnected,
 			&i.SubscriptionMissingAt,
@@ -750,7 +750,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.ReadNeeded,
 			&i.LastGoodReadAt,
 			&i.RereadAt,
-			&i.EmptiedAt,
+			&i.EmptySince,
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
@@ -766,7 +766,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -801,7 +801,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
@@ -813,7 +813,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -822,7 +822,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 }
 
 const LockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -863,7 +863,7 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
@@ -875,7 +875,7 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -914,7 +914,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, losses, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, emptied_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -957,7 +957,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.BatteryLevel,
 		&i.AutoLockEnabled,
 		&i.AutoLockDelaySeconds,
-		&i.Losses,
+		&i.RecentDisconnects,
 		&i.FlakySince,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
@@ -969,7 +969,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.ReadNeeded,
 		&i.LastGoodReadAt,
 		&i.RereadAt,
-		&i.EmptiedAt,
+		&i.EmptySince,
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
@@ -978,7 +978,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 }
 
 const RemoveDevice = `-- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, announced_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = $1
 `
 
@@ -988,7 +988,7 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 }
 
 const RemoveForGood = `-- name: RemoveForGood :many
-update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, losses = '{}', flaky_since = null,
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any($1::uuid[])
 returning device_id, custom_metadata
@@ -1150,7 +1150,7 @@ func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockPa
 }
 
 const SetDeviceFailed = `-- name: SetDeviceFailed :one
-update devices set failures = failures + 1, read_needed = true, emptied_at = case when not $1::boolean then emptied_at end
+update devices set failures = failures + 1, read_needed = true, empty_since = case when not $1::boolean then empty_since end
 where device_id = $2 returning failures
 `
 
@@ -1212,22 +1212,22 @@ func (q *Queries) SetDeviceOnline(ctx context.Context, arg SetDeviceOnlineParams
 }
 
 const SetDeviceRead = `-- name: SetDeviceRead :exec
-update devices set last_good_read_at = now(), failures = 0, reread_at = $1, emptied_at = $2, read_needed = (wake_seq <> $3 and read_needed)
+update devices set last_good_read_at = now(), failures = 0, reread_at = $1, empty_since = $2, read_needed = (wake_seq <> $3 and read_needed)
 where device_id = $4
 `
 
 type SetDeviceReadParams struct {
-	RereadAt  *time.Time
-	EmptiedAt *time.Time
-	WakeSeq   int64
-	DeviceID  uuid.UUID
+	RereadAt   *time.Time
+	EmptySince *time.Time
+	WakeSeq    int64
+	DeviceID   uuid.UUID
 }
 
 // A change announced since the read began needs another.
 func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceRead,
 		arg.RereadAt,
-		arg.EmptiedAt,
+		arg.EmptySince,
 		arg.WakeSeq,
 		arg.DeviceID,
 	)
@@ -1235,18 +1235,18 @@ func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) er
 }
 
 const SetDeviceTold = `-- name: SetDeviceTold :exec
-update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, losses = $4, flaky_since = $5, operated_at = $6
+update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, recent_disconnects = $4, flaky_since = $5, operated_at = $6
 where device_id = $7
 `
 
 type SetDeviceToldParams struct {
-	AnnouncedOnline  bool
-	AnnouncedLocked  *bool
-	AnnouncedBattery *string
-	Losses           []time.Time
-	FlakySince       *time.Time
-	OperatedAt       *time.Time
-	DeviceID         uuid.UUID
+	AnnouncedOnline   bool
+	AnnouncedLocked   *bool
+	AnnouncedBattery  *string
+	RecentDisconnects []time.Time
+	FlakySince        *time.Time
+	OperatedAt        *time.Time
+	DeviceID          uuid.UUID
 }
 
 func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
@@ -1254,7 +1254,7 @@ func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) er
 		arg.AnnouncedOnline,
 		arg.AnnouncedLocked,
 		arg.AnnouncedBattery,
-		arg.Losses,
+		arg.RecentDisconnects,
 		arg.FlakySince,
 		arg.OperatedAt,
 		arg.DeviceID,

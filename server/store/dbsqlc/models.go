@@ -27,7 +27,7 @@ type AccessCode struct {
 	CommonCodeKey               *string
 	OfflineKind                 *string
 	DesiredGen                  int64
-	WantedAt                    time.Time
+	DesiredAt                   time.Time
 	VendorRef                   *string
 	AppliedGen                  int64
 	AppliedAt                   *time.Time
@@ -42,8 +42,8 @@ type AccessCode struct {
 	Attempts                    int32
 	NextAttemptAt               *time.Time
 	RemovingSince               *time.Time
-	Disputes                    int32
-	DisputedAt                  *time.Time
+	DriftCount                  int32
+	DriftedAt                   *time.Time
 	UsesBackupPool              bool
 	IsBackup                    bool
 	InPool                      bool
@@ -87,7 +87,7 @@ type AcsSystem struct {
 	ErrorAt            *time.Time
 	WriteRefused       bool
 	UnlistedAt         *time.Time
-	EmptiedAt          *time.Time
+	EmptySince         *time.Time
 	CreatedAt          time.Time
 	RemovedAt          *time.Time
 	WakeSeq            int64
@@ -120,8 +120,8 @@ type AcsUser struct {
 	WriteAt        *time.Time
 	Attempts       int32
 	NextAttemptAt  *time.Time
-	Disputes       int32
-	DisputedAt     *time.Time
+	DriftCount     int32
+	DriftedAt      *time.Time
 	ErrorCode      *string
 	ErrorMessage   *string
 	ErrorAt        *time.Time
@@ -202,7 +202,7 @@ type ConnectWebview struct {
 	Status               string
 	SelectedProvider     *string
 	ConnectedAccountID   *uuid.UUID
-	AccountLeft          bool
+	AccountReassigned    bool
 	LoginAttempts        int32
 	CreatedAt            time.Time
 	ExpiresAt            time.Time
@@ -281,7 +281,7 @@ type Device struct {
 	BatteryLevel          *float64
 	AutoLockEnabled       *bool
 	AutoLockDelaySeconds  *float64
-	Losses                []time.Time
+	RecentDisconnects     []time.Time
 	FlakySince            *time.Time
 	HubDisconnected       bool
 	SubscriptionMissingAt *time.Time
@@ -293,7 +293,7 @@ type Device struct {
 	ReadNeeded            bool
 	LastGoodReadAt        *time.Time
 	RereadAt              *time.Time
-	EmptiedAt             *time.Time
+	EmptySince            *time.Time
 	Failures              int32
 	WakeSeq               int64
 	DueAt                 *time.Time
@@ -377,7 +377,7 @@ type Webhook struct {
 	OldSecretSealed     []byte
 	OldSecretUntil      *time.Time
 	CreatedAt           time.Time
-	IsPrompt            bool
+	IsHealthy           bool
 	PausedUntil         *time.Time
 	FailingSince        *time.Time
 	FailedAt            *time.Time
@@ -396,7 +396,7 @@ type Workspace struct {
 	IsSuspended                 bool
 	IsPublishableKeyAuthEnabled bool
 	ConnectWebviewCustomization []byte
-	MadeBy                      *uuid.UUID
+	CreatedBy                   *uuid.UUID
 	CreatedAt                   time.Time
 	RetentionDueAt              time.Time
 }

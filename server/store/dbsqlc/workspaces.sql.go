@@ -106,7 +106,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 }
 
 const GetWorkspace = `-- name: GetWorkspace :one
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `
 
 type GetWorkspaceRow struct {
@@ -126,7 +126,7 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetW
 		&i.Workspace.IsSuspended,
 		&i.Workspace.IsPublishableKeyAuthEnabled,
 		&i.Workspace.ConnectWebviewCustomization,
-		&i.Workspace.MadeBy,
+		&i.Workspace.CreatedBy,
 		&i.Workspace.CreatedAt,
 		&i.Workspace.RetentionDueAt,
 		&i.PublishableKey,
@@ -189,7 +189,7 @@ func (q *Queries) InsertCredentialWorkspace(ctx context.Context, arg InsertCrede
 }
 
 const InsertWorkspace = `-- name: InsertWorkspace :exec
-insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, made_by)
+insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, created_by)
 values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '{}'),
   nullif($7::uuid, '00000000-0000-0000-0000-000000000000'))
 `
@@ -201,7 +201,7 @@ type InsertWorkspaceParams struct {
 	ConnectPartnerName          *string
 	IsSandbox                   bool
 	ConnectWebviewCustomization []byte
-	MadeBy                      uuid.UUID
+	CreatedBy                   uuid.UUID
 }
 
 func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams) error {
@@ -212,13 +212,13 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 		arg.ConnectPartnerName,
 		arg.IsSandbox,
 		arg.ConnectWebviewCustomization,
-		arg.MadeBy,
+		arg.CreatedBy,
 	)
 	return err
 }
 
 const ListAllWorkspaces = `-- name: ListAllWorkspaces :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
 `
 
 type ListAllWorkspacesRow struct {
@@ -244,7 +244,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
-			&i.Workspace.MadeBy,
+			&i.Workspace.CreatedBy,
 			&i.Workspace.CreatedAt,
 			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
@@ -310,7 +310,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const ListWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
@@ -337,7 +337,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
-			&i.Workspace.MadeBy,
+			&i.Workspace.CreatedBy,
 			&i.Workspace.CreatedAt,
 			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
@@ -409,7 +409,7 @@ func (q *Queries) LockDevicesOfAccounts(ctx context.Context, accountIds []uuid.U
 }
 
 const LockWorkspace = `-- name: LockWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, made_by, created_at, retention_due_at from workspaces where workspace_id = $1 for no key update
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, created_by, created_at, retention_due_at from workspaces where workspace_id = $1 for no key update
 `
 
 // Changes of a workspace itself happen one after another; what is in it goes on.
@@ -425,7 +425,7 @@ func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Wor
 		&i.IsSuspended,
 		&i.IsPublishableKeyAuthEnabled,
 		&i.ConnectWebviewCustomization,
-		&i.MadeBy,
+		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.RetentionDueAt,
 	)

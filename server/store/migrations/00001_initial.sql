@@ -41,13 +41,13 @@ create table workspaces (
   is_suspended                    boolean not null default false, -- only requests about the workspace itself are allowed
   is_publishable_key_auth_enabled boolean not null default true,
   connect_webview_customization   jsonb not null default '{}',
-  made_by                         uuid, -- the credential that created it, kept after that is deleted; null: the server
+  created_by                         uuid, -- the credential that created it, kept after that is deleted; null: the server
   created_at                      timestamptz not null default now(),
   retention_due_at                timestamptz not null default now() -- when to delete expired rows next
 );
 create index on workspaces (retention_due_at);
 -- The scheduler shares workers among the credentials that created workspaces.
-create index workspaces_by_maker on workspaces (made_by) where made_by is not null;
+create index workspaces_by_creator on workspaces (created_by) where created_by is not null;
 
 create table credentials (
   credential_id uuid primary key,
@@ -143,7 +143,7 @@ create table devices (
   battery_level           double precision,
   auto_lock_enabled       boolean, -- null: unknown
   auto_lock_delay_seconds double precision,
-  losses                  timestamptz[] not null default '{}', -- the last times it went offline
+  recent_disconnects                  timestamptz[] not null default '{}', -- the last times it went offline
   flaky_since             timestamptz, -- since when its connection is flaky
   hub_disconnected        boolean not null default false, -- it is offline because its hub is
   subscription_missing_at timestamptz, -- since when the vendor refuses operations for want of a subscription
@@ -157,7 +157,7 @@ create table devices (
   read_needed             boolean not null default true, -- its codes may have changed since the last good read
   last_good_read_at       timestamptz,
   reread_at               timestamptz, -- when to verify what the last read showed
-  emptied_at              timestamptz, -- since when its code list is unexpectedly empty, within the grace period
+  empty_since              timestamptz, -- since when its code list is unexpectedly empty, within the grace period
   failures                integer not null default 0, -- consecutive failed reads
   wake_seq                bigint not null default 1,
   due_at                  timestamptz default now(),
@@ -212,7 +212,7 @@ create table access_codes (
   common_code_key               text, -- codes with the same key share a PIN
   offline_kind                  text, -- hourly, daily, or one_time: the vendor computes the PIN, and the lock accepts it without a write
   desired_gen                   bigint not null default 1, -- counts the changes of the desired state
-  wanted_at                     timestamptz not null default now(), -- when desired_gen was last increased
+  desired_at                     timestamptz not null default now(), -- when desired_gen was last increased
   -- Applied state.
   vendor_ref                    text, -- identifies the code on the device
   applied_gen                   bigint not null default 0, -- the last desired_gen that the device confirmed; 0: the code is not on it
@@ -229,8 +229,8 @@ create table access_codes (
   attempts                      integer not null default 0, -- failed writes of desired_gen
   next_attempt_at               timestamptz,
   removing_since                timestamptz,
-  disputes                      integer not null default 0, -- consecutive times that it was found changed after a write
-  disputed_at                   timestamptz,
+  drift_count                      integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at                   timestamptz,
   -- The backup pool.
   uses_backup_pool              boolean not null default false, -- a backup code can replace it
   is_backup                     boolean not null default false, -- created as a backup code
@@ -319,7 +319,7 @@ create table connect_webviews (
   status                text not null default 'pending' check (status in ('pending', 'failed', 'authorized')),
   selected_provider     text,
   connected_account_id  uuid references connected_accounts on delete set null, -- the account that was connected
-  account_left          boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
+  account_reassigned          boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
   login_attempts        integer not null default 0,
   created_at            timestamptz not null default now(),
   expires_at            timestamptz not null, -- when it stops accepting logins
@@ -403,7 +403,7 @@ create view client_session_scope as
   union
   select p.client_session_id, a.connected_account_id
   from client_session_webview_scope p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
-  where a.deleted_at is null and not v.account_left
+  where a.deleted_at is null and not v.account_reassigned
   union
   select s.client_session_id, a.connected_account_id
   from client_sessions s join user_identity_accounts g using (user_identity_id) join connected_accounts a using (connected_account_id)
@@ -423,7 +423,7 @@ create table acs_systems (
   error_at             timestamptz,
   write_refused        boolean not null default false, -- error_message is about writes only
   unlisted_at          timestamptz, -- since when its account's list omits it
-  emptied_at           timestamptz, -- since when its user list is unexpectedly empty, within the grace period
+  empty_since           timestamptz, -- since when its user list is unexpectedly empty, within the grace period
   created_at           timestamptz not null default now(),
   removed_at           timestamptz,
   wake_seq             bigint not null default 1,
@@ -488,8 +488,8 @@ create table acs_users (
   write_at         timestamptz, -- when its creation was last sent; null: the outcome is known
   attempts         integer not null default 0, -- consecutive failed writes
   next_attempt_at  timestamptz,
-  disputes         integer not null default 0, -- consecutive times that it was found changed after a write
-  disputed_at      timestamptz,
+  drift_count         integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at      timestamptz,
   error_code       text,
   error_message    text,
   error_at         timestamptz,
@@ -527,7 +527,7 @@ create table webhooks (
   old_secret_until     timestamptz, -- until this time
   created_at           timestamptz not null default now(),
   -- Health of the endpoint.
-  is_prompt            boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
+  is_healthy            boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
   paused_until         timestamptz, -- no attempt before this time
   failing_since        timestamptz, -- all attempts since then failed
   failed_at            timestamptz, -- the last failure since failing_since

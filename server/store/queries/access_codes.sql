@@ -1,9 +1,9 @@
 -- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_at, common_code_key,
   uses_backup_pool, is_backup, in_pool, offline_kind, created_at)
 values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
-  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, @common_code_key,
+  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @desired_at, @common_code_key,
   @uses_backup_pool, @is_backup, @in_pool, @offline_kind, clock_timestamp())
 returning *;
 
@@ -70,8 +70,8 @@ update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pi
   write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
   removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
   error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at,
-  disputes = @disputes, disputed_at = @disputed_at, external_change = @external_change, common_code_key = @common_code_key,
-  wanted_at = @wanted_at, applied_sealed = @applied_sealed, is_backup = @is_backup, in_pool = @in_pool, pulled_backup_code_id = @pulled_backup_code_id
+  drift_count = @drift_count, drifted_at = @drifted_at, external_change = @external_change, common_code_key = @common_code_key,
+  desired_at = @desired_at, applied_sealed = @applied_sealed, is_backup = @is_backup, in_pool = @in_pool, pulled_backup_code_id = @pulled_backup_code_id
 where access_code_id = @access_code_id;
 
 -- name: CodesOfKey :many

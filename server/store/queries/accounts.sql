@@ -102,11 +102,11 @@ where connected_account_id = @connected_account_id and deleted_at is null;
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = @connected_account_id;
 
 -- name: AccountOwners :many
-select a.connected_account_id, a.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select a.connected_account_id, a.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any(@connected_account_ids::uuid[]);
 
 -- name: DueAccounts :many
-select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

@@ -10,7 +10,7 @@ where acs_system_id = @acs_system_id;
 
 -- name: RemoveAcsSystem :exec
 update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
-  write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = @acs_system_id;
+  write_refused = false, unlisted_at = null, empty_since = null where acs_system_id = @acs_system_id;
 
 -- name: ListAcsSystemsOfAccount :many
 select * from acs_systems where connected_account_id = @connected_account_id order by created_at, acs_system_id for no key update;
@@ -49,10 +49,10 @@ order by s.created_at, s.acs_system_id;
 update acs_systems set unlisted_at = @unlisted_at where acs_system_id = @acs_system_id;
 
 -- name: SetAcsSystemEmptied :exec
-update acs_systems set emptied_at = @emptied_at where acs_system_id = @acs_system_id;
+update acs_systems set empty_since = @empty_since where acs_system_id = @acs_system_id;
 
 -- name: ForgetAcsSystemDoubts :exec
-update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = @acs_system_id;
+update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = @acs_system_id;
 
 -- name: SetAcsSystemError :exec
 update acs_systems set error_message = @error_message, write_refused = @write_refused, error_at = case when sqlc.narg('error_message')::text is not null then now() end
@@ -74,13 +74,13 @@ select * from acs_systems where acs_system_id = @acs_system_id;
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
 
 -- name: AcsSystemOwners :many
-select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any(@acs_system_ids::uuid[]);
 
 -- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
-and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and connected_account_id <> all(@exclude_accounts::uuid[]) and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 

@@ -132,9 +132,9 @@ where acs_user_id = @acs_user_id returning *;
 update acs_users set write_at = @write_at where acs_user_id = @acs_user_id;
 
 -- name: AcsUserDisputed :exec
-update acs_users set disputes = @disputes, disputed_at = @disputed_at, next_attempt_at = @next_attempt_at,
+update acs_users set drift_count = @drift_count, drifted_at = @drifted_at, next_attempt_at = @next_attempt_at,
   error_code = coalesce(sqlc.narg('error_code'), error_code), error_message = coalesce(sqlc.narg('error_message'), error_message),
-  error_at = case when sqlc.narg('error_code')::text is not null then @disputed_at else error_at end
+  error_at = case when sqlc.narg('error_code')::text is not null then @drifted_at else error_at end
 where acs_user_id = @acs_user_id;
 
 -- name: FindAcsUserByRef :one

@@ -46,12 +46,12 @@ order by client_session_id for key share;
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing),
 kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null and not v.account_left
+  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null and not v.account_reassigned
   on conflict do nothing)
 delete from connect_webviews w where w.workspace_id = @workspace_id and w.connect_webview_id = @connect_webview_id;
 
@@ -66,7 +66,7 @@ select * from connect_webviews where connect_webview_id = @connect_webview_id fo
 
 -- name: SetLogin :exec
 update connect_webviews set status = @status, selected_provider = @selected_provider, connected_account_id = coalesce(sqlc.narg('connected_account_id')::uuid, connected_account_id),
-  authorized_at = case when @status = 'authorized' then now() end, account_left = account_left and sqlc.narg('connected_account_id')::uuid is null
+  authorized_at = case when @status = 'authorized' then now() end, account_reassigned = account_reassigned and sqlc.narg('connected_account_id')::uuid is null
 where connect_webview_id = @connect_webview_id;
 
 -- name: LeaveCustomer :exec
@@ -76,7 +76,7 @@ with moved as (
   select a.connected_account_id from connected_accounts a
   where a.workspace_id = @workspace_id and a.connected_account_id = @connected_account_id and a.customer_key is distinct from @customer_key::text),
 pages as (
-  update connect_webviews v set account_left = true from moved
+  update connect_webviews v set account_reassigned = true from moved
   where v.workspace_id = @workspace_id and v.connected_account_id = moved.connected_account_id and v.customer_key <> @customer_key::text),
 granted as (
   delete from client_session_accounts g using moved, client_sessions s

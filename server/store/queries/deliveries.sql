@@ -94,12 +94,12 @@ with recursive waiting as (
   from waiting w where w.workspace_id is not null
 )
 select w.workspace_id::uuid as workspace_id from waiting w
-where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.made_by = any(@but_makers::uuid[]))
+where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit @max_rows::integer;
 
 -- name: WorkspaceMakers :many
-select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any(@workspace_ids::uuid[]) and made_by is not null;
+select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any(@workspace_ids::uuid[]) and created_by is not null;
 
 -- name: GetEndpoint :one
 select sqlc.embed(webhooks), is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
@@ -156,7 +156,7 @@ select @webhook_id, r.event_id, r.attempts, now() - o.latency_us * interval '1 m
 from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
-update webhooks set consecutive_failures = @failures::integer, is_prompt = @is_prompt::boolean,
+update webhooks set consecutive_failures = @failures::integer, is_healthy = @is_healthy::boolean,
   failing_since = case when @failures::integer = 0 then null when not @recovered::boolean and failed_at >= now() - @silence::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when @failures::integer > 0 then now() end,
@@ -194,14 +194,14 @@ returning (case when due_at is null then 0 else greatest(extract(epoch from due_
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
 
 -- name: WebhookOwners :many
-select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
+select h.webhook_id, h.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by, h.is_healthy
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any(@webhook_ids::uuid[]);
 
 -- name: DueWebhooks :many
-select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
-and (is_prompt or not @but_doubted::boolean and workspace_id <> all(@but_doubted_workspaces::uuid[])
-  and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_doubted_makers::uuid[])))
+select webhook_id, is_healthy from webhooks h where due_at <= now() and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
+and (is_healthy or not @exclude_suspect::boolean and workspace_id <> all(@exclude_suspect_workspaces::uuid[])
+  and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_suspect_creators::uuid[])))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 

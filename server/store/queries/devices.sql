@@ -129,7 +129,7 @@ update devices set reported_time_zone = @reported_time_zone where device_id = @d
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
 -- name: SetDeviceTold :exec
-update devices set announced_online = @announced_online, announced_locked = @announced_locked, announced_battery = @announced_battery, losses = @losses, flaky_since = @flaky_since, operated_at = @operated_at
+update devices set announced_online = @announced_online, announced_locked = @announced_locked, announced_battery = @announced_battery, recent_disconnects = @recent_disconnects, flaky_since = @flaky_since, operated_at = @operated_at
 where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
@@ -144,12 +144,12 @@ delete from lock_operations where device_id = @device_id and seen_at < now() - @
 update devices set online = @online, online_changed_at = @online_changed_at where device_id = @device_id;
 
 -- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, announced_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+update devices set removed_at = now(), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: RemoveForGood :many
 -- RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
-update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, losses = '{}', flaky_since = null,
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
 returning device_id, custom_metadata;
@@ -172,12 +172,12 @@ where device_id = @device_id;
 
 -- name: SetDeviceRead :exec
 -- A change announced since the read began needs another.
-update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, emptied_at = @emptied_at, read_needed = (wake_seq <> @wake_seq and read_needed)
+update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, empty_since = @empty_since, read_needed = (wake_seq <> @wake_seq and read_needed)
 where device_id = @device_id;
 
 -- name: SetDeviceFailed :one
 -- What it says once it can be read again is doubted anew; writes say nothing about that.
-update devices set failures = failures + 1, read_needed = true, emptied_at = case when not @unread::boolean then emptied_at end
+update devices set failures = failures + 1, read_needed = true, empty_since = case when not @unread::boolean then empty_since end
 where device_id = @device_id returning failures;
 
 -- name: SetDeviceAnswered :exec
@@ -188,12 +188,12 @@ update devices set failures = 0 where device_id = @device_id and failures > 0;
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
 -- name: DeviceOwners :many
-select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from devices d join workspaces w using (workspace_id) where d.device_id = any(@device_ids::uuid[]);
 
 -- name: DueDevices :many
 select device_id from devices d where due_at <= now()
-and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and connected_account_id <> all(@exclude_accounts::uuid[]) and workspace_id <> all(@exclude_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

@@ -1,7 +1,7 @@
 -- name: InsertWorkspace :exec
-insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, made_by)
+insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, created_by)
 values (@workspace_id, @name, @company_name, @connect_partner_name, @is_sandbox, coalesce(sqlc.narg('connect_webview_customization')::jsonb, '{}'),
-  nullif(@made_by::uuid, '00000000-0000-0000-0000-000000000000'));
+  nullif(@created_by::uuid, '00000000-0000-0000-0000-000000000000'));
 
 -- name: LockWorkspace :one
 -- Changes of a workspace itself happen one after another; what is in it goes on.

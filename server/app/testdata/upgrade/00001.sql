@@ -80,7 +80,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
 insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at) values
   ('018f0000-0000-7000-8000-000000000016', '018f0000-0000-7000-8000-000000000012', now() - interval '1 hour');
 
-insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, is_prompt) values
+insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, is_healthy) values
   ('018f0000-0000-7000-8000-000000000009', '018f0000-0000-7000-8000-000000000001', '{{hook}}', '{*}',
    {{seal "webhooks.secret/018f0000-0000-7000-8000-000000000009" secret}}, now() - interval '2 days', now(), true);
 
