@@ -111,7 +111,7 @@ type CodesInTheWayRow struct {
 	IsManaged    bool
 }
 
-// Those that have the PINs of others, and are told of.
+// Codes that occupy the PINs of other codes, and are reported with them.
 func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([]CodesInTheWayRow, error) {
 	rows, err := q.db.Query(ctx, CodesInTheWay, arg.WorkspaceID, arg.AccessCodeIds)
 	if err != nil {
@@ -310,7 +310,7 @@ type ForgetPulledBackupParams struct {
 	AccessCodeID uuid.UUID
 }
 
-// Another may be pulled in its place.
+// Allows another backup code to be pulled.
 func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackupParams) error {
 	_, err := q.db.Exec(ctx, ForgetPulledBackup, arg.DeviceID, arg.AccessCodeID)
 	return err
@@ -678,7 +678,7 @@ type LeftInPoolParams struct {
 	VendorRefs  []string
 }
 
-// Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be those on a device.
+// Pool codes of deleted devices and disconnected accounts, which may still be on the device.
 func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]AccessCode, error) {
 	rows, err := q.db.Query(ctx, LeftInPool, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
 	if err != nil {
@@ -769,7 +769,7 @@ type ListAccessCodesRow struct {
 	CodeDevice CodeDevice
 }
 
-// To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
+// Planned for each call: the number of identifiers decides between the primary key and the workspace index.
 func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams) ([]ListAccessCodesRow, error) {
 	rows, err := q.db.Query(ctx, ListAccessCodes,
 		arg.WorkspaceID,
@@ -910,7 +910,7 @@ type ListAccessCodesOfAccountsRow struct {
 	CodeDevice CodeDevice
 }
 
-// To be planned anew: how many codes the accounts have decides whether these are sorted, or looked for among all of the workspace.
+// Planned for each call: the number of codes in the accounts decides between a sort and the workspace index.
 func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessCodesOfAccountsParams) ([]ListAccessCodesOfAccountsRow, error) {
 	rows, err := q.db.Query(ctx, ListAccessCodesOfAccounts,
 		arg.WorkspaceID,
@@ -1117,7 +1117,7 @@ type LockCommonCodeParams struct {
 	CommonCodeKey string
 }
 
-// Who gives a code to a key, or changes those that it has, waits for others who do.
+// Serializes transactions that add a code to a common code key or change the codes of that key.
 func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) error {
 	_, err := q.db.Exec(ctx, LockCommonCode, arg.WorkspaceID, arg.CommonCodeKey)
 	return err
@@ -1143,7 +1143,7 @@ type TakenOnDeviceRow struct {
 	There                  bool
 }
 
-// What another code there has to do with a new one.
+// What the codes of a device mean for a new one.
 func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]TakenOnDeviceRow, error) {
 	rows, err := q.db.Query(ctx, TakenOnDevice, deviceID)
 	if err != nil {
@@ -1229,7 +1229,7 @@ type UpdateAccessCodeParams struct {
 	AccessCodeID                uuid.UUID
 }
 
-// The row as a whole: callers hold the lock of its device.
+// The caller holds the lock of the device, so the whole row is written.
 func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodeParams) error {
 	_, err := q.db.Exec(ctx, UpdateAccessCode,
 		arg.IsManaged,

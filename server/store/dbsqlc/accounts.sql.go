@@ -194,7 +194,7 @@ type FindAccountsParams struct {
 	MaxRows         int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]ConnectedAccount, error) {
 	rows, err := q.db.Query(ctx, FindAccounts,
 		arg.WorkspaceID,
@@ -372,7 +372,7 @@ type GetAccountByGatewayParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// Another account that reaches the gateway.
+// Another account that uses the gateway.
 func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatewayParams) (ConnectedAccount, error) {
 	row := q.db.QueryRow(ctx, GetAccountByGateway, arg.Adapter, arg.GatewayMac, arg.ConnectedAccountID)
 	var i ConnectedAccount
@@ -444,7 +444,7 @@ const HoldGateway = `-- name: HoldGateway :exec
 select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode($1::bytea, 'hex'), 0))
 `
 
-// Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+// Until the transaction ends, no other transaction connects the gateway or records that an account uses it.
 func (q *Queries) HoldGateway(ctx context.Context, gatewayMac []byte) error {
 	_, err := q.db.Exec(ctx, HoldGateway, gatewayMac)
 	return err
@@ -589,7 +589,7 @@ const LockAccount = `-- name: LockAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
 `
 
-// What is recorded about an account and its end happen one after another.
+// Serializes updates of an account and its deletion.
 func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
 	row := q.db.QueryRow(ctx, LockAccount, connectedAccountID)
 	var i ConnectedAccount
@@ -631,7 +631,7 @@ type LockWorkspaceAccountParams struct {
 	Scope              []uuid.UUID
 }
 
-// What is out of reach is not locked, and so not waited for.
+// Accounts out of scope are not locked, so the caller does not wait for them.
 func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAccountParams) (ConnectedAccount, error) {
 	row := q.db.QueryRow(ctx, LockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Scope)
 	var i ConnectedAccount
@@ -672,7 +672,7 @@ type ScheduleAccountParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// What was asked for since the look began is due at once.
+// The account is due immediately if it was woken while it was checked.
 func (q *Queries) ScheduleAccount(ctx context.Context, arg ScheduleAccountParams) error {
 	_, err := q.db.Exec(ctx, ScheduleAccount, arg.WakeSeq, arg.After, arg.ConnectedAccountID)
 	return err

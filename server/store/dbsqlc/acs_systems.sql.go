@@ -223,7 +223,7 @@ type FindAcsEntrancesRow struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesParams) ([]FindAcsEntrancesRow, error) {
 	rows, err := q.db.Query(ctx, FindAcsEntrances,
 		arg.WorkspaceID,
@@ -456,7 +456,7 @@ type ListAcsAccessGroupsRow struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGroupsParams) ([]ListAcsAccessGroupsRow, error) {
 	rows, err := q.db.Query(ctx, ListAcsAccessGroups,
 		arg.WorkspaceID,
@@ -600,7 +600,7 @@ type ListAcsSystemsRow struct {
 	Groups              int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) ([]ListAcsSystemsRow, error) {
 	rows, err := q.db.Query(ctx, ListAcsSystems,
 		arg.WorkspaceID,
@@ -726,7 +726,7 @@ type LockWorkspaceAcsSystemParams struct {
 	AcsSystemID uuid.UUID
 }
 
-// Another workspace's is not locked, and so not waited for.
+// Systems of other workspaces are not locked, so the caller does not wait for them.
 func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceAcsSystemParams) (AcsSystem, error) {
 	row := q.db.QueryRow(ctx, LockWorkspaceAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
 	var i AcsSystem
@@ -793,7 +793,7 @@ type PutAcsEntranceParams struct {
 	Name          string
 }
 
-// No row where it is there with that name.
+// Returns no row if the entrance exists with that name.
 func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, PutAcsEntrance,
 		arg.AcsEntranceID,
@@ -811,7 +811,7 @@ const ReadAcsSystem = `-- name: ReadAcsSystem :one
 select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, write_refused, unlisted_at, empty_since, created_at, removed_at, wake_seq, due_at from acs_systems where acs_system_id = $1
 `
 
-// For those who look after it.
+// For workers, which act for all workspaces.
 func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (AcsSystem, error) {
 	row := q.db.QueryRow(ctx, ReadAcsSystem, acsSystemID)
 	var i AcsSystem
@@ -856,7 +856,7 @@ type ScheduleAcsSystemParams struct {
 	AcsSystemID uuid.UUID
 }
 
-// What was asked for since the look began is due at once.
+// The system is due immediately if it was woken while it was checked.
 func (q *Queries) ScheduleAcsSystem(ctx context.Context, arg ScheduleAcsSystemParams) error {
 	_, err := q.db.Exec(ctx, ScheduleAcsSystem, arg.WakeSeq, arg.After, arg.AcsSystemID)
 	return err
@@ -917,7 +917,7 @@ type UpdateAcsSystemParams struct {
 	AcsSystemID uuid.UUID
 }
 
-// What has come back is due at once.
+// A system that is listed again is due immediately.
 func (q *Queries) UpdateAcsSystem(ctx context.Context, arg UpdateAcsSystemParams) error {
 	_, err := q.db.Exec(ctx, UpdateAcsSystem, arg.Name, arg.TimeZone, arg.AcsSystemID)
 	return err

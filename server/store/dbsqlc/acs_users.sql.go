@@ -58,7 +58,7 @@ type AcsUserFailedParams struct {
 	AcsUserID     uuid.UUID
 }
 
-// A write came to nothing. What was asked for meanwhile is not what was refused.
+// Records a failed write. A refusal applies only to the generation that was written.
 func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) error {
 	_, err := q.db.Exec(ctx, AcsUserFailed,
 		arg.NextAttemptAt,
@@ -91,7 +91,7 @@ type AcsUserFoundParams struct {
 	AcsUserID uuid.UUID
 }
 
-// What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
+// Records what the system shows of a user. A user that was deleted on the system and is back is managed again.
 func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) error {
 	_, err := q.db.Exec(ctx, AcsUserFound,
 		arg.VendorRef,
@@ -116,7 +116,7 @@ type AcsUserGoneParams struct {
 	RefValidUntil *time.Time
 }
 
-// One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
+// Adds the tombstone of a deleted user.
 func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
 	_, err := q.db.Exec(ctx, AcsUserGone,
 		arg.AcsUserID,
@@ -145,8 +145,8 @@ type AcsUserLeavesGroupsParams struct {
 	AcsUserID uuid.UUID
 }
 
-// Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
-// any more, but whoever was deleted there stays away.
+// Removes groups that the system has deleted. The desired state changes with them, so an earlier refusal does not
+// apply to it. A user that was deleted on the system stays deleted.
 func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGroupsParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, AcsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
 	var i AcsUser
@@ -201,7 +201,8 @@ type AcsUserMissingParams struct {
 	AcsUserID    uuid.UUID
 }
 
-// It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
+// Records that the system does not show a user. A user that was deleted on the system stays deleted until it changes
+// here or is back.
 func (q *Queries) AcsUserMissing(ctx context.Context, arg AcsUserMissingParams) error {
 	_, err := q.db.Exec(ctx, AcsUserMissing, arg.DeletedThere, arg.ErrorMessage, arg.AcsUserID)
 	return err
@@ -216,7 +217,7 @@ type AcsUserSentParams struct {
 	AcsUserID uuid.UUID
 }
 
-// It is about to be sent to its system, which does not have it; or what became of that is known.
+// Records that a creation is about to be sent, or clears that once the outcome is known.
 func (q *Queries) AcsUserSent(ctx context.Context, arg AcsUserSentParams) error {
 	_, err := q.db.Exec(ctx, AcsUserSent, arg.WriteAt, arg.AcsUserID)
 	return err
@@ -234,7 +235,7 @@ type AcsUsersWaitParams struct {
 	AcsSystemID  uuid.UUID
 }
 
-// Their system cannot be reached.
+// The system cannot be reached.
 func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) error {
 	_, err := q.db.Exec(ctx, AcsUsersWait, arg.ErrorMessage, arg.AcsSystemID)
 	return err
@@ -259,7 +260,7 @@ type ChangeAcsUserParams struct {
 	AcsUserID    uuid.UUID
 }
 
-// What should be has changed: what went wrong with it before says nothing any more.
+// Changes the desired state, and clears the errors of the previous one.
 func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) error {
 	_, err := q.db.Exec(ctx, ChangeAcsUser,
 		arg.FullName,
@@ -365,8 +366,8 @@ type FindAcsUserToLinkParams struct {
 	PhoneNumber  *string
 }
 
-// The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
-// Somebody with another address is another person, who shares the number.
+// The user of a person on a system, by email address or phone number. Managed users come first, then users who match
+// in both, then users who match by address. A user with another address is another person who shares the number.
 func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, FindAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
 	var i AcsUser
@@ -444,7 +445,7 @@ type FindAcsUsersRow struct {
 	IdentityPhoneNumber  *string
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]FindAcsUsersRow, error) {
 	rows, err := q.db.Query(ctx, FindAcsUsers,
 		arg.WorkspaceID,
@@ -686,7 +687,7 @@ type LinkAcsUserParams struct {
 	AcsUserID      uuid.UUID
 }
 
-// Linking a user that was found to a person takes it over.
+// Linking an unmanaged user to an identity adopts the user.
 func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error {
 	_, err := q.db.Exec(ctx, LinkAcsUser, arg.UserIdentityID, arg.AcsUserID)
 	return err
@@ -914,7 +915,7 @@ const UnblockAcsUsers = `-- name: UnblockAcsUsers :exec
 update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any($1::uuid[])
 `
 
-// Those that their system took them for are gone.
+// The users that the system confused these with are deleted.
 func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
 	_, err := q.db.Exec(ctx, UnblockAcsUsers, acsUserIds)
 	return err

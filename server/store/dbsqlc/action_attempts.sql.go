@@ -16,7 +16,7 @@ const CountCommands = `-- name: CountCommands :one
 select count(*) from action_attempts where device_id = $1::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK')
 `
 
-// What is asked of a device itself, and not of its codes, and waits for its turn there.
+// Pending commands to the device itself, as opposed to its codes.
 func (q *Queries) CountCommands(ctx context.Context, deviceID uuid.UUID) (int64, error) {
 	row := q.db.QueryRow(ctx, CountCommands, deviceID)
 	var count int64
@@ -195,7 +195,7 @@ type InsertWorkspaceAttemptParams struct {
 	Patience        time.Duration
 }
 
-// On the workspace, and so on no device.
+// An attempt on the workspace has no device.
 func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspaceAttemptParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, InsertWorkspaceAttempt,
 		arg.ActionAttemptID,
@@ -238,7 +238,7 @@ type InterruptedRow struct {
 	Gone   bool
 }
 
-// Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
+// Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (InterruptedRow, error) {
 	row := q.db.QueryRow(ctx, Interrupted, deviceID)
 	var i InterruptedRow
@@ -263,7 +263,7 @@ type ListActionAttemptsParams struct {
 	MaxRows          int32
 }
 
-// To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
+// Planned for each call: the number of identifiers decides between the primary key and the workspace index.
 func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttemptsParams) ([]ActionAttempt, error) {
 	rows, err := q.db.Query(ctx, ListActionAttempts,
 		arg.WorkspaceID,
@@ -439,7 +439,7 @@ type UntoldAttemptParams struct {
 	Within      time.Duration
 }
 
-// The operation that has just been done, should its vendor tell of it only now.
+// The last successful operation that the vendor has not reported yet.
 func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, UntoldAttempt,
 		arg.WorkspaceID,
@@ -480,7 +480,7 @@ type WaitingBehindParams struct {
 	Others       int32
 }
 
-// The one behind so many others that wait for the same to be done to a code, the oldest first.
+// The pending attempt behind so many older ones that wait for the same action on a code.
 func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (ActionAttempt, error) {
 	row := q.db.QueryRow(ctx, WaitingBehind,
 		arg.DeviceID,

@@ -31,8 +31,8 @@ type AddToAuditEntryParams struct {
 	Outcome      string
 }
 
-// A request that goes on to change more after a first transaction, of which nobody may know whether it was committed, adds
-// to its entry. Apart from PutAuditEntry, because looking for an entry before it is put costs each that is alone.
+// A request that continues after a first transaction, which may have been committed, extends its entry. This is
+// separate from PutAuditEntry because the conflict check costs time.
 func (q *Queries) AddToAuditEntry(ctx context.Context, arg AddToAuditEntryParams) error {
 	_, err := q.db.Exec(ctx, AddToAuditEntry,
 		arg.AuditID,
@@ -72,7 +72,7 @@ type AuditAfterParams struct {
 	MaxRows     int32
 }
 
-// The oldest first.
+// Oldest first.
 func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]AuditLog, error) {
 	rows, err := q.db.Query(ctx, AuditAfter,
 		arg.AfterAt,
@@ -138,7 +138,7 @@ type AuditBeforeParams struct {
 	MaxRows     int32
 }
 
-// The newest first.
+// Newest first.
 func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]AuditLog, error) {
 	rows, err := q.db.Query(ctx, AuditBefore,
 		arg.BeforeAt,
@@ -191,7 +191,7 @@ type DropAuditEntriesParams struct {
 	MaxRows   int32
 }
 
-// Several may do so at once: they pass over what others remove.
+// Concurrent deletions skip each other's rows.
 func (q *Queries) DropAuditEntries(ctx context.Context, arg DropAuditEntriesParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DropAuditEntries, arg.Retention, arg.MaxRows)
 	if err != nil {

@@ -24,7 +24,7 @@ const CountOutbox = `-- name: CountOutbox :one
 select count(*)::bigint as events from (select from events where fanned_out_at is null limit $1::integer) e
 `
 
-// Events that webhooks have not been given yet.
+// Events without deliveries, up to a maximum.
 func (q *Queries) CountOutbox(ctx context.Context, most int32) (int64, error) {
 	row := q.db.QueryRow(ctx, CountOutbox, most)
 	var events int64
@@ -47,7 +47,7 @@ type CountPendingRow struct {
 	Healthy int64
 }
 
-// Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
+// Pending deliveries, up to a maximum, to endpoints whose last attempt failed and to others.
 func (q *Queries) CountPending(ctx context.Context, most int32) (CountPendingRow, error) {
 	row := q.db.QueryRow(ctx, CountPending, most)
 	var i CountPendingRow
@@ -75,7 +75,8 @@ type LatenessRow struct {
 	Deliveries float64
 }
 
-// For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; and deliveries to endpoints that work.
+// How many seconds the most overdue work without a worker has waited: devices, accounts, and access systems; and
+// deliveries to healthy endpoints.
 func (q *Queries) Lateness(ctx context.Context) (LatenessRow, error) {
 	row := q.db.QueryRow(ctx, Lateness)
 	var i LatenessRow
@@ -99,8 +100,8 @@ type OldestDueRow struct {
 	Slow    float64
 }
 
-// For how long the delivery waits that has been due for longest, in seconds, in the same two places; what endpoints that work are sent
-// meanwhile by itself: how fast they answer is theirs. Those that fail are not due while they are left alone, but what waits for them is.
+// How many seconds the most overdue delivery has waited: at failing endpoints, at healthy ones, and at healthy ones
+// that are being served, whose speed is their own. A paused endpoint is not due, but its deliveries are.
 func (q *Queries) OldestDue(ctx context.Context) (OldestDueRow, error) {
 	row := q.db.QueryRow(ctx, OldestDue)
 	var i OldestDueRow
@@ -122,7 +123,8 @@ with recursive waiting as not materialized (
 select coalesce(extract(epoch from now() - min(created_at)), 0)::double precision as seconds from oldest
 `
 
-// For how long the oldest of these waits, in seconds. It goes from one account to the next: how many wait of one costs nothing.
+// How many seconds the oldest event has been in the outbox. A loose index scan over accounts: the number of events
+// per account does not matter.
 func (q *Queries) OldestEvent(ctx context.Context) (float64, error) {
 	row := q.db.QueryRow(ctx, OldestEvent)
 	var seconds float64

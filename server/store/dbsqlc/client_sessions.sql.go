@@ -23,7 +23,7 @@ type AccountsOfWorkspaceParams struct {
 	Accounts    []uuid.UUID
 }
 
-// Those of the accounts that the workspace has. They stay until what refers to them is written.
+// Which of the accounts the workspace has. They cannot be deleted until the transaction ends.
 func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspaceParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, AccountsOfWorkspace, arg.WorkspaceID, arg.Accounts)
 	if err != nil {
@@ -60,7 +60,7 @@ type AuthenticateClientSessionRow struct {
 	Accounts        []uuid.UUID
 }
 
-// With what it reaches at this moment.
+// With its current scope.
 func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byte) (AuthenticateClientSessionRow, error) {
 	row := q.db.QueryRow(ctx, AuthenticateClientSession, tokenHash)
 	var i AuthenticateClientSessionRow
@@ -90,7 +90,7 @@ type ClaimSessionsThatReachParams struct {
 	MaxRows     int32
 }
 
-// Each by itself: for all at once, what every session of every workspace reaches would be made.
+// Looks up the scope of each session separately. A join would compute the scopes of all sessions of all workspaces.
 func (q *Queries) ClaimSessionsThatReach(ctx context.Context, arg ClaimSessionsThatReachParams) (int64, error) {
 	result, err := q.db.Exec(ctx, ClaimSessionsThatReach, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {
@@ -111,7 +111,7 @@ type CountUnclaimedSessionsParams struct {
 	MaxRows     int32
 }
 
-// Those that are good and not seen to reach anything yet, and no more of them than may be.
+// Valid unclaimed sessions, up to a maximum.
 func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimedSessionsParams) (int32, error) {
 	row := q.db.QueryRow(ctx, CountUnclaimedSessions, arg.WorkspaceID, arg.MaxRows)
 	var column_1 int32
@@ -162,7 +162,7 @@ type EndForgottenSessionsParams struct {
 	MaxRows     int32
 }
 
-// The oldest of those that nobody has come back to.
+// Deletes the oldest sessions that were never claimed.
 func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSessionsParams) ([]ClientSession, error) {
 	rows, err := q.db.Query(ctx, EndForgottenSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
 	if err != nil {
@@ -234,7 +234,7 @@ type GetClientSessionOfEndUserParams struct {
 	UserIdentifierKey string
 }
 
-// The one that is good.
+// The valid one.
 func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSessionOfEndUserParams) (ClientSession, error) {
 	row := q.db.QueryRow(ctx, GetClientSessionOfEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
 	var i ClientSession
@@ -265,7 +265,7 @@ type GetClientSessionOfIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// The one that is good and is of no end user besides.
+// The valid one that belongs to no end user.
 func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientSessionOfIdentityParams) (ClientSession, error) {
 	row := q.db.QueryRow(ctx, GetClientSessionOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i ClientSession
@@ -352,7 +352,7 @@ where s.client_session_id = $1
 on conflict do nothing
 `
 
-// What a person logs in to by a session of theirs is reached by all of these, and stays so when that session is gone.
+// Grants the session's webviews to its identity, which keeps them when the session is deleted.
 func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, KeepWebviewsOfIdentity, clientSessionID)
 	return err
@@ -384,7 +384,7 @@ type ListClientSessionsParams struct {
 	MaxRows           int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessionsParams) ([]ClientSession, error) {
 	rows, err := q.db.Query(ctx, ListClientSessions,
 		arg.WorkspaceID,
@@ -431,7 +431,7 @@ const LockClientSession = `-- name: LockClientSession :one
 select client_session_id from client_sessions where client_session_id = $1 for no key update
 `
 
-// It stays until it has been granted more.
+// Prevents its deletion until the grant is written.
 func (q *Queries) LockClientSession(ctx context.Context, clientSessionID uuid.UUID) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, LockClientSession, clientSessionID)
 	var client_session_id uuid.UUID
@@ -448,7 +448,7 @@ type LockEndUserParams struct {
 	UserIdentifierKey string
 }
 
-// Who looks whether an end user has a session, and gives him one if not, waits for others who do.
+// Serializes the search for a session of an end user and its creation.
 func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error {
 	_, err := q.db.Exec(ctx, LockEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
 	return err
@@ -475,7 +475,7 @@ type ReachOfClientSessionsRow struct {
 	Devices         int32
 }
 
-// What each of the sessions reaches, and how many managed devices that is.
+// The scope of each session, and its number of managed devices.
 func (q *Queries) ReachOfClientSessions(ctx context.Context, arg ReachOfClientSessionsParams) ([]ReachOfClientSessionsRow, error) {
 	rows, err := q.db.Query(ctx, ReachOfClientSessions, arg.WorkspaceID, arg.ClientSessionIds)
 	if err != nil {
@@ -566,8 +566,8 @@ type StandingNowRow struct {
 	Accounts    []uuid.UUID
 }
 
-// Whether a credential is good, of whichever kind it is, whether the workspace is suspended, and what a client session reaches in it,
-// at this moment.
+// Whether a credential of any kind is valid, whether the workspace is suspended, and the current scope of a client
+// session.
 func (q *Queries) StandingNow(ctx context.Context, arg StandingNowParams) (StandingNowRow, error) {
 	row := q.db.QueryRow(ctx, StandingNow, arg.CredentialID, arg.WorkspaceID)
 	var i StandingNowRow
@@ -585,7 +585,7 @@ type WebviewsOfWorkspaceParams struct {
 	Webviews    []uuid.UUID
 }
 
-// Those of the webviews that the workspace has. They stay until what refers to them is written.
+// Which of the webviews the workspace has. They cannot be deleted until the transaction ends.
 func (q *Queries) WebviewsOfWorkspace(ctx context.Context, arg WebviewsOfWorkspaceParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, WebviewsOfWorkspace, arg.WorkspaceID, arg.Webviews)
 	if err != nil {

@@ -18,7 +18,7 @@ where connected_account_id = $1 and status <> 'authorized'
 returning connect_webview_id
 `
 
-// Those that waited for the devices of an account, which are there.
+// Webviews that waited for the devices of an account.
 func (q *Queries) AuthorizeWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, AuthorizeWaiting, connectedAccountID)
 	if err != nil {
@@ -50,7 +50,7 @@ type BeginLoginParams struct {
 	Most             int32
 }
 
-// Counted before it is tried, so that many at once are not more.
+// Counts the attempt first, so that concurrent attempts cannot exceed the limit.
 func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, error) {
 	result, err := q.db.Exec(ctx, BeginLogin, arg.ConnectWebviewID, arg.Now, arg.Most)
 	if err != nil {
@@ -78,7 +78,7 @@ type DeleteConnectWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
-// The client sessions and the people that reach an account by it go on doing so.
+// Client sessions and identities keep the account that it connected.
 func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) error {
 	_, err := q.db.Exec(ctx, DeleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	return err
@@ -89,7 +89,7 @@ update connect_webviews set status = 'failed' where connected_account_id = $1 an
 returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
 `
 
-// Those that wait for the devices of an account which is no more.
+// Webviews that wait for the devices of a deleted account.
 func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]ConnectWebview, error) {
 	rows, err := q.db.Query(ctx, FailWaiting, connectedAccountID)
 	if err != nil {
@@ -156,7 +156,7 @@ type FindConnectWebviewsParams struct {
 	MaxRows         int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebviewsParams) ([]ConnectWebview, error) {
 	rows, err := q.db.Query(ctx, FindConnectWebviews,
 		arg.WorkspaceID,
@@ -322,8 +322,8 @@ type LeaveCustomerParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// Before the account is locked and given to a customer. What other customers' sessions reach it by is cut: pages, grants, and what their
-// people have connected. Nothing is, where it is that customer's already. Whoever logs in to it again reaches it again.
+// Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
+// have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
 func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) error {
 	_, err := q.db.Exec(ctx, LeaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
 	return err
@@ -333,7 +333,7 @@ const LockConnectWebview = `-- name: LockConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
 `
 
-// Whoever locks an account, too, does that first.
+// Webviews are locked before accounts.
 func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
 	row := q.db.QueryRow(ctx, LockConnectWebview, connectWebviewID)
 	var i ConnectWebview
@@ -421,7 +421,7 @@ type LockWorkspaceWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
-// Nobody is granted it, and nobody logs in on it, until it is deleted.
+// Blocks grants and logins until the webview is deleted.
 func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWebviewParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, LockWorkspaceWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	var connect_webview_id uuid.UUID
@@ -433,7 +433,7 @@ const OpenConnectWebview = `-- name: OpenConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
 `
 
-// For whoever holds its token.
+// For a browser with its token.
 func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.UUID) (ConnectWebview, error) {
 	row := q.db.QueryRow(ctx, OpenConnectWebview, connectWebviewID)
 	var i ConnectWebview

@@ -21,7 +21,7 @@ type DisableWebhookParams struct {
 	WebhookID uuid.UUID
 }
 
-// It is due until all that was to be sent there is held.
+// Due until its pending deliveries are held.
 func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) error {
 	_, err := q.db.Exec(ctx, DisableWebhook, arg.Reason, arg.WebhookID)
 	return err
@@ -63,7 +63,7 @@ type DueDeliveriesRow struct {
 	PinSealed   []byte
 }
 
-// What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
+// Payloads beyond the byte limit are omitted. size is the size of each payload.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, DueDeliveries,
 		arg.MaxBytes,
@@ -142,7 +142,8 @@ type DueOutboxesParams struct {
 	MaxRows         int32
 }
 
-// It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
+// A loose index scan over workspaces: only workspaces with events cost time, and the number of their events does not
+// matter.
 func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DueOutboxes, arg.ExcludeCreators, arg.MaxRows)
 	if err != nil {
@@ -244,9 +245,9 @@ type FanOutParams struct {
 	WebhookIds []uuid.UUID
 }
 
-// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
-// to come was, too: the clock has been stepped back since it was made.
-// Each event is looked for once, in the partitions of the identifiers.
+// One delivery for each event and each of the locked webhooks that subscribes to its type and existed before it. A
+// webhook with a future creation time existed as well: the clock was set back. Each event is looked up once, in the
+// partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, FanOut, arg.EventIds, arg.WebhookIds)
 	if err != nil {
@@ -326,7 +327,7 @@ type HoldDeliveriesParams struct {
 	MaxRows   int32
 }
 
-// The states are written so that what is to be held is not looked for among all that is pending, for each of them.
+// concat prevents a second search of the pending index for each row.
 func (q *Queries) HoldDeliveries(ctx context.Context, arg HoldDeliveriesParams) (int64, error) {
 	result, err := q.db.Exec(ctx, HoldDeliveries, arg.WebhookID, arg.MaxRows)
 	if err != nil {
@@ -364,7 +365,7 @@ type ListDeliveriesRow struct {
 	OccurredAt    time.Time
 }
 
-// To be planned anew. Identifiers of events grow with time.
+// Planned for each call. Identifiers of events grow with time.
 func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]ListDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, ListDeliveries,
 		arg.WorkspaceID,
@@ -451,7 +452,7 @@ type ListEndpointsRow struct {
 	FailingSeconds float64
 }
 
-// Of all workspaces, for those who run the server.
+// Across all workspaces, for operators.
 func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error) {
 	rows, err := q.db.Query(ctx, ListEndpoints)
 	if err != nil {
@@ -529,7 +530,7 @@ type LockWebhooksForParams struct {
 	EventTypes  []string
 }
 
-// Those that ask for one of the types, in one order for all who lock several.
+// The webhooks that subscribe to one of the types, locked in the order of their identifiers.
 func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, LockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
 	if err != nil {
@@ -554,7 +555,7 @@ const LockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
 select webhook_id from webhooks where workspace_id = $1 order by webhook_id for no key update
 `
 
-// In the order of LockWebhooksFor.
+// Locks in the order of LockWebhooksFor.
 func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, LockWebhooksOfWorkspace, workspaceID)
 	if err != nil {
@@ -620,8 +621,8 @@ type RecordAttemptsParams struct {
 	Excerpts    [][]byte
 }
 
-// What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
-// meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
+// Deliveries that were deleted meanwhile get no log. A delivery whose due time has changed was held or replayed
+// meanwhile: a failure is only logged, and a success still completes it, because the endpoint has the event.
 func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) error {
 	_, err := q.db.Exec(ctx, RecordAttempts,
 		arg.WebhookID,
@@ -661,7 +662,8 @@ const RestWebhooks = `-- name: RestWebhooks :exec
 update webhooks set due_at = null where workspace_id = $1 and disabled_at is null and due_at is not null
 `
 
-// The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
+// For a workspace that becomes suspended. The webhooks are locked. Disabled webhooks stay due until their deliveries
+// are held.
 func (q *Queries) RestWebhooks(ctx context.Context, workspaceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, RestWebhooks, workspaceID)
 	return err
@@ -674,8 +676,8 @@ where w.webhook_id = $1
 returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds
 `
 
-// The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
-// due; 0: when something happens, such as that its workspace is no longer suspended.
+// The webhook is locked, so no delivery is created meanwhile. seconds is the time until it is due by the clock of the
+// database; 0: not before something happens, such as the end of a suspension.
 func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (float64, error) {
 	row := q.db.QueryRow(ctx, ScheduleWebhook, webhookID)
 	var seconds float64
@@ -717,7 +719,7 @@ const ShareWebhook = `-- name: ShareWebhook :one
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
 `
 
-// It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
+// Prevents its deletion until the transaction ends. Other transactions can still update it.
 func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
 	row := q.db.QueryRow(ctx, ShareWebhook, webhookID)
 	var i Webhook
@@ -788,11 +790,11 @@ type TakeEventsRow struct {
 	Last      uuid.UUID
 }
 
-// Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
-// much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
-// the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
-// deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
-// many that it reads an index as a whole, and so it would for what is null: no event is given twice.
+// Takes events without deliveries, oldest first within each account, in round-robin order of the accounts, so that an
+// account with many events does not delay the others. Events without an account count as one more account. The round
+// starts after the account that had the last turn, and last returns the new one. Taking stops when the deliveries
+// reach the maximum. The identifiers are an array, and null is coalesced: otherwise the planner scans a whole index.
+// No event is taken twice.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
 	rows, err := q.db.Query(ctx, TakeEvents,
 		arg.WorkspaceID,
@@ -838,8 +840,9 @@ type WakeWebhooksParams struct {
 	WebhookIds  []uuid.UUID
 }
 
-// Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
-// due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
+// Paused webhooks wait for the end of the pause, and webhooks of a suspended workspace for the end of the suspension.
+// The webhooks are locked. Rows that are due already are not written. The subselects hide the number of webhooks, so
+// that PostgreSQL reuses the plan.
 func (q *Queries) WakeWebhooks(ctx context.Context, arg WakeWebhooksParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, WakeWebhooks, arg.WorkspaceID, arg.WebhookIds)
 	if err != nil {
@@ -886,7 +889,7 @@ type WalkDeliveriesRow struct {
 	EventType string
 }
 
-// To be planned anew. The other way round.
+// ListDeliveries in ascending order.
 func (q *Queries) WalkDeliveries(ctx context.Context, arg WalkDeliveriesParams) ([]WalkDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, WalkDeliveries,
 		arg.WorkspaceID,

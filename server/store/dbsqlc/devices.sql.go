@@ -85,7 +85,7 @@ type DevicesToHintParams struct {
 	VendorRefs         []string
 }
 
-// In the order in which whoever locks several devices does.
+// In the order in which devices are locked.
 func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DevicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
 	if err != nil {
@@ -155,7 +155,7 @@ type ExpectDeviceParams struct {
 	DeviceID uuid.UUID
 }
 
-// What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+// An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
 func (q *Queries) ExpectDevice(ctx context.Context, arg ExpectDeviceParams) error {
 	_, err := q.db.Exec(ctx, ExpectDevice, arg.After, arg.DeviceID)
 	return err
@@ -226,7 +226,7 @@ type FindDevicesParams struct {
 	MaxRows          int32
 }
 
-// ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+// ListDevices with conditions. Planned for each call, which costs more than a list without conditions.
 func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Device, error) {
 	rows, err := q.db.Query(ctx, FindDevices,
 		arg.WorkspaceID,
@@ -315,7 +315,7 @@ update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(
 where device_id = $1
 `
 
-// What its vendor lists under the same reference from now on is another device.
+// A device that the vendor lists with the same reference later is a new device.
 func (q *Queries) ForgetDevice(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, ForgetDevice, deviceID)
 	return err
@@ -557,7 +557,7 @@ const GiveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
-// No vendor's references look like that.
+// No vendor uses references of this form.
 func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, GiveUpDeviceRef, deviceID)
 	return err
@@ -640,7 +640,7 @@ type ListDevicesParams struct {
 	MaxRows     int32
 }
 
-// How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
+// The subselect hides the limit, so that PostgreSQL reuses the plan.
 func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]DeviceSummary, error) {
 	rows, err := q.db.Query(ctx, ListDevices,
 		arg.WorkspaceID,
@@ -700,7 +700,7 @@ const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
 `
 
-// Whoever locks several devices does so in this order.
+// Devices are always locked in this order.
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
 	rows, err := q.db.Query(ctx, ListDevicesOfAccount, connectedAccountID)
 	if err != nil {
@@ -769,7 +769,7 @@ const LockDevice = `-- name: LockDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1 for no key update
 `
 
-// Changes of one device's codes happen one after another.
+// Serializes changes of a device's codes.
 func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, error) {
 	row := q.db.QueryRow(ctx, LockDevice, deviceID)
 	var i Device
@@ -892,7 +892,7 @@ type LockDevicesOfAccountRow struct {
 	Gone     bool
 }
 
-// ListDevicesOfAccount for those who do the same with each of many.
+// ListDevicesOfAccount for callers that update all devices.
 func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]LockDevicesOfAccountRow, error) {
 	rows, err := q.db.Query(ctx, LockDevicesOfAccount, connectedAccountID)
 	if err != nil {
@@ -925,7 +925,7 @@ type LockWorkspaceDeviceParams struct {
 	Scope       []uuid.UUID
 }
 
-// What is out of reach is not locked, and so not waited for.
+// Devices out of scope are not locked, so the caller does not wait for them.
 func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDeviceParams) (Device, error) {
 	row := q.db.QueryRow(ctx, LockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Scope)
 	var i Device
@@ -999,7 +999,7 @@ type RemoveForGoodRow struct {
 	CustomMetadata []byte
 }
 
-// RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
+// RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
 func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]RemoveForGoodRow, error) {
 	rows, err := q.db.Query(ctx, RemoveForGood, deviceIds)
 	if err != nil {
@@ -1060,7 +1060,7 @@ type ScheduleDeviceParams struct {
 	DeviceID uuid.UUID
 }
 
-// What was asked for since the look began is due at once.
+// The device is due immediately if it was woken while it was checked.
 func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) error {
 	_, err := q.db.Exec(ctx, ScheduleDevice,
 		arg.WakeSeq,
@@ -1082,7 +1082,7 @@ type SeeLockOperationParams struct {
 	Within    time.Duration
 }
 
-// No row where it has been seen within the time.
+// No row is affected if the operation was seen within that time.
 func (q *Queries) SeeLockOperation(ctx context.Context, arg SeeLockOperationParams) (int64, error) {
 	result, err := q.db.Exec(ctx, SeeLockOperation, arg.DeviceID, arg.Operation, arg.Within)
 	if err != nil {
@@ -1104,7 +1104,7 @@ type SetAccountErrorOfDevicesParams struct {
 	ConnectedAccountID uuid.UUID
 }
 
-// The account is locked. In the order in which devices are locked elsewhere.
+// The account is locked. Devices are locked in the usual order.
 func (q *Queries) SetAccountErrorOfDevices(ctx context.Context, arg SetAccountErrorOfDevicesParams) error {
 	_, err := q.db.Exec(ctx, SetAccountErrorOfDevices, arg.AccountError, arg.ConnectedAccountID)
 	return err
@@ -1128,7 +1128,7 @@ const SetDeviceAnswered = `-- name: SetDeviceAnswered :exec
 update devices set failures = 0 where device_id = $1 and failures > 0
 `
 
-// Its vendor has answered for it: failures in a row are over.
+// The vendor answered for the device, which ends a series of failures.
 func (q *Queries) SetDeviceAnswered(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, SetDeviceAnswered, deviceID)
 	return err
@@ -1159,7 +1159,7 @@ type SetDeviceFailedParams struct {
 	DeviceID uuid.UUID
 }
 
-// What it says once it can be read again is doubted anew; writes say nothing about that.
+// A failed read ends the grace period of an empty list; a failed write does not.
 func (q *Queries) SetDeviceFailed(ctx context.Context, arg SetDeviceFailedParams) (int32, error) {
 	row := q.db.QueryRow(ctx, SetDeviceFailed, arg.Unread, arg.DeviceID)
 	var failures int32
@@ -1223,7 +1223,7 @@ type SetDeviceReadParams struct {
 	DeviceID   uuid.UUID
 }
 
-// A change announced since the read began needs another.
+// A change announced since the read began requires another read.
 func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceRead,
 		arg.RereadAt,

@@ -113,7 +113,7 @@ type InsertEventParams struct {
 	OccurredAt         *time.Time
 }
 
-// Where there is no webhook, there is nothing to fan out. The payload takes what the workspace keeps about the account with it.
+// Without webhooks there is nothing to fan out. The payload includes what the workspace stores about the account.
 func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool, error) {
 	row := q.db.QueryRow(ctx, InsertEvent,
 		arg.EventID,
@@ -173,7 +173,7 @@ type ListEventsParams struct {
 	MaxRows            int32
 }
 
-// To be planned anew. The bounds of identifiers leave out partitions.
+// Planned for each call. The bounds on identifiers exclude partitions.
 func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event, error) {
 	rows, err := q.db.Query(ctx, ListEvents,
 		arg.WorkspaceID,

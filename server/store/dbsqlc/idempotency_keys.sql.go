@@ -30,8 +30,8 @@ type AnswerIdempotencyKeyParams struct {
 	AnswerSealed     []byte
 }
 
-// The first answer stays, and is what is returned. The row may be gone: a workspace that is reset keeps none but the one that this was
-// asked with; or be another request's by now, and then there is none.
+// Stores and returns the first answer. Returns no row if another request has taken the key. The row may be missing,
+// since a reset of the workspace deletes it.
 func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotencyKeyParams) ([]byte, error) {
 	row := q.db.QueryRow(ctx, AnswerIdempotencyKey,
 		arg.IdempotencyKeyID,
@@ -72,7 +72,8 @@ type ClaimIdempotencyKeyParams struct {
 	Patience         string
 }
 
-// Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says.
+// A concurrent transaction with the same key is waited for as long as patience allows. Returns no row if another
+// request has the key.
 func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyKeyParams) (string, error) {
 	row := q.db.QueryRow(ctx, ClaimIdempotencyKey,
 		arg.IdempotencyKeyID,
@@ -117,7 +118,7 @@ type DropOldIdempotencyKeysParams struct {
 	MaxRows     int32
 }
 
-// Those of no workspace go with those of any.
+// Keys outside of any workspace are deleted with those of any workspace.
 func (q *Queries) DropOldIdempotencyKeys(ctx context.Context, arg DropOldIdempotencyKeysParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Retention, arg.MaxRows)
 	if err != nil {
@@ -173,7 +174,7 @@ type HoldIdempotencyKeyParams struct {
 	IdempotencyKeyID uuid.UUID
 }
 
-// What is done from here on is not undone with the row.
+// From here on the request has effects that a rollback does not undo.
 func (q *Queries) HoldIdempotencyKey(ctx context.Context, arg HoldIdempotencyKeyParams) error {
 	_, err := q.db.Exec(ctx, HoldIdempotencyKey,
 		arg.ActionAttemptID,

@@ -79,7 +79,7 @@ type InsertFirstDataKeyParams struct {
 	Wrapped []byte
 }
 
-// It is no rotation that is under way, also where the master key has sealed before.
+// The first data key starts no rotation, even if the master key has sealed values.
 func (q *Queries) InsertFirstDataKey(ctx context.Context, arg InsertFirstDataKeyParams) error {
 	_, err := q.db.Exec(ctx, InsertFirstDataKey, arg.KeyID, arg.Wrapped)
 	return err

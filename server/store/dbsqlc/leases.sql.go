@@ -74,8 +74,8 @@ type TakeLeaseParams struct {
 	Ttl    time.Duration
 }
 
-// No row when another holds it. A fence is at least the microseconds since 1970, and so not given twice by a database that has lost
-// its last commits, as a standby may have that is promoted.
+// Returns no row if another holder has it. A fence is at least the current time in microseconds, so that a database
+// that lost its last commits, such as a promoted standby, does not issue it twice.
 func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, error) {
 	row := q.db.QueryRow(ctx, TakeLease, arg.Key, arg.Holder, arg.Ttl)
 	var fence int64

@@ -14,7 +14,7 @@ const Moment = `-- name: Moment :one
 select clock_timestamp()::timestamptz as at
 `
 
-// The time by the clock of the database.
+// The current time by the clock of the database.
 func (q *Queries) Moment(ctx context.Context) (time.Time, error) {
 	row := q.db.QueryRow(ctx, Moment)
 	var at time.Time

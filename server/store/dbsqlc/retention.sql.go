@@ -16,7 +16,7 @@ const AwaitPartitions = `-- name: AwaitPartitions :exec
 select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0))
 `
 
-// Until the transaction ends no partition is dropped.
+// Prevents dropping partitions until the transaction ends.
 func (q *Queries) AwaitPartitions(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, AwaitPartitions)
 	return err
@@ -36,7 +36,7 @@ type DropClientSessionsParams struct {
 	MaxRows     int32
 }
 
-// Those that ended long enough ago, by themselves or because somebody has ended them.
+// Sessions that expired or were revoked long enough ago.
 func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessionsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DropClientSessions, arg.WorkspaceID, arg.Retention, arg.MaxRows)
 	if err != nil {
@@ -65,8 +65,8 @@ type DropDeliveriesParams struct {
 	MaxRows   int32
 }
 
-// What is pending stays, unless its workspace is suspended, and what has come to rest only lately, such as after a replay. What somebody else is about is
-// left for the next time: two who lock several wait for each other.
+// Pending deliveries stay, unless the workspace is suspended, and so do deliveries that finished recently, for
+// example after a replay. Locked rows are skipped to avoid deadlocks.
 func (q *Queries) DropDeliveries(ctx context.Context, arg DropDeliveriesParams) (int64, error) {
 	row := q.db.QueryRow(ctx, DropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
 	var column_1 int64
@@ -155,7 +155,7 @@ type OldEventsRow struct {
 	CreatedAt time.Time
 }
 
-// Those that do not go with their partition: made before an identifier, or in none. What webhooks have not been given yet stays.
+// Expired events that are not dropped with their partition. Events without deliveries stay.
 func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEventsRow, error) {
 	rows, err := q.db.Query(ctx, OldEvents,
 		arg.WorkspaceID,

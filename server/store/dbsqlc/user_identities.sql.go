@@ -76,7 +76,7 @@ type EndUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// Nobody gets a user of it any more.
+// Prevents new users of the identity.
 func (q *Queries) EndUserIdentity(ctx context.Context, arg EndUserIdentityParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, EndUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
@@ -107,7 +107,7 @@ type FindUserIdentitiesParams struct {
 	MaxRows       int32
 }
 
-// To be planned anew, for its conditions.
+// Planned for each call, because the conditions are optional.
 func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentitiesParams) ([]UserIdentity, error) {
 	rows, err := q.db.Query(ctx, FindUserIdentities,
 		arg.WorkspaceID,
@@ -202,7 +202,7 @@ type HoldUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// It stays until what refers to it is written.
+// Prevents its deletion until a reference to it is written.
 func (q *Queries) HoldUserIdentity(ctx context.Context, arg HoldUserIdentityParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, HoldUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
@@ -214,7 +214,7 @@ const IdentityOfSession = `-- name: IdentityOfSession :one
 select user_identity_id from client_sessions where client_session_id = $1
 `
 
-// Whose session it is, if it is somebody's.
+// The identity of a session, if it has one.
 func (q *Queries) IdentityOfSession(ctx context.Context, clientSessionID uuid.UUID) (*uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, IdentityOfSession, clientSessionID)
 	var user_identity_id *uuid.UUID
@@ -280,7 +280,7 @@ type ListUsersOfIdentitiesParams struct {
 	Ids         []uuid.UUID
 }
 
-// The managed users of people, for what the people's own records tell of them.
+// The managed users of some identities.
 func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIdentitiesParams) ([]AcsUser, error) {
 	rows, err := q.db.Query(ctx, ListUsersOfIdentities, arg.WorkspaceID, arg.Ids)
 	if err != nil {

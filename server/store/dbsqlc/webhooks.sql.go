@@ -21,7 +21,7 @@ type CountWebhooksParams struct {
 	MaxRows     int32
 }
 
-// Of a workspace, and no more of them than may be.
+// Webhooks of a workspace, up to a maximum.
 func (q *Queries) CountWebhooks(ctx context.Context, arg CountWebhooksParams) (int32, error) {
 	row := q.db.QueryRow(ctx, CountWebhooks, arg.WorkspaceID, arg.MaxRows)
 	var column_1 int32
@@ -40,7 +40,7 @@ type DeleteWebhookParams struct {
 	MaxDeliveries int32
 }
 
-// Not one with more deliveries than that: they would all go in this statement.
+// Only with at most so many deliveries, because the statement deletes them too.
 func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DeleteWebhook, arg.WorkspaceID, arg.WebhookID, arg.MaxDeliveries)
 	if err != nil {
@@ -201,7 +201,7 @@ type RotateWebhookSecretParams struct {
 	WebhookID       uuid.UUID
 }
 
-// The webhook is locked. No overlap: the old secret ends at once.
+// The webhook is locked. Without an overlap the old secret ends immediately.
 func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecretParams) (*time.Time, error) {
 	row := q.db.QueryRow(ctx, RotateWebhookSecret,
 		arg.SecretSealed,

@@ -21,7 +21,7 @@ type CountWorkspacesOfCredentialParams struct {
 	MaxRows      int32
 }
 
-// Up to max_rows of them.
+// Up to a maximum.
 func (q *Queries) CountWorkspacesOfCredential(ctx context.Context, arg CountWorkspacesOfCredentialParams) (int64, error) {
 	row := q.db.QueryRow(ctx, CountWorkspacesOfCredential, arg.CredentialID, arg.MaxRows)
 	var count int64
@@ -34,7 +34,8 @@ delete from deliveries d using webhooks w where w.workspace_id = $1 and d.webhoo
 and not exists (select 1 from events e where e.event_id = d.event_id)
 `
 
-// Those whose events are erased. A statement of its own: it sees what was made until the last event was.
+// Deletes deliveries without events. A separate statement sees the deliveries that were created until the events were
+// deleted.
 func (q *Queries) EraseDeliveries(ctx context.Context, workspaceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, EraseDeliveries, workspaceID)
 	return err
@@ -45,15 +46,15 @@ delete from delivery_attempts a using webhooks w where w.workspace_id = $1 and a
 and not exists (select 1 from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id)
 `
 
-// Those whose deliveries are erased.
+// Deletes attempts without deliveries.
 func (q *Queries) EraseDeliveryAttempts(ctx context.Context, workspaceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, EraseDeliveryAttempts, workspaceID)
 	return err
 }
 
 const EraseWorkspace = `-- name: EraseWorkspace :exec
-with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- with their devices, codes and systems
-  told as (delete from events e where e.workspace_id = $1), -- EraseDeliveries is next
+with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- cascades to devices, codes, and systems
+  told as (delete from events e where e.workspace_id = $1), -- EraseDeliveries follows
   attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = $1),
   answers as (delete from idempotency_keys i where i.workspace_id = $1),
@@ -61,7 +62,7 @@ with accounts as (delete from connected_accounts a where a.workspace_id = $1), -
 delete from client_sessions s where s.workspace_id = $1
 `
 
-// Everything in it but its credentials and webhooks, and attempts that were made on itself.
+// Deletes everything but credentials, webhooks, and attempts on the workspace itself.
 func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, EraseWorkspace, workspaceID)
 	return err
@@ -90,7 +91,7 @@ type FindCredentialRow struct {
 	PublishableKeys bool
 }
 
-// The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
+// The requested workspace, if the credential may act in it. A key without a requested workspace gets its own.
 func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) (FindCredentialRow, error) {
 	row := q.db.QueryRow(ctx, FindCredential, arg.WorkspaceID, arg.TokenHash)
 	var i FindCredentialRow
@@ -138,7 +139,7 @@ const HoldWorkspace = `-- name: HoldWorkspace :one
 select workspace_id from workspaces where workspace_id = $1 for share
 `
 
-// It is neither changed nor reset meanwhile.
+// Prevents changes and a reset of the workspace until the transaction ends.
 func (q *Queries) HoldWorkspace(ctx context.Context, workspaceID uuid.UUID) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, HoldWorkspace, workspaceID)
 	var workspace_id uuid.UUID
@@ -356,7 +357,7 @@ const LockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 order by connected_account_id for update
 `
 
-// Before their devices, as everybody does.
+// Accounts are locked before devices.
 func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]ConnectedAccount, error) {
 	rows, err := q.db.Query(ctx, LockAccountsOfWorkspace, workspaceID)
 	if err != nil {
@@ -412,7 +413,7 @@ const LockWorkspace = `-- name: LockWorkspace :one
 select workspace_id, name, company_name, connect_partner_name, is_sandbox, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, created_by, created_at, retention_due_at from workspaces where workspace_id = $1 for no key update
 `
 
-// Changes of a workspace itself happen one after another; what is in it goes on.
+// Serializes changes of the workspace itself, but not of its contents.
 func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
 	row := q.db.QueryRow(ctx, LockWorkspace, workspaceID)
 	var i Workspace

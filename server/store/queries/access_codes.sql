@@ -20,7 +20,7 @@ order by c.removing_since is not null, c.created_at limit 1;
 select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id and not in_pool;
 
 -- name: ListAccessCodes :many
--- To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
+-- Planned for each call: the number of identifiers decides between the primary key and the workspace index.
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
@@ -30,7 +30,7 @@ order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
 -- name: ListAccessCodesOfAccounts :many
--- To be planned anew: how many codes the accounts have decides whether these are sorted, or looked for among all of the workspace.
+-- Planned for each call: the number of codes in the accounts decides between a sort and the workspace index.
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and d.connected_account_id = any(@account_ids::uuid[])
@@ -49,7 +49,7 @@ order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
 -- name: CodesInTheWay :many
--- Those that have the PINs of others, and are told of.
+-- Codes that occupy the PINs of other codes, and are reported with them.
 select access_code_id, is_managed from access_codes
 where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uuid[]) and not in_pool;
 
@@ -57,13 +57,13 @@ where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uu
 select * from access_codes where device_id = @device_id order by created_at, access_code_id;
 
 -- name: TakenOnDevice :many
--- What another code there has to do with a new one.
+-- What the codes of a device mean for a new one.
 select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
   starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
 from access_codes where device_id = @device_id order by created_at, access_code_id;
 
 -- name: UpdateAccessCode :exec
--- The row as a whole: callers hold the lock of its device.
+-- The caller holds the lock of the device, so the whole row is written.
 update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,
   ends_at = @ends_at, status = @status, external_modification_allowed = @external_modification_allowed, vendor_ref = @vendor_ref,
   desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen, write_ref = @write_ref, write_pin_mac = @write_pin_mac,
@@ -80,7 +80,7 @@ where workspace_id = @workspace_id and common_code_key = @common_code_key::text 
 order by device_id;
 
 -- name: LockCommonCode :exec
--- Who gives a code to a key, or changes those that it has, waits for others who do.
+-- Serializes transactions that add a code to a common code key or change the codes of that key.
 select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/' || @common_code_key::text, 0));
 
 -- name: DeleteAccessCode :exec
@@ -90,7 +90,7 @@ delete from access_codes where access_code_id = @access_code_id;
 delete from access_codes where access_code_id = any(@access_code_ids::uuid[]);
 
 -- name: ForgetPulledBackup :exec
--- Another may be pulled in its place.
+-- Allows another backup code to be pulled.
 update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
 
 -- name: GetAccessCodeByRef :one
@@ -98,7 +98,7 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
 
 -- name: LeftInPool :many
--- Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be those on a device.
+-- Pool codes of deleted devices and disconnected accounts, which may still be on the device.
 select c.* from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = any(@keys::uuid[]) or c.vendor_ref = any(@vendor_refs::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);

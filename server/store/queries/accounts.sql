@@ -18,7 +18,7 @@ order by created_at, connected_account_id limit 1;
 select connected_account_id from connected_accounts where workspace_id = @workspace_id and customer_key = @customer_key::text;
 
 -- name: FindAccounts :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select * from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null
   and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -37,11 +37,11 @@ update connected_accounts set display_name = @display_name, custom_metadata = @c
 where connected_account_id = @connected_account_id;
 
 -- name: LockAccount :one
--- What is recorded about an account and its end happen one after another.
+-- Serializes updates of an account and its deletion.
 select * from connected_accounts where connected_account_id = @connected_account_id for no key update;
 
 -- name: LockWorkspaceAccount :one
--- What is out of reach is not locked, and so not waited for.
+-- Accounts out of scope are not locked, so the caller does not wait for them.
 select * from connected_accounts where workspace_id = @workspace_id and connected_account_id = @connected_account_id and deleted_at is null
   and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
@@ -50,11 +50,11 @@ for no key update;
 select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
 
 -- name: HoldGateway :exec
--- Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+-- Until the transaction ends, no other transaction connects the gateway or records that an account uses it.
 select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode(@gateway_mac::bytea, 'hex'), 0));
 
 -- name: GetAccountByGateway :one
--- Another account that reaches the gateway.
+-- Another account that uses the gateway.
 select * from connected_accounts
 where adapter = @adapter and gateway_mac = @gateway_mac and deleted_at is null and connected_account_id <> @connected_account_id
 order by created_at, connected_account_id limit 1;
@@ -94,7 +94,7 @@ update connected_accounts set first_synced_at = now() where connected_account_id
 update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: ScheduleAccount :exec
--- What was asked for since the look began is due at once.
+-- The account is due immediately if it was woken while it was checked.
 update connected_accounts set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
 where connected_account_id = @connected_account_id and deleted_at is null;
 

@@ -4,7 +4,7 @@ values (@acs_system_id, @workspace_id, @connected_account_id, @vendor_ref, @name
 returning *;
 
 -- name: UpdateAcsSystem :exec
--- What has come back is due at once.
+-- A system that is listed again is due immediately.
 update acs_systems set name = @name, time_zone = @time_zone, removed_at = null, unlisted_at = null, wake_seq = wake_seq + 1, due_at = now()
 where acs_system_id = @acs_system_id;
 
@@ -20,7 +20,7 @@ select * from acs_systems where connected_account_id = @connected_account_id ord
 select * from acs_systems where acs_system_id = @acs_system_id for no key update;
 
 -- name: LockWorkspaceAcsSystem :one
--- Another workspace's is not locked, and so not waited for.
+-- Systems of other workspaces are not locked, so the caller does not wait for them.
 select * from acs_systems where workspace_id = @workspace_id and acs_system_id = @acs_system_id and removed_at is null for no key update;
 
 -- name: GetAcsSystem :one
@@ -31,7 +31,7 @@ from acs_systems s join connected_accounts a using (connected_account_id)
 where s.workspace_id = @workspace_id and s.acs_system_id = @acs_system_id and s.removed_at is null;
 
 -- name: ListAcsSystems :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select sqlc.embed(s), a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
@@ -62,12 +62,12 @@ where acs_system_id = @acs_system_id;
 update acs_systems set wake_seq = wake_seq + 1, due_at = now() where acs_system_id = @acs_system_id and removed_at is null;
 
 -- name: ScheduleAcsSystem :exec
--- What was asked for since the look began is due at once.
+-- The system is due immediately if it was woken while it was checked.
 update acs_systems set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
 where acs_system_id = @acs_system_id and removed_at is null;
 
 -- name: ReadAcsSystem :one
--- For those who look after it.
+-- For workers, which act for all workspaces.
 select * from acs_systems where acs_system_id = @acs_system_id;
 
 -- name: AcsSystemDue :one
@@ -85,7 +85,7 @@ and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_syst
 order by due_at limit @max_rows::integer;
 
 -- name: PutAcsEntrance :one
--- No row where it is there with that name.
+-- Returns no row if the entrance exists with that name.
 insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
 values (@acs_entrance_id, @workspace_id, @acs_system_id, @vendor_ref, @name)
 on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where e.name <> excluded.name
@@ -99,7 +99,7 @@ select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_syste
 where e.workspace_id = @workspace_id and e.acs_entrance_id = @acs_entrance_id;
 
 -- name: FindAcsEntrances :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id) join connected_accounts a using (connected_account_id)
 where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or e.acs_system_id = sqlc.narg('acs_system_id')::uuid)
@@ -135,7 +135,7 @@ select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups
 where workspace_id = @workspace_id and acs_access_group_id = any(@acs_access_group_ids::uuid[]);
 
 -- name: ListAcsAccessGroups :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = @workspace_id
   and (sqlc.narg('acs_system_id')::uuid is null or g.acs_system_id = sqlc.narg('acs_system_id')::uuid)

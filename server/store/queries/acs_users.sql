@@ -18,7 +18,7 @@ where u.workspace_id = @workspace_id and u.user_identity_id = @user_identity_id 
 order by u.deleting_at nulls first, u.created_at, u.acs_user_id;
 
 -- name: FindAcsUsers :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = @workspace_id and u.is_managed = @is_managed and (u.created_at, u.acs_user_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -43,20 +43,20 @@ select count(*) from acs_users where acs_system_id = @acs_system_id;
 select * from acs_users where acs_system_id = @acs_system_id order by created_at, acs_user_id for no key update;
 
 -- name: ChangeAcsUser :exec
--- What should be has changed: what went wrong with it before says nothing any more.
+-- Changes the desired state, and clears the errors of the previous one.
 update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
   is_suspended = @is_suspended, group_refs = @group_refs, deleting_at = @deleting_at, desired_gen = desired_gen + 1, changed_at = now(),
   attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
 where acs_user_id = @acs_user_id;
 
 -- name: LinkAcsUser :exec
--- Linking a user that was found to a person takes it over.
+-- Linking an unmanaged user to an identity adopts the user.
 update acs_users set user_identity_id = sqlc.narg('user_identity_id'), is_managed = true,
   written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = @acs_user_id;
 
 -- name: FindAcsUserToLink :one
--- The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
--- Somebody with another address is another person, who shares the number.
+-- The user of a person on a system, by email address or phone number. Managed users come first, then users who match
+-- in both, then users who match by address. A user with another address is another person who shares the number.
 select * from acs_users where acs_system_id = @acs_system_id and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower(sqlc.narg('email_address')::text) or phone_number = sqlc.narg('phone_number')::text)
   and (email_address is null or sqlc.narg('email_address')::text is null or lower(email_address) = lower(sqlc.narg('email_address')::text))
@@ -64,7 +64,7 @@ order by is_managed desc, coalesce(lower(email_address) = lower(sqlc.narg('email
   coalesce(phone_number = sqlc.narg('phone_number')::text, false) desc, created_at, acs_user_id limit 1 for no key update;
 
 -- name: AcsUserFound :exec
--- What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
+-- Records what the system shows of a user. A user that was deleted on the system and is back is managed again.
 update acs_users set vendor_ref = @vendor_ref, applied = @applied, write_at = null,
   blocked_gen = case when error_code = 'deleted_externally' then 0 else blocked_gen end, written_gen = case when @as_desired::boolean then desired_gen else written_gen end,
   synced_at = case when @as_desired::boolean then now() else synced_at end,
@@ -81,7 +81,8 @@ update acs_users set full_name = @full_name, email_address = @email_address, pho
 where acs_user_id = @acs_user_id;
 
 -- name: AcsUserMissing :exec
--- It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
+-- Records that the system does not show a user. A user that was deleted on the system stays deleted until it changes
+-- here or is back.
 update acs_users set applied = null,
   error_code = case when @deleted_there::boolean then 'deleted_externally' else error_code end,
   error_message = case when @deleted_there::boolean then @error_message::text else error_message end,
@@ -91,7 +92,7 @@ update acs_users set applied = null,
 where acs_user_id = @acs_user_id;
 
 -- name: AcsUserFailed :exec
--- A write came to nothing. What was asked for meanwhile is not what was refused.
+-- Records a failed write. A refusal applies only to the generation that was written.
 update acs_users set attempts = attempts + 1, next_attempt_at = @next_attempt_at,
   blocked_gen = case when @blocked::boolean then @gen::bigint else blocked_gen end,
   blocked_by = case when @blocked::boolean then sqlc.narg('blocked_by')::uuid else blocked_by end,
@@ -99,11 +100,11 @@ update acs_users set attempts = attempts + 1, next_attempt_at = @next_attempt_at
 where acs_user_id = @acs_user_id and desired_gen = @gen::bigint;
 
 -- name: UnblockAcsUsers :exec
--- Those that their system took them for are gone.
+-- The users that the system confused these with are deleted.
 update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any(@acs_user_ids::uuid[]);
 
 -- name: AcsUsersWait :exec
--- Their system cannot be reached.
+-- The system cannot be reached.
 update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
     when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
   error_message = @error_message, error_at = now()
@@ -116,8 +117,8 @@ delete from acs_users where acs_user_id = @acs_user_id;
 delete from acs_users where acs_user_id = any(@acs_user_ids::uuid[]);
 
 -- name: AcsUserLeavesGroups :one
--- Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
--- any more, but whoever was deleted there stays away.
+-- Removes groups that the system has deleted. The desired state changes with them, so an earlier refusal does not
+-- apply to it. A user that was deleted on the system stays deleted.
 update acs_users set group_refs = @group_refs, desired_gen = desired_gen + 1,
   written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
   blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
@@ -128,7 +129,7 @@ update acs_users set group_refs = @group_refs, desired_gen = desired_gen + 1,
 where acs_user_id = @acs_user_id returning *;
 
 -- name: AcsUserSent :exec
--- It is about to be sent to its system, which does not have it; or what became of that is known.
+-- Records that a creation is about to be sent, or clears that once the outcome is known.
 update acs_users set write_at = @write_at where acs_user_id = @acs_user_id;
 
 -- name: AcsUserDisputed :exec
@@ -144,7 +145,7 @@ select * from acs_users where acs_system_id = @acs_system_id and vendor_ref = @v
 update acs_users set vendor_ref = null where acs_user_id = @acs_user_id;
 
 -- name: AcsUserGone :exec
--- One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
+-- Adds the tombstone of a deleted user.
 insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
 values (@acs_user_id, @acs_system_id, @deleted_at, @vendor_ref, @person_hash, @ref_valid_until);
 

@@ -5,7 +5,7 @@ values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_
 returning *;
 
 -- name: InsertWorkspaceAttempt :one
--- On the workspace, and so on no device.
+-- An attempt on the workspace has no device.
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
 values (@action_attempt_id, @workspace_id, @action_type, 'pending', now() + @patience::interval, clock_timestamp())
 returning *;
@@ -24,7 +24,7 @@ select * from action_attempts a where a.workspace_id = @workspace_id and a.actio
     where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('scope')::uuid[])));
 
 -- name: ListActionAttempts :many
--- To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
+-- Planned for each call: the number of identifiers decides between the primary key and the workspace index.
 select * from action_attempts where workspace_id = @workspace_id
   and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
   and action_attempt_id = any(@action_attempt_ids::uuid[])
@@ -40,7 +40,7 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
 -- name: Interrupted :one
--- Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
+-- Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
 select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
@@ -49,12 +49,12 @@ select (exists (select 1 from action_attempts a where a.device_id = @device_id::
     or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = @device_id::uuid and c.in_pool)))))::boolean as gone;
 
 -- name: WaitingBehind :one
--- The one behind so many others that wait for the same to be done to a code, the oldest first.
+-- The pending attempt behind so many older ones that wait for the same action on a code.
 select * from action_attempts where device_id = @device_id::uuid and access_code_id = @access_code_id::uuid and action_type = @action_type and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset @others::integer;
 
 -- name: CountCommands :one
--- What is asked of a device itself, and not of its codes, and waits for its turn there.
+-- Pending commands to the device itself, as opposed to its codes.
 select count(*) from action_attempts where device_id = @device_id::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK');
 
 -- name: StartActionAttempt :exec
@@ -64,7 +64,7 @@ update action_attempts set started_at = @started_at where action_attempt_id = @a
 update action_attempts set reported_at = now() where action_attempt_id = @action_attempt_id;
 
 -- name: UntoldAttempt :one
--- The operation that has just been done, should its vendor tell of it only now.
+-- The last successful operation that the vendor has not reported yet.
 select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id::uuid and action_type = @action_type
   and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - @within::interval
 order by created_at limit 1;

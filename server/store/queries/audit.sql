@@ -3,14 +3,14 @@ insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name,
 values (@audit_id, sqlc.narg('workspace_id'), @actor_kind, sqlc.narg('actor_id'), @actor_name, sqlc.narg('request_id'), @operation, @subject_kinds, @subject_ids, @outcome);
 
 -- name: AddToAuditEntry :exec
--- A request that goes on to change more after a first transaction, of which nobody may know whether it was committed, adds
--- to its entry. Apart from PutAuditEntry, because looking for an entry before it is put costs each that is alone.
+-- A request that continues after a first transaction, which may have been committed, extends its entry. This is
+-- separate from PutAuditEntry because the conflict check costs time.
 insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
 values (@audit_id, sqlc.narg('workspace_id'), @actor_kind, sqlc.narg('actor_id'), @actor_name, sqlc.narg('request_id'), @operation, @subject_kinds, @subject_ids, @outcome)
 on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome;
 
 -- name: AuditBefore :many
--- The newest first.
+-- Newest first.
 select * from audit_log
 where (at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and at >= @since::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
@@ -21,7 +21,7 @@ where (at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and at >= @si
 order by at desc, audit_id desc limit @max_rows;
 
 -- name: AuditAfter :many
--- The oldest first.
+-- Oldest first.
 select * from audit_log
 where (at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and at < @until::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
@@ -32,6 +32,6 @@ where (at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and at < @until
 order by at, audit_id limit @max_rows;
 
 -- name: DropAuditEntries :execrows
--- Several may do so at once: they pass over what others remove.
+-- Concurrent deletions skip each other's rows.
 delete from audit_log where audit_id in (
   select a.audit_id from audit_log a where a.at < now() - @retention::interval order by a.at, a.audit_id limit @max_rows for update skip locked);

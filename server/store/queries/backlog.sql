@@ -1,9 +1,10 @@
 -- name: CountOutbox :one
--- Events that webhooks have not been given yet.
+-- Events without deliveries, up to a maximum.
 select count(*)::bigint as events from (select from events where fanned_out_at is null limit @most::integer) e;
 
 -- name: OldestEvent :one
--- For how long the oldest of these waits, in seconds. It goes from one account to the next: how many wait of one costs nothing.
+-- How many seconds the oldest event has been in the outbox. A loose index scan over accounts: the number of events
+-- per account does not matter.
 with recursive waiting as not materialized (
   select e.workspace_id, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account, e.created_at from events e where e.fanned_out_at is null
 ), oldest as (
@@ -17,7 +18,7 @@ with recursive waiting as not materialized (
 select coalesce(extract(epoch from now() - min(created_at)), 0)::double precision as seconds from oldest;
 
 -- name: CountPending :one
--- Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
+-- Pending deliveries, up to a maximum, to endpoints whose last attempt failed and to others.
 select
   (select count(*) from (select from webhooks w
     join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @most::integer) d on true
@@ -27,8 +28,8 @@ select
     where w.due_at is not null and w.consecutive_failures = 0 limit @most::integer) p)::bigint as healthy;
 
 -- name: OldestDue :one
--- For how long the delivery waits that has been due for longest, in seconds, in the same two places; what endpoints that work are sent
--- meanwhile by itself: how fast they answer is theirs. Those that fail are not due while they are left alone, but what waits for them is.
+-- How many seconds the most overdue delivery has waited: at failing endpoints, at healthy ones, and at healthy ones
+-- that are being served, whose speed is their own. A paused endpoint is not due, but its deliveries are.
 select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures > 0), 0)::double precision as failing,
   coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is null), 0)::double precision as healthy,
   coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is not null), 0)::double precision as slow
@@ -41,7 +42,8 @@ where w.due_at is not null and (w.due_at <= now() or w.consecutive_failures > 0)
 select count(*)::bigint from webhooks where disabled_at is not null;
 
 -- name: Lateness :one
--- For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; and deliveries to endpoints that work.
+-- How many seconds the most overdue work without a worker has waited: devices, accounts, and access systems; and
+-- deliveries to healthy endpoints.
 select
   coalesce(extract(epoch from now() - least(
     (select d.due_at from devices d where d.due_at <= now()

@@ -3,14 +3,14 @@ insert into client_sessions (client_session_id, workspace_id, token_hash, token_
 values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at, @is_unclaimed);
 
 -- name: CountUnclaimedSessions :one
--- Those that are good and not seen to reach anything yet, and no more of them than may be.
+-- Valid unclaimed sessions, up to a maximum.
 select count(*)::integer from (
   select 1 from client_sessions where workspace_id = @workspace_id and is_unclaimed and revoked_at is null and expires_at > now()
   limit @max_rows::integer
 ) s;
 
 -- name: ClaimSessionsThatReach :execrows
--- Each by itself: for all at once, what every session of every workspace reaches would be made.
+-- Looks up the scope of each session separately. A join would compute the scopes of all sessions of all workspaces.
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
@@ -19,7 +19,7 @@ update client_sessions set is_unclaimed = false where client_session_id in (
 );
 
 -- name: EndForgottenSessions :many
--- The oldest of those that nobody has come back to.
+-- Deletes the oldest sessions that were never claimed.
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - @age::interval
@@ -28,11 +28,11 @@ delete from client_sessions where client_session_id in (
 ) returning *;
 
 -- name: LockEndUser :exec
--- Who looks whether an end user has a session, and gives him one if not, waits for others who do.
+-- Serializes the search for a session of an end user and its creation.
 select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_session/' || @user_identifier_key::text, 0));
 
 -- name: AuthenticateClientSession :one
--- With what it reaches at this moment.
+-- With its current scope.
 select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
@@ -41,19 +41,19 @@ from client_sessions s join workspaces w using (workspace_id) where s.token_hash
 select * from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id;
 
 -- name: GetClientSessionOfEndUser :one
--- The one that is good.
+-- The valid one.
 select * from client_sessions
 where workspace_id = @workspace_id and user_identifier_key = @user_identifier_key::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1;
 
 -- name: GetClientSessionOfIdentity :one
--- The one that is good and is of no end user besides.
+-- The valid one that belongs to no end user.
 select * from client_sessions
 where workspace_id = @workspace_id and user_identity_id = @user_identity_id::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1;
 
 -- name: ListClientSessions :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select * from client_sessions s
 where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at > now()
   and (s.created_at, s.client_session_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -67,7 +67,7 @@ order by s.created_at, s.client_session_id
 limit @max_rows::integer;
 
 -- name: ReachOfClientSessions :many
--- What each of the sessions reaches, and how many managed devices that is.
+-- The scope of each session, and its number of managed devices.
 select s.client_session_id,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
   array(select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
@@ -76,7 +76,7 @@ select s.client_session_id,
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
 
 -- name: LockClientSession :one
--- It stays until it has been granted more.
+-- Prevents its deletion until the grant is written.
 select client_session_id from client_sessions where client_session_id = @client_session_id for no key update;
 
 -- name: GrantAccountsToClientSession :exec
@@ -84,7 +84,7 @@ insert into client_session_accounts (client_session_id, connected_account_id)
 select @client_session_id, unnest(@accounts::uuid[]) on conflict do nothing;
 
 -- name: AccountsOfWorkspace :many
--- Those of the accounts that the workspace has. They stay until what refers to them is written.
+-- Which of the accounts the workspace has. They cannot be deleted until the transaction ends.
 select connected_account_id from connected_accounts
 where workspace_id = @workspace_id and connected_account_id = any(@accounts::uuid[]) and deleted_at is null
 order by connected_account_id for key share;
@@ -94,7 +94,7 @@ insert into client_session_webviews (client_session_id, connect_webview_id)
 select @client_session_id, unnest(@webviews::uuid[]) on conflict do nothing;
 
 -- name: WebviewsOfWorkspace :many
--- Those of the webviews that the workspace has. They stay until what refers to them is written.
+-- Which of the webviews the workspace has. They cannot be deleted until the transaction ends.
 select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = any(@webviews::uuid[])
 order by connect_webview_id for key share;
 
@@ -102,7 +102,7 @@ order by connect_webview_id for key share;
 update client_sessions set user_identity_id = @user_identity_id where client_session_id = @client_session_id;
 
 -- name: KeepWebviewsOfIdentity :exec
--- What a person logs in to by a session of theirs is reached by all of these, and stays so when that session is gone.
+-- Grants the session's webviews to its identity, which keeps them when the session is deleted.
 insert into user_identity_webviews (user_identity_id, connect_webview_id)
 select s.user_identity_id, w.connect_webview_id from client_sessions s join client_session_webviews w using (client_session_id) join user_identities u using (user_identity_id)
 where s.client_session_id = @client_session_id
@@ -118,8 +118,8 @@ update client_sessions set revoked_at = coalesce(revoked_at, now()) where worksp
 delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id returning *;
 
 -- name: StandingNow :one
--- Whether a credential is good, of whichever kind it is, whether the workspace is suspended, and what a client session reaches in it,
--- at this moment.
+-- Whether a credential of any kind is valid, whether the workspace is suspended, and the current scope of a client
+-- session.
 select (exists (select 1 from credentials c where c.credential_id = @credential_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good,
   w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = @credential_id)::uuid[] as accounts

@@ -9,11 +9,11 @@ returning *;
 select * from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;
 
 -- name: OpenConnectWebview :one
--- For whoever holds its token.
+-- For a browser with its token.
 select * from connect_webviews where connect_webview_id = @connect_webview_id;
 
 -- name: FindConnectWebviews :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select * from connect_webviews
 where workspace_id = @workspace_id
   and (created_at, connect_webview_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -28,7 +28,7 @@ order by created_at, connect_webview_id
 limit @max_rows::integer;
 
 -- name: LockWorkspaceWebview :one
--- Nobody is granted it, and nobody logs in on it, until it is deleted.
+-- Blocks grants and logins until the webview is deleted.
 select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id for update;
 
 -- name: LockPeopleOfWebview :many
@@ -42,7 +42,7 @@ where exists (select 1 from client_session_webviews w where w.client_session_id 
 order by client_session_id for key share;
 
 -- name: DeleteConnectWebview :exec
--- The client sessions and the people that reach an account by it go on doing so.
+-- Client sessions and identities keep the account that it connected.
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
@@ -56,12 +56,12 @@ kept as (
 delete from connect_webviews w where w.workspace_id = @workspace_id and w.connect_webview_id = @connect_webview_id;
 
 -- name: BeginLogin :execrows
--- Counted before it is tried, so that many at once are not more.
+-- Counts the attempt first, so that concurrent attempts cannot exceed the limit.
 update connect_webviews set login_attempts = login_attempts + 1
 where connect_webview_id = @connect_webview_id and status <> 'authorized' and expires_at > @now::timestamptz and login_attempts < @most::integer;
 
 -- name: LockConnectWebview :one
--- Whoever locks an account, too, does that first.
+-- Webviews are locked before accounts.
 select * from connect_webviews where connect_webview_id = @connect_webview_id for no key update;
 
 -- name: SetLogin :exec
@@ -70,8 +70,8 @@ update connect_webviews set status = @status, selected_provider = @selected_prov
 where connect_webview_id = @connect_webview_id;
 
 -- name: LeaveCustomer :exec
--- Before the account is locked and given to a customer. What other customers' sessions reach it by is cut: pages, grants, and what their
--- people have connected. Nothing is, where it is that customer's already. Whoever logs in to it again reaches it again.
+-- Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
+-- have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
 with moved as (
   select a.connected_account_id from connected_accounts a
   where a.workspace_id = @workspace_id and a.connected_account_id = @connected_account_id and a.customer_key is distinct from @customer_key::text),
@@ -86,12 +86,12 @@ where g.connected_account_id = moved.connected_account_id and s.user_identity_id
   and s.customer_key <> @customer_key::text;
 
 -- name: AuthorizeWaiting :many
--- Those that waited for the devices of an account, which are there.
+-- Webviews that waited for the devices of an account.
 update connect_webviews set status = 'authorized', authorized_at = now()
 where connected_account_id = @connected_account_id and status <> 'authorized'
 returning connect_webview_id;
 
 -- name: FailWaiting :many
--- Those that wait for the devices of an account which is no more.
+-- Webviews that wait for the devices of a deleted account.
 update connect_webviews set status = 'failed' where connected_account_id = @connected_account_id and status = 'pending'
 returning *;

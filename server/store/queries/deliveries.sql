@@ -1,9 +1,9 @@
 -- name: TakeEvents :many
--- Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
--- much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
--- the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
--- deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
--- many that it reads an index as a whole, and so it would for what is null: no event is given twice.
+-- Takes events without deliveries, oldest first within each account, in round-robin order of the accounts, so that an
+-- account with many events does not delay the others. Events without an account count as one more account. The round
+-- starts after the account that had the last turn, and last returns the new one. Taking stops when the deliveries
+-- reach the maximum. The identifiers are an array, and null is coalesced: otherwise the planner scans a whole index.
+-- No event is taken twice.
 with recursive outbox as not materialized (
   select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
@@ -36,18 +36,18 @@ update events e set fanned_out_at = now() where e.event_id = any(array(select ev
 returning e.event_id, e.event_type, (select t.account from taken t order by t.nth desc, t.turn desc limit 1)::uuid as last;
 
 -- name: LockWebhooksFor :many
--- Those that ask for one of the types, in one order for all who lock several.
+-- The webhooks that subscribe to one of the types, locked in the order of their identifiers.
 select webhook_id from webhooks where workspace_id = @workspace_id and event_types && (array['*'] || @event_types::text[])
 order by webhook_id for no key update;
 
 -- name: LockWebhooksOfWorkspace :many
--- In the order of LockWebhooksFor.
+-- Locks in the order of LockWebhooksFor.
 select webhook_id from webhooks where workspace_id = @workspace_id order by webhook_id for no key update;
 
 -- name: FanOut :many
--- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
--- to come was, too: the clock has been stepped back since it was made.
--- Each event is looked for once, in the partitions of the identifiers.
+-- One delivery for each event and each of the locked webhooks that subscribes to its type and existed before it. A
+-- webhook with a future creation time existed as well: the clock was set back. Each event is looked up once, in the
+-- partitions of the identifiers.
 with told as materialized (
   select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
   from events e where e.event_id = any(@event_ids::uuid[])
@@ -63,8 +63,9 @@ with told as materialized (
 select distinct m.webhook_id from made m where m.state = 'pending' order by m.webhook_id;
 
 -- name: WakeWebhooks :many
--- Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
--- due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
+-- Paused webhooks wait for the end of the pause, and webhooks of a suspended workspace for the end of the suspension.
+-- The webhooks are locked. Rows that are due already are not written. The subselects hide the number of webhooks, so
+-- that PostgreSQL reuses the plan.
 with workspace as materialized (
   select s.is_suspended from workspaces s where s.workspace_id = @workspace_id
 ), woken as (
@@ -79,14 +80,16 @@ select w.webhook_id from webhooks w where w.webhook_id = any((select @webhook_id
   and not (select is_suspended from workspace);
 
 -- name: RestWebhooks :exec
--- The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
+-- For a workspace that becomes suspended. The webhooks are locked. Disabled webhooks stay due until their deliveries
+-- are held.
 update webhooks set due_at = null where workspace_id = @workspace_id and disabled_at is null and due_at is not null;
 
 -- name: OutboxDue :one
 select exists (select 1 from events where workspace_id = @workspace_id and fanned_out_at is null) as due;
 
 -- name: DueOutboxes :many
--- It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
+-- A loose index scan over workspaces: only workspaces with events cost time, and the number of their events does not
+-- matter.
 with recursive waiting as (
   (select e.workspace_id from events e where e.fanned_out_at is null order by e.workspace_id limit 1)
   union all
@@ -108,7 +111,7 @@ select sqlc.embed(webhooks), is_suspended as suspended, coalesce(paused_until > 
 from webhooks join workspaces using (workspace_id) where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
--- What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
+-- Payloads beyond the byte limit are omitted. size is the size of each payload.
 with due as materialized (
   select d.event_id, d.step, d.next_attempt_at from deliveries d
   where d.webhook_id = @webhook_id and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all(@busy::uuid[])
@@ -129,12 +132,12 @@ select * from events where event_id = @event_id;
 select * from webhooks where webhook_id = @webhook_id for no key update;
 
 -- name: ShareWebhook :one
--- It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
+-- Prevents its deletion until the transaction ends. Other transactions can still update it.
 select * from webhooks where webhook_id = @webhook_id for key share;
 
 -- name: RecordAttempts :exec
--- What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
--- meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
+-- Deliveries that were deleted meanwhile get no log. A delivery whose due time has changed was held or replayed
+-- meanwhile: a failure is only logged, and a success still completes it, because the endpoint has the event.
 with o as (
   select unnest(@event_ids::uuid[]) as event_id, unnest(@dues::timestamptz[]) as due_at, unnest(@states::text[]) as state, unnest(@pauses_us::bigint[]) as pause_us,
     unnest(@latencies_us::bigint[]) as latency_us, unnest(@statuses::integer[]) as status, unnest(@errors::text[]) as error,
@@ -164,7 +167,7 @@ update webhooks set consecutive_failures = @failures::integer, is_healthy = @is_
 where webhook_id = @webhook_id;
 
 -- name: DisableWebhook :exec
--- It is due until all that was to be sent there is held.
+-- Due until its pending deliveries are held.
 update webhooks set disabled_at = now(), disabled_reason = @reason, due_at = now(), paused_until = null where webhook_id = @webhook_id;
 
 -- name: EnableWebhook :exec
@@ -172,7 +175,7 @@ update webhooks set disabled_at = null, disabled_reason = null, paused_until = n
 where webhook_id = @webhook_id;
 
 -- name: HoldDeliveries :execrows
--- The states are written so that what is to be held is not looked for among all that is pending, for each of them.
+-- concat prevents a second search of the pending index for each row.
 update deliveries h set state = 'held', next_attempt_at = null, finished_at = now()
 where h.webhook_id = @webhook_id and concat(h.state) = 'pending' and h.event_id = any(array(
   select d.event_id from deliveries d where d.webhook_id = @webhook_id and d.state = 'pending' order by d.next_attempt_at limit @max_rows::integer));
@@ -183,8 +186,8 @@ update deliveries set state = 'pending', step = 0, next_attempt_at = now(), fini
 where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state = any(@states::text[]);
 
 -- name: ScheduleWebhook :one
--- The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
--- due; 0: when something happens, such as that its workspace is no longer suspended.
+-- The webhook is locked, so no delivery is created meanwhile. seconds is the time until it is due by the clock of the
+-- database; 0: not before something happens, such as the end of a suspension.
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d join workspaces s on s.workspace_id = w.workspace_id
   where d.webhook_id = @webhook_id and d.state = 'pending' and not s.is_suspended order by d.next_attempt_at limit 1)
 where w.webhook_id = @webhook_id
@@ -206,7 +209,7 @@ and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id
 order by due_at limit @max_rows::integer;
 
 -- name: ListDeliveries :many
--- To be planned anew. Identifiers of events grow with time.
+-- Planned for each call. Identifiers of events grow with time.
 select d.event_id, d.state, d.attempts, d.next_attempt_at, e.event_type, e.occurred_at from (
   select p.event_id, p.state, p.attempts, p.next_attempt_at from deliveries p join webhooks w on w.webhook_id = p.webhook_id
   where w.workspace_id = @workspace_id and p.webhook_id = @webhook_id and p.state = any(@states::text[])
@@ -216,7 +219,7 @@ select d.event_id, d.state, d.attempts, d.next_attempt_at, e.event_type, e.occur
 ) d join events e on e.event_id = d.event_id order by d.event_id desc;
 
 -- name: WalkDeliveries :many
--- To be planned anew. The other way round.
+-- ListDeliveries in ascending order.
 select d.event_id, d.state, e.event_type from (
   select p.event_id, p.state from deliveries p join webhooks w on w.webhook_id = p.webhook_id
   where w.workspace_id = @workspace_id and p.webhook_id = @webhook_id and p.state = any(@states::text[])
@@ -230,6 +233,6 @@ select a.* from delivery_attempts a join webhooks w on w.webhook_id = a.webhook_
 where w.workspace_id = @workspace_id and a.webhook_id = @webhook_id and a.event_id = @event_id order by a.attempt;
 
 -- name: ListEndpoints :many
--- Of all workspaces, for those who run the server.
+-- Across all workspaces, for operators.
 select sqlc.embed(h), w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id;

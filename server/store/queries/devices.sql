@@ -17,12 +17,12 @@ select * from devices where device_id = @device_id;
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
 
 -- name: DevicesToHint :many
--- In the order in which whoever locks several devices does.
+-- In the order in which devices are locked.
 select device_id from devices where connected_account_id = @connected_account_id and vendor_ref = any(@vendor_refs::text[])
   and removed_at is null and is_managed order by device_id;
 
 -- name: LockDevice :one
--- Changes of one device's codes happen one after another.
+-- Serializes changes of a device's codes.
 select * from devices where device_id = @device_id for no key update;
 
 -- name: LockDeviceByRef :one
@@ -30,17 +30,17 @@ select * from devices where connected_account_id = @connected_account_id and ven
 for no key update;
 
 -- name: GiveUpDeviceRef :exec
--- No vendor's references look like that.
+-- No vendor uses references of this form.
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: LockWorkspaceDevice :one
--- What is out of reach is not locked, and so not waited for.
+-- Devices out of scope are not locked, so the caller does not wait for them.
 select * from devices where workspace_id = @workspace_id and device_id = @device_id
   and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
 
 -- name: ListDevices :many
--- How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
+-- The subselect hides the limit, so that PostgreSQL reuses the plan.
 select * from device_summaries
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -48,7 +48,7 @@ order by created_at, device_id
 limit (select @max_rows::integer);
 
 -- name: FindDevices :many
--- ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+-- ListDevices with conditions. Planned for each call, which costs more than a list without conditions.
 select * from devices d
 where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is_managed
   and (d.created_at, d.device_id) > (@after_at::timestamptz, @after_id::uuid)
@@ -74,7 +74,7 @@ limit @max_rows::integer;
 update devices set custom_metadata = @custom_metadata, nickname = @nickname where device_id = @device_id;
 
 -- name: SetAccountErrorOfDevices :exec
--- The account is locked. In the order in which devices are locked elsewhere.
+-- The account is locked. Devices are locked in the usual order.
 with mine as (
   select o.device_id from devices o
   where o.connected_account_id = @connected_account_id and o.account_error is distinct from sqlc.narg('account_error')::jsonb
@@ -91,16 +91,16 @@ update devices set backup_pool = @backup_pool where device_id = @device_id;
 update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = @device_id;
 
 -- name: ForgetDevice :exec
--- What its vendor lists under the same reference from now on is another device.
+-- A device that the vendor lists with the same reference later is a new device.
 update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, announced_online = false, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
 -- name: ListDevicesOfAccount :many
--- Whoever locks several devices does so in this order.
+-- Devices are always locked in this order.
 select * from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
 -- name: LockDevicesOfAccount :many
--- ListDevicesOfAccount for those who do the same with each of many.
+-- ListDevicesOfAccount for callers that update all devices.
 select device_id, (removed_at is not null)::boolean as gone from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
 -- name: InsertDevice :exec
@@ -133,7 +133,7 @@ update devices set announced_online = @announced_online, announced_locked = @ann
 where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
--- No row where it has been seen within the time.
+-- No row is affected if the operation was seen within that time.
 insert into lock_operations (device_id, operation) values (@device_id, @operation)
 on conflict (device_id, operation) do update set seen_at = now() where lock_operations.seen_at < now() - @within::interval;
 
@@ -148,7 +148,7 @@ update devices set removed_at = now(), online = false, announced_online = false,
 where device_id = @device_id;
 
 -- name: RemoveForGood :many
--- RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
+-- RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
 update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
@@ -162,26 +162,26 @@ where device_id = @device_id;
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any(@device_ids::uuid[]);
 
 -- name: ExpectDevice :exec
--- What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+-- An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
 update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + @after::interval) where device_id = @device_id;
 
 -- name: ScheduleDevice :exec
--- What was asked for since the look began is due at once.
+-- The device is due immediately if it was woken while it was checked.
 update devices set due_at = case when wake_seq <> @wake_seq then now() when @never::boolean then null else now() + @after::interval end
 where device_id = @device_id;
 
 -- name: SetDeviceRead :exec
--- A change announced since the read began needs another.
+-- A change announced since the read began requires another read.
 update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, empty_since = @empty_since, read_needed = (wake_seq <> @wake_seq and read_needed)
 where device_id = @device_id;
 
 -- name: SetDeviceFailed :one
--- What it says once it can be read again is doubted anew; writes say nothing about that.
+-- A failed read ends the grace period of an empty list; a failed write does not.
 update devices set failures = failures + 1, read_needed = true, empty_since = case when not @unread::boolean then empty_since end
 where device_id = @device_id returning failures;
 
 -- name: SetDeviceAnswered :exec
--- Its vendor has answered for it: failures in a row are over.
+-- The vendor answered for the device, which ends a series of failures.
 update devices set failures = 0 where device_id = @device_id and failures > 0;
 
 -- name: DeviceDue :one

@@ -1,5 +1,5 @@
 -- name: InsertEvent :one
--- Where there is no webhook, there is nothing to fan out. The payload takes what the workspace keeps about the account with it.
+-- Without webhooks there is nothing to fan out. The payload includes what the workspace stores about the account.
 insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
 values (@event_id, @workspace_id, @event_type, @device_id, @access_code_id, @connected_account_id,
   coalesce((select @payload::jsonb || jsonb_strip_nulls(jsonb_build_object('connected_account_custom_metadata', a.custom_metadata, 'customer_key', a.customer_key))
@@ -16,7 +16,7 @@ select * from events where workspace_id = @workspace_id and device_id = @device_
 order by created_at desc limit 1;
 
 -- name: ListEvents :many
--- To be planned anew. The bounds of identifiers leave out partitions.
+-- Planned for each call. The bounds on identifiers exclude partitions.
 select * from events where workspace_id = @workspace_id
   and created_at >= @since::timestamptz and created_at < @until::timestamptz and event_id >= @since_id::uuid and event_id <= @until_id::uuid
   and (sqlc.narg('event_ids')::uuid[] is null or event_id = any(sqlc.narg('event_ids')::uuid[]))

@@ -1,5 +1,6 @@
 -- name: ClaimIdempotencyKey :one
--- Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says.
+-- A concurrent transaction with the same key is waited for as long as patience allows. Returns no row if another
+-- request has the key.
 with waits as materialized (
   select current_setting('lock_timeout') as before, set_config('lock_timeout', @patience::text, true) as now
 )
@@ -17,13 +18,13 @@ select * from idempotency_keys
 where workspace_id = @workspace_id and credential_id = @credential_id and operation = @operation and key_mac = @key_mac;
 
 -- name: HoldIdempotencyKey :exec
--- What is done from here on is not undone with the row.
+-- From here on the request has effects that a rollback does not undo.
 update idempotency_keys set action_attempt_id = @action_attempt_id, held_until = clock_timestamp() + @hold::interval
 where workspace_id = @workspace_id and idempotency_key_id = @idempotency_key_id;
 
 -- name: AnswerIdempotencyKey :one
--- The first answer stays, and is what is returned. The row may be gone: a workspace that is reset keeps none but the one that this was
--- asked with; or be another request's by now, and then there is none.
+-- Stores and returns the first answer. Returns no row if another request has taken the key. The row may be missing,
+-- since a reset of the workspace deletes it.
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed)
 values (@idempotency_key_id, @workspace_id, @credential_id, @operation, @key_mac, @request_mac, @answer_sealed)
 on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = coalesce(k.answer_sealed, excluded.answer_sealed)
@@ -34,7 +35,7 @@ returning answer_sealed;
 delete from idempotency_keys where workspace_id = @workspace_id and idempotency_key_id = @idempotency_key_id;
 
 -- name: DropOldIdempotencyKeys :execrows
--- Those of no workspace go with those of any.
+-- Keys outside of any workspace are deleted with those of any workspace.
 delete from idempotency_keys where idempotency_key_id in (
   select k.idempotency_key_id from idempotency_keys k
   where k.workspace_id in (@workspace_id, '00000000-0000-0000-0000-000000000000') and k.created_at < clock_timestamp() - @retention::interval

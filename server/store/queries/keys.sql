@@ -14,7 +14,7 @@ select * from data_keys order by created_at, key_id;
 insert into data_keys (key_id, wrapped, is_current) values (@key_id, @wrapped, true);
 
 -- name: InsertFirstDataKey :exec
--- It is no rotation that is under way, also where the master key has sealed before.
+-- The first data key starts no rotation, even if the master key has sealed values.
 insert into data_keys (key_id, wrapped, is_current, resealed_at)
 select @key_id, @wrapped, true, now() where not exists (select from data_keys)
 on conflict do nothing;

@@ -1,6 +1,6 @@
 -- name: TakeLease :one
--- No row when another holds it. A fence is at least the microseconds since 1970, and so not given twice by a database that has lost
--- its last commits, as a standby may have that is promoted.
+-- Returns no row if another holder has it. A fence is at least the current time in microseconds, so that a database
+-- that lost its last commits, such as a promoted standby, does not issue it twice.
 insert into leases as l (key, holder, fence, held_until)
 values (@key, @holder, (extract(epoch from clock_timestamp()) * 1000000)::bigint, now() + @ttl::interval)
 on conflict (key) do update set holder = excluded.holder, fence = greatest(l.fence + 1, excluded.fence), held_until = excluded.held_until

@@ -15,7 +15,7 @@ where workspace_id = @workspace_id;
 update workspaces set retention_due_at = least(retention_due_at, @at::timestamptz) where workspace_id = @workspace_id;
 
 -- name: OldEvents :many
--- Those that do not go with their partition: made before an identifier, or in none. What webhooks have not been given yet stays.
+-- Expired events that are not dropped with their partition. Events without deliveries stay.
 select o.event_id, o.created_at from (
   (select e.event_id, e.created_at from events e
     where e.workspace_id = @workspace_id and e.event_id < @before::uuid and e.created_at < now() - @retention::interval and e.fanned_out_at is not null
@@ -29,8 +29,8 @@ select o.event_id, o.created_at from (
 ) o order by o.created_at, o.event_id limit @max_rows::integer;
 
 -- name: DropDeliveries :one
--- What is pending stays, unless its workspace is suspended, and what has come to rest only lately, such as after a replay. What somebody else is about is
--- left for the next time: two who lock several wait for each other.
+-- Pending deliveries stay, unless the workspace is suspended, and so do deliveries that finished recently, for
+-- example after a replay. Locked rows are skipped to avoid deadlocks.
 with old as (
   select d.webhook_id, d.event_id from deliveries d
   where d.event_id = any(@event_ids::uuid[]) and case when d.state <> 'pending' then d.finished_at < now() - @retention::interval
@@ -44,7 +44,7 @@ with old as (
 select count(*)::bigint from gone;
 
 -- name: DropClientSessions :execrows
--- Those that ended long enough ago, by themselves or because somebody has ended them.
+-- Sessions that expired or were revoked long enough ago.
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and least(s.expires_at, s.revoked_at) < now() - @retention::interval
@@ -56,5 +56,5 @@ delete from events e where e.event_id = any(@event_ids::uuid[])
 and not exists (select 1 from deliveries d where d.event_id = e.event_id and d.event_id = any(@event_ids::uuid[]));
 
 -- name: AwaitPartitions :exec
--- Until the transaction ends no partition is dropped.
+-- Prevents dropping partitions until the transaction ends.
 select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0));

@@ -7,14 +7,14 @@ returning *;
 select * from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id;
 
 -- name: HoldUserIdentity :one
--- It stays until what refers to it is written.
+-- Prevents its deletion until a reference to it is written.
 select user_identity_id from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for key share;
 
 -- name: GetUserIdentityByKey :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_key = @user_identity_key::text;
 
 -- name: IdentityOfSession :one
--- Whose session it is, if it is somebody's.
+-- The identity of a session, if it has one.
 select user_identity_id from client_sessions where client_session_id = @client_session_id;
 
 -- name: EndSessionsOfIdentity :many
@@ -24,7 +24,7 @@ delete from client_sessions where workspace_id = @workspace_id and user_identity
 select * from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for no key update;
 
 -- name: FindUserIdentities :many
--- To be planned anew, for its conditions.
+-- Planned for each call, because the conditions are optional.
 select i.* from user_identities i
 where i.workspace_id = @workspace_id and (i.created_at, i.user_identity_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('created_before')::timestamptz is null or i.created_at < sqlc.narg('created_before')::timestamptz)
@@ -43,13 +43,13 @@ where user_identity_id = @user_identity_id;
 select user_identity_id from user_identities where user_identity_id = @user_identity_id for key share;
 
 -- name: EndUserIdentity :one
--- Nobody gets a user of it any more.
+-- Prevents new users of the identity.
 select user_identity_id from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for update;
 
 -- name: DeleteUserIdentity :exec
 delete from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id;
 
 -- name: ListUsersOfIdentities :many
--- The managed users of people, for what the people's own records tell of them.
+-- The managed users of some identities.
 select * from acs_users where workspace_id = @workspace_id and user_identity_id = any(@ids::uuid[]) and is_managed
 order by created_at, acs_user_id;

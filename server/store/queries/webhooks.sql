@@ -3,7 +3,7 @@ insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed)
 values (@webhook_id, @workspace_id, @url, @event_types, @secret_sealed);
 
 -- name: CountWebhooks :one
--- Of a workspace, and no more of them than may be.
+-- Webhooks of a workspace, up to a maximum.
 select count(*)::integer from (select 1 from webhooks where workspace_id = @workspace_id limit @max_rows::integer) w;
 
 -- name: GetWebhook :one
@@ -16,7 +16,7 @@ select * from webhooks where workspace_id = @workspace_id order by created_at, w
 update webhooks set event_types = @event_types where workspace_id = @workspace_id and webhook_id = @webhook_id;
 
 -- name: DeleteWebhook :execrows
--- Not one with more deliveries than that: they would all go in this statement.
+-- Only with at most so many deliveries, because the statement deletes them too.
 delete from webhooks w where w.workspace_id = @workspace_id and w.webhook_id = @webhook_id
 and not exists (select 1 from deliveries d where d.webhook_id = @webhook_id order by d.event_id offset @max_deliveries::integer limit 1);
 
@@ -32,7 +32,7 @@ delete from delivery_attempts where webhook_id = @webhook_id and event_id = any(
 delete from deliveries where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]);
 
 -- name: RotateWebhookSecret :one
--- The webhook is locked. No overlap: the old secret ends at once.
+-- The webhook is locked. Without an overlap the old secret ends immediately.
 update webhooks set secret_sealed = @secret_sealed, old_secret_sealed = nullif(@old_secret_sealed, ''::bytea),
   old_secret_until = now() + nullif(@overlap::interval, interval '0')
 where webhook_id = @webhook_id

@@ -4,11 +4,11 @@ values (@workspace_id, @name, @company_name, @connect_partner_name, @is_sandbox,
   nullif(@created_by::uuid, '00000000-0000-0000-0000-000000000000'));
 
 -- name: LockWorkspace :one
--- Changes of a workspace itself happen one after another; what is in it goes on.
+-- Serializes changes of the workspace itself, but not of its contents.
 select * from workspaces where workspace_id = @workspace_id for no key update;
 
 -- name: HoldWorkspace :one
--- It is neither changed nor reset meanwhile.
+-- Prevents changes and a reset of the workspace until the transaction ends.
 select workspace_id from workspaces where workspace_id = @workspace_id for share;
 
 -- name: UpdateWorkspace :exec
@@ -17,16 +17,16 @@ update workspaces set name = @name, connect_partner_name = @connect_partner_name
 where workspace_id = @workspace_id;
 
 -- name: LockAccountsOfWorkspace :many
--- Before their devices, as everybody does.
+-- Accounts are locked before devices.
 select * from connected_accounts where workspace_id = @workspace_id order by connected_account_id for update;
 
 -- name: LockDevicesOfAccounts :exec
 select from devices where connected_account_id = any(@account_ids::uuid[]) order by device_id for update;
 
 -- name: EraseWorkspace :exec
--- Everything in it but its credentials and webhooks, and attempts that were made on itself.
-with accounts as (delete from connected_accounts a where a.workspace_id = @workspace_id), -- with their devices, codes and systems
-  told as (delete from events e where e.workspace_id = @workspace_id), -- EraseDeliveries is next
+-- Deletes everything but credentials, webhooks, and attempts on the workspace itself.
+with accounts as (delete from connected_accounts a where a.workspace_id = @workspace_id), -- cascades to devices, codes, and systems
+  told as (delete from events e where e.workspace_id = @workspace_id), -- EraseDeliveries follows
   attempts as (delete from action_attempts t where t.workspace_id = @workspace_id and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = @workspace_id),
   answers as (delete from idempotency_keys i where i.workspace_id = @workspace_id),
@@ -34,12 +34,13 @@ with accounts as (delete from connected_accounts a where a.workspace_id = @works
 delete from client_sessions s where s.workspace_id = @workspace_id;
 
 -- name: EraseDeliveries :exec
--- Those whose events are erased. A statement of its own: it sees what was made until the last event was.
+-- Deletes deliveries without events. A separate statement sees the deliveries that were created until the events were
+-- deleted.
 delete from deliveries d using webhooks w where w.workspace_id = @workspace_id and d.webhook_id = w.webhook_id
 and not exists (select 1 from events e where e.event_id = d.event_id);
 
 -- name: EraseDeliveryAttempts :exec
--- Those whose deliveries are erased.
+-- Deletes attempts without deliveries.
 delete from delivery_attempts a using webhooks w where w.workspace_id = @workspace_id and a.webhook_id = w.webhook_id
 and not exists (select 1 from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id);
 
@@ -61,11 +62,11 @@ values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_t
 insert into credential_workspaces (credential_id, workspace_id) values (@credential_id, @workspace_id);
 
 -- name: CountWorkspacesOfCredential :one
--- Up to max_rows of them.
+-- Up to a maximum.
 select count(*) from (select from credential_workspaces where credential_id = @credential_id limit @max_rows::integer) w;
 
 -- name: FindCredential :one
--- The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
+-- The requested workspace, if the credential may act in it. A key without a requested workspace gets its own.
 select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
