@@ -18,9 +18,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// Each table is given a row once it is there, and another one whenever a migration gives it a column, with something in each of
-// them. None that follows loses or changes anything of it. What a row means is tried by the test above.
-func TestRowsOfTablesThatCameLaterAreKept(t *testing.T) {
+// Each table gets a row with a value in every column when a migration creates it, and another one when a migration adds a column.
+// No later migration loses or changes a value. TestDatabaseOfTheFirstSchemaIsUpgraded checks what rows mean.
+func TestMigrationsKeepRows(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
 	o.exec("drop schema public cascade; create schema public")
@@ -45,13 +45,13 @@ func TestRowsOfTablesThatCameLaterAreKept(t *testing.T) {
 	}
 	for table, rows := range o.rowsOn(conn) {
 		if len(rows) == 0 && known[table] != "" {
-			t.Errorf("table %s is empty, so nothing is known of what becomes of it", table)
+			t.Errorf("table %s is empty, so its rows are not tested", table)
 		}
 	}
 }
 
-// fillTables puts a row into each table whose columns are others than the known ones. Tables refer to each other, so some are
-// filled only when others have been.
+// fillTables inserts a row into each table whose columns differ from the known ones. Tables refer to each other, so it retries
+// until all are filled.
 func (o *old) fillTables(conn *pgx.Conn, after string, known map[string]string) {
 	o.Helper()
 	names, err := conn.Query(o.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
@@ -76,13 +76,13 @@ func (o *old) fillTables(conn *pgx.Conn, after string, known map[string]string) 
 			return err == nil
 		})
 		if len(still) == len(left) {
-			o.Fatalf("after %s, nothing can be put into %v: %v", after, left, errors.Join(problems...))
+			o.Fatalf("after %s, no row can be inserted into %v: %v", after, left, errors.Join(problems...))
 		}
 		left = still
 	}
 }
 
-// column is one that is written: Of is the table that it refers to, and Its the column there.
+// column is a column to write. It refers to the column Its of the table Of.
 type column struct{ Name, Type, Of, Its, Check string }
 
 func (o *old) columns(conn *pgx.Conn, table string) []column {
@@ -100,10 +100,10 @@ func (o *old) columns(conn *pgx.Conn, table string) []column {
 	return all
 }
 
-// word is one of those that a check allows.
+// word matches a value that a check allows.
 var word = regexp.MustCompile(`'([^']+)'::text`)
 
-// values are written into columns of a type.
+// values are expressions for columns of a type.
 var values = map[string]string{
 	"uuid": "gen_random_uuid()", "text": "'t' || gen_random_uuid()", "bytea": "decode(md5(random()::text), 'hex')",
 	"boolean": "true", "smallint": "1 + floor(random() * 200)::smallint", "integer": "1 + floor(random() * 1000000)::integer", "bigint": "1 + floor(random() * 1000000000)::bigint",

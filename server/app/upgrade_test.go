@@ -38,7 +38,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// old is a database that an old server has left, with what only its owner knows.
+// old is a database of an old server, with its secrets.
 type old struct {
 	*testing.T
 	dsn    string
@@ -95,7 +95,7 @@ func (o *old) exec(sql string) {
 	o.must(err)
 }
 
-// rows are all there are, by table, as JSON.
+// rows returns all rows by table, as JSON.
 func (o *old) rows() map[string][]map[string]any {
 	o.Helper()
 	conn, end := o.connect()
@@ -126,7 +126,7 @@ func (o *old) rowsOn(conn *pgx.Conn) map[string][]map[string]any {
 	return out
 }
 
-// keeps fails when a row of before is not there with all that it held.
+// keeps fails if a row has lost or changed a value.
 func (o *old) keeps(after string, before, now map[string][]map[string]any) {
 	o.Helper()
 	for table, rows := range before {
@@ -145,8 +145,7 @@ func (o *old) keeps(after string, before, now map[string][]map[string]any) {
 	}
 }
 
-// migrate brings the database from the first schema to the last, one step after the other, and adds rows where a file
-// has some.
+// migrate applies the migrations one by one, and after each one the file with its rows, if there is one.
 func (o *old) migrate() {
 	o.Helper()
 	db, err := sql.Open("pgx", o.dsn)
@@ -180,13 +179,13 @@ func (o *old) migrate() {
 		}
 		for table, rows := range o.rowsOn(conn) {
 			if len(rows) == 0 {
-				o.Errorf("the first schema's table %s is empty, so nothing is known of what becomes of it", table)
+				o.Errorf("the first schema's table %s is empty, so its rows are not tested", table)
 			}
 		}
 	}
 }
 
-// post asks a server with the credential of old.
+// post sends a request with the credential of the database.
 func (o *old) post(url, path, body string, out any) {
 	o.Helper()
 	req, err := http.NewRequestWithContext(o.Context(), http.MethodPost, url+path, strings.NewReader(body))
@@ -204,7 +203,7 @@ func (o *old) post(url, path, body string, out any) {
 	o.must(json.Unmarshal(b, out))
 }
 
-// inbox is a webhook's endpoint that takes what is signed with the secret.
+// inbox is a webhook endpoint that accepts events signed with the secret.
 type inbox struct {
 	mu     sync.Mutex
 	secret func() []byte
@@ -268,8 +267,8 @@ func (o *old) until(what string, ok func() bool) {
 	testenv.Until(o, what, ok)
 }
 
-// works looks whether a server works with what there was: codes with their PINs and identifiers, an attempt that was
-// waited for, deliveries that were due, and new ones to the webhook of old.
+// works checks that a server works with the rows: codes with their PINs and identifiers, a pending attempt, due deliveries, and new
+// events for the webhook.
 func (o *old) works(dsn string, hook *inbox) {
 	o.Helper()
 	url := o.serve(dsn).URL
@@ -326,9 +325,9 @@ func (o *old) works(dsn string, hook *inbox) {
 	}
 }
 
-// A database of the first schema, with every table filled, is brought up step by step. No step loses anything, and
-// a server of today works with it.
-func TestADatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
+// A database of the first schema with rows in every table is migrated step by step. No step loses a value, and a server works with
+// the result.
+func TestDatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
 	t.Parallel()
 	hook := &inbox{events: map[string]string{}}
 	receiver := httptest.NewServer(hook)

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A migration that somebody is in the way of is tried again for five minutes; one that fails otherwise is not.
-func TestAMigrationIsTriedAgainWhereSomebodyIsInItsWay(t *testing.T) {
+// A migration that is blocked by a lock is retried for five minutes; other failures are not retried.
+func TestMigrationIsRetriedAfterLockTimeout(t *testing.T) {
 	t.Parallel()
 	waits, deadlock, wrong := &pgconn.PgError{Code: lockNotAvailable}, &pgconn.PgError{Code: deadlockDetected}, errors.New("wrong")
 	for name, c := range map[string]struct {
@@ -21,7 +21,7 @@ func TestAMigrationIsTriedAgainWhereSomebodyIsInItsWay(t *testing.T) {
 		"it is done":                      {[]error{nil}, nil, 0},
 		"it waits, then it is in the way": {[]error{waits, deadlock, nil}, nil, 2 * migrateAgain},
 		"it is wrong":                     {[]error{deadlock, wrong}, wrong, migrateAgain},
-		"somebody stays for ever":         {[]error{waits}, waits, migrateFor + migrateAgain},
+		"the lock is never released":      {[]error{waits}, waits, migrateFor + migrateAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,13 +11,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// joint is a transaction that everything joins which is done with its context. It is for one goroutine at a time, as
-// its connection is.
+// joint is a transaction that all queries with its context join. It is not safe for concurrent use, like its connection.
 type joint struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn
-	give   func() // the connection back
-	tx     pgx.Tx // nil: it has ended, and what is done with its context stands for itself
+	give   func() // returns the connection
+	tx     pgx.Tx // nil: it has ended
 	then   []func()
 	act    *Act
 	change *change
@@ -25,7 +24,7 @@ type joint struct {
 
 type jointKey struct{}
 
-// jointOf is the transaction that is to be joined; nil: none.
+// jointOf returns the transaction of a context; nil: none.
 func jointOf(ctx context.Context, pool *pgxpool.Pool) *joint {
 	j, _ := ctx.Value(jointKey{}).(*joint)
 	if j == nil || j.pool != pool || j.tx == nil {
@@ -34,11 +33,10 @@ func jointOf(ctx context.Context, pool *pgxpool.Pool) *joint {
 	return j
 }
 
-// InOne runs f in one transaction together with all that f does with the context it is given: each query of db sees
-// what was written before it, each InTx is a part. It is committed if f returns nil, or when f calls CommitOne, and
-// rolled back otherwise. Like InTx it may be run again, unless CommitOne was called.
+// InOne runs f in a transaction that all queries and all InTx calls with its context join. It commits if f returns nil
+// or when f calls CommitOne. Like InTx it may run f again, unless CommitOne was called.
 func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
-	var after error // of what was done past CommitOne: that must not be done again
+	var after error // the error after CommitOne, which must not cause a retry
 	err := untangled(ctx, func() (err error) {
 		conn, release, err := db.acquire(ctx)
 		if err != nil {
@@ -73,7 +71,7 @@ func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 	return after
 }
 
-// CommitOne ends the transaction of InOne early: what is done with the context from here on stands for itself.
+// CommitOne commits the transaction of InOne early. Later queries with the context run outside of it.
 func (db *DB) CommitOne(ctx context.Context) error {
 	if j := jointOf(ctx, db.Pool); j != nil {
 		return j.commit(ctx)
@@ -81,7 +79,7 @@ func (db *DB) CommitOne(ctx context.Context) error {
 	return nil
 }
 
-// Apart is the context for what must not be a part of the transaction of InOne.
+// Apart returns a context outside of the transaction of InOne.
 func Apart(ctx context.Context) context.Context {
 	return context.WithValue(ctx, jointKey{}, (*joint)(nil))
 }
@@ -108,7 +106,7 @@ func (j *joint) part(ctx context.Context, f func(Tx) error) error {
 	return err
 }
 
-// joining sends queries to the transaction that their context has them join, or else to the pool.
+// joining sends queries to the transaction of their context, or to the pool.
 type joining struct{ db *DB }
 
 func (q joining) to(ctx context.Context) dbsqlc.DBTX {
@@ -128,7 +126,7 @@ func (q joining) to(ctx context.Context) dbsqlc.DBTX {
 	return j.tx
 }
 
-// asked is the act that a statement outside of any transaction changes something for; nil: none, or it changes nothing.
+// asked returns the act for which a statement outside of any transaction changes rows; nil: none, or it changes nothing.
 func (q joining) asked(ctx context.Context, sql string) (*Act, *statement) {
 	act := actOf(ctx)
 	if act == nil || jointOf(ctx, q.db.Pool) != nil {

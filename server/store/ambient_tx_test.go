@@ -48,7 +48,7 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 				}
 			}
 			err := db.InTx(ctx, func(tx store.Tx) error { // a part that is undone alone
-				tx.Then(func() { t.Error("it is told of as if it were committed") })
+				tx.Then(func() { t.Error("Then was called without a commit") })
 				if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"}); err != nil {
 					return err
 				}

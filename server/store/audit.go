@@ -15,29 +15,30 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Act is what somebody does: a request or a command. Each transaction that is made with its context, and that changes
-// something, carries an entry of the audit log: both are there after a crash, or neither. All transactions of an act have
-// one entry together, or one for each workspace that they name where the act is in none.
+// Act is a request or a command. Each transaction with its context that changes rows includes an entry of the audit log,
+// so a crash leaves both or neither. All transactions of an act share one entry; an act outside of any workspace has one
+// for each workspace that it changes.
 type Act struct {
 	ActorKind   string
-	ActorID     uuid.UUID // zero: it has none
+	ActorID     uuid.UUID // zero: none
 	ActorName   string
-	RequestID   uuid.UUID // zero: it is no request
+	RequestID   uuid.UUID // zero: not a request
 	Operation   string
-	WorkspaceID uuid.UUID        // zero: those that are named by what is changed
-	Named       func() []Subject // what the request names; nil: nothing
+	WorkspaceID uuid.UUID        // zero: the workspaces that the changes name
+	Named       func() []Subject // subjects that the request names; nil: none
 
 	mu       sync.Mutex
-	same     string // the name of those that are one act; empty: it is one by itself
+	same     string // the name that continuations of the act share; empty: none
 	entries  []entryOf
-	subjects []Subject // of what is committed
+	subjects []Subject // of committed changes
 	begun    bool
 }
 
 // entryOf is the entry of an act in a workspace.
 type entryOf struct{ workspace, id uuid.UUID }
 
-// entry is the identifier of the act's entry in a workspace; again says that there may be one already. With a.mu held.
+// entry returns the identifier of the act's entry in a workspace, and whether the entry may exist. The caller holds
+// a.mu.
 func (a *Act) entry(workspace uuid.UUID) (id uuid.UUID, again bool) {
 	for _, e := range a.entries {
 		if e.workspace == workspace {
@@ -53,22 +54,22 @@ func (a *Act) entry(workspace uuid.UUID) (id uuid.UUID, again bool) {
 	return id, again
 }
 
-// Subject is something that was changed.
+// Subject is a resource that was changed.
 type Subject struct {
 	Kind string // such as device_id
 	ID   uuid.UUID
 }
 
-// maxSubjects is how many of them an entry names.
+// maxSubjects is the maximum number of subjects of an entry.
 const maxSubjects = 1000
 
 type actKey struct{}
 
-// Acting is the context for what an act does; nil: for what nobody has asked for.
+// Acting returns the context of an act; nil: work of the server itself.
 func Acting(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
 
-// SameAct says that the act, which has no entry yet, is one with those of that name that were cut off before: it adds to their entry,
-// if they have one. Only they know the name.
+// SameAct marks an act without an entry as a continuation of interrupted acts with the same name. It extends their
+// entry, if there is one.
 func SameAct(ctx context.Context, name string) {
 	if a := actOf(ctx); a != nil {
 		a.mu.Lock()
@@ -107,14 +108,13 @@ func (c *change) saw(s *statement, args []any) {
 	s.named(args, c.name)
 }
 
-// auditEntry is an entry as it is put, or added to.
+// auditEntry is an entry to insert or to extend.
 type auditEntry struct {
 	dbsqlc.PutAuditEntryParams
-	again bool // there may be one already
+	again bool // it may exist
 }
 
-// entriesFor are the entries of the audit log that tell of the act with this change, and what to do once they are
-// committed.
+// entriesFor returns the audit log entries of the act including a change, and a function to call after the commit.
 func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,7 +158,7 @@ func given(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// commit ends a transaction; the entries of the act go along with the commit.
+// commit inserts the entries of the act and commits the transaction in one round trip.
 func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change) error {
 	if act == nil || !c.wrote {
 		return tx.Commit(ctx)
@@ -172,7 +172,7 @@ func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change)
 	return nil
 }
 
-// end queues the end of a transaction, behind a change: the entries of the act, and the commit. It returns what to do when that is done.
+// end queues the entries of the act and the commit. It returns a function to call after the commit.
 func (a *Act) end(batch *pgx.Batch, c *change) (committed func()) {
 	committed = func() {}
 	if a != nil && c.wrote {
@@ -182,7 +182,7 @@ func (a *Act) end(batch *pgx.Batch, c *change) (committed func()) {
 			batch.Queue(e.statement(), e.args()...)
 		}
 	}
-	batch.Queue("commit") // never of what has failed: then what is before it in the batch would, too
+	batch.Queue("commit") // skipped if a statement before it in the batch fails
 	return committed
 }
 
@@ -197,7 +197,7 @@ func (e *auditEntry) args() []any {
 	return []any{e.AuditID, e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, e.SubjectKinds, e.SubjectIds, e.Outcome}
 }
 
-// watched are the queries of a transaction that an act makes.
+// watched records what the queries of an act change.
 type watched struct {
 	dbsqlc.DBTX
 	change *change
@@ -226,7 +226,7 @@ func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row 
 	return row
 }
 
-// watchedRow tells of a change once it is known that it has changed a row.
+// watchedRow records a change once it returns a row.
 type watchedRow struct {
 	pgx.Row
 	saw func()
@@ -240,8 +240,8 @@ func (r watchedRow) Scan(dest ...any) error {
 	return err
 }
 
-// audited runs a statement that is a transaction of its own, with the entry of the audit log in it: one statement, such
-// that it takes no longer. There is no entry when no row is changed.
+// audited runs a statement outside of a transaction together with its audit log entry, as one statement where possible,
+// to save time. If the statement changes no row, there is no entry.
 func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, args []any) (tag pgconn.CommandTag, err error) {
 	c := &change{}
 	c.saw(s, args)
@@ -271,8 +271,8 @@ type statementAndEntry struct {
 	sure             bool
 }
 
-// withEntry is a statement of n arguments that also puts an entry, whose arguments follow. Unless it is sure to change a
-// row, the entry is put when it does.
+// withEntry returns a statement of n arguments that also inserts an audit log entry, whose arguments follow. Unless the
+// statement is sure to change a row, the entry depends on the change.
 func withEntry(sql, entry string, n int, sure bool) string {
 	key := statementAndEntry{sql, entry, sure}
 	if known, ok := withEntries.Load(key); ok {
@@ -282,7 +282,7 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	for i, t := range types {
 		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
 	}
-	if strings.HasPrefix(entry, "-- ") { // its name: it goes by that of the change
+	if strings.HasPrefix(entry, "-- ") { // the name of the query; the change keeps its own
 		_, entry, _ = strings.Cut(entry, "\n")
 	}
 	head, rest, _ := strings.Cut(entry, "values (")
@@ -296,10 +296,10 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	return whole
 }
 
-// errUnaudited is of a change that would stand in no audit log.
-var errUnaudited = errors.New("a change that somebody asks for and that returns rows has to be made in a transaction")
+// errUnaudited prevents a change that would be missing in the audit log.
+var errUnaudited = errors.New("a requested change that returns rows must run in a transaction")
 
-// Concerns says which workspaces a change is in, where its statements do not name them.
+// Concerns names the workspaces of a change whose statements do not name them.
 func (tx Tx) Concerns(workspaces ...uuid.UUID) {
 	for _, w := range workspaces {
 		tx.change.name(workspaceID, w)

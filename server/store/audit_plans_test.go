@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A workspace in which little happens is not looked for among the entries of all others, whichever end is begun at.
+// Listing a quiet workspace reads no entries of other workspaces, in either order.
 func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

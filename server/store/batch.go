@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// LockedDevice is a device that is locked, and what belongs to it.
+// LockedDevice is a locked device with its codes and pending attempts.
 type LockedDevice struct {
 	Device  dbsqlc.Device
 	Codes   []dbsqlc.AccessCode
@@ -20,9 +20,9 @@ type LockedDevice struct {
 	Moment  time.Time
 }
 
-// LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice and Moment in one round trip: every change of what
-// is on a device begins with them. Each sees what was committed until the one before was through, so the codes are those
-// of a device that is locked. The deadlines of attempts go by the database's clock, which moment is the time of.
+// LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice, and Moment in one round trip. Every
+// change of the codes of a device starts with it. Each query sees what was committed before it, so the codes are those
+// of the locked device. Moment is the time of the database, which decides about deadlines.
 func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (LockedDevice, error) {
 	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) })
 }
@@ -41,9 +41,9 @@ func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (dbsq
 	return l, err
 }
 
-// Together makes one query with each step, on the Tx that the step is given, all in one round trip; it ends with the first
-// error. Each step is run twice: to queue its query, when it finds nothing, and to read the answer. So it does nothing but
-// make the same query both times.
+// Together runs one query per step in one round trip, and stops at the first error. Each step runs its query on the Tx
+// that it receives. It is called twice, once to queue the query, which then finds nothing, and once to read the result,
+// so it must do nothing but run the same query both times.
 func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
 	batch := tx.in.batch()
 	if err := run(steps, Tx{Queries: dbsqlc.New(queue{batch})}); err != nil {
@@ -57,8 +57,7 @@ func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
 	return err
 }
 
-// Each makes one query for each of all, on the Tx that it is given, a hundred in a round trip. query is as the steps of
-// Together are.
+// Each runs one query for each element of all, a hundred per round trip. query follows the rules for steps of Together.
 func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) error {
 	for some := range slices.Chunk(all, 100) {
 		steps := make([]func(Tx) error, len(some))
@@ -72,8 +71,9 @@ func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) e
 	return nil
 }
 
-// Conclude is Together for the last that is done in a transaction: its end goes along with it, and nothing is done in it
-// afterwards. What a step finds is only known when all is committed, so each is to be one that changes something or fails.
+// Conclude is Together for the last queries of a transaction, in one round trip with the commit. Nothing may use the
+// transaction afterwards. A step learns its result only after the commit, so it must be a query that changes rows or
+// fails.
 func (tx Tx) Conclude(ctx context.Context, steps ...func(Tx) error) error {
 	if tx.in.part {
 		return tx.Together(ctx, steps...)
@@ -107,7 +107,7 @@ func run(steps []func(Tx) error, tx Tx) error {
 	return nil
 }
 
-// queue puts queries into a batch, and answers that they have found nothing and changed something.
+// queue adds queries to a batch. They appear to find no rows and to change one.
 type queue struct{ batch *pgx.Batch }
 
 // Exec queues a statement.
@@ -116,7 +116,7 @@ func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandT
 	return pgconn.NewCommandTag("UPDATE 1"), nil
 }
 
-// Query queues a query for rows.
+// Query queues a query.
 func (q queue) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
 	q.batch.Queue(sql, args...)
 	return nothing{}, nil
@@ -128,25 +128,25 @@ func (q queue) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return nothing{}
 }
 
-// nothing is the answer to a query that is not made yet.
+// nothing is the empty result of a queued query.
 type nothing struct{ pgx.Rows }
 
-// Next says that there is no row.
+// Next returns false.
 func (nothing) Next() bool { return false }
 
-// Err is nil.
+// Err returns nil.
 func (nothing) Err() error { return nil }
 
-// Close has nothing to do.
+// Close does nothing.
 func (nothing) Close() {}
 
-// Scan leaves everything as it is.
+// Scan does nothing.
 func (nothing) Scan(...any) error { return nil }
 
-// answers has queries read the results of a batch, in the order in which they were queued.
+// answers reads the results of a batch in the order of its queries.
 type answers struct{ results pgx.BatchResults }
 
-// Exec reads what a statement has done.
+// Exec reads the result of a statement.
 func (a answers) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
 	return a.results.Exec()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// Whoever waits for a device reads the codes that it has when it is his, not those it had when he asked.
+// A transaction that waits for a device reads the codes from after the wait.
 func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
@@ -81,8 +81,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	}
 }
 
-// What is changed together with other things is told of in the audit log like what is changed alone, and an answer is that
-// of its own query.
+// Changes in a batch are audited like single changes, and each query gets its own result.
 func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
@@ -162,7 +161,7 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 			_, ok := errors.AsType[*pgconn.PgError](err)
 			return ok
 		}},
-		"rows of which nobody reads": {func(tx store.Tx) error {
+		"rows that are not read": {func(tx store.Tx) error {
 			_, err := tx.ListDataKeys(t.Context())
 			return errors.Join(err, refused)
 		}, func(err error) bool { return errors.Is(err, refused) }},
@@ -245,7 +244,7 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 			t.Errorf("%v, and who waits was told %d times", err, told)
 		}
 	})
-	t.Run("nobody has asked for it", func(t *testing.T) {
+	t.Run("without an act", func(t *testing.T) {
 		workspace := uuid.New()
 		err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.Conclude(t.Context(), insert(t.Context(), workspace, uuid.New())) })
 		if attempts, audited := there(workspace); err != nil || attempts != 1 || audited != 0 {

@@ -16,18 +16,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A database may vanish without a word: its machine has lost its power, or another one has its address, or something in between has
-// forgotten the connection. Linux tries for a quarter of an hour then to be heard. What follows ends that sooner, and no statement
-// that the database is at: its system answers in its stead.
+// A database may disappear silently: its machine loses power, its address moves, or a router forgets the connection.
+// Linux then retransmits for 15 minutes. These limits detect it sooner, without ending statements that the database is
+// working on, because its kernel still acknowledges.
 const (
-	connectWithin = 10 * time.Second // all that it takes, unless the URL has a connect_timeout
-	rested        = time.Second      // a connection at rest for so long is asked whether it is there still, before it is used
-	pongWithin    = 5 * time.Second  // it answers that in this time, unless the URL has a pool_ping_timeout
-	besideWithin  = 10 * time.Second // what is asked on the connection beside is answered: it is little, and others wait for it
-	heardWithin   = 30 * time.Second // what is sent arrives, or the connection is lost
+	connectWithin = 10 * time.Second // to connect, unless the URL has a connect_timeout
+	rested        = time.Second      // an idle connection is pinged before use after this time
+	pongWithin    = 5 * time.Second  // to answer the ping, unless the URL has a pool_ping_timeout
+	besideWithin  = 10 * time.Second // to answer on the separate connection, whose statements are short
+	heardWithin   = 30 * time.Second // for an acknowledgment
 )
 
-// dialer finds out that a connection is lost after heardWithin, whether something was sent or not.
+// dialer returns a dialer whose connections fail after heardWithin without an acknowledgment.
 func dialer(cfg *pgx.ConnConfig) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         cfg.ConnectTimeout,
@@ -47,8 +47,8 @@ func dialer(cfg *pgx.ConnConfig) *net.Dialer {
 	}
 }
 
-// newPool makes a pool whose connections are asked whether they are there, once they have rested. Where one does not answer, all the
-// others at rest are asked at the same time: asked one after the other as somebody needs them, they would take their time for each.
+// newPool creates a pool that pings connections that were idle for rested. If one does not answer, it pings all other
+// idle ones concurrently, so that later callers do not wait for each.
 func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	within := cfg.PingTimeout
 	var pool atomic.Pointer[pgxpool.Pool]
@@ -60,15 +60,15 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 		if p := pool.Load(); lost && p != nil {
 			go askAll(p, within)
 		}
-		return !answers // it is closed, which asking it once more shows
+		return !answers // the pool pings it again, and finds it closed
 	}
 	p, err := pgxpool.NewWithConfig(ctx, cfg)
 	pool.Store(p)
 	return p, err
 }
 
-// asked asks a connection whether it is there; lost: it had the time to say so, which is no more than whoever needs it has, but for a
-// second. Where he leaves meanwhile the connection is asked all the same: a question that is cut off costs it.
+// asked pings a connection. lost means that it had time to answer: the deadline of ctx, but at least a second. If ctx is
+// canceled the ping continues, because interrupting it would close the connection.
 func asked(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, lost bool) {
 	if until, limited := ctx.Deadline(); limited {
 		within = max(min(within, time.Until(until)), time.Second)
@@ -94,25 +94,25 @@ func askAll(pool *pgxpool.Pool, within time.Duration) {
 	all.Wait()
 }
 
-// hangUp closes a connection that does not answer. The driver would wait another 15 s for it to say goodbye, in which it has its
+// hangUp closes a connection that does not answer. The driver would wait 15 seconds, while the connection occupies its
 // place in the pool.
 func hangUp(conn *pgx.Conn) { _ = conn.PgConn().Conn().Close() }
 
 type withinKey struct{}
 
-// Within is the context for statements that take little. Each is given up when there is no answer so long after it had a connection
-// to be sent on, however long it has waited for that. Those of transactions are not bound by it.
+// Within returns the context for short statements. Each fails if the answer takes longer than limit after it got a
+// connection. Statements in transactions are not affected.
 func Within(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, withinKey{}, limit)
 }
 
-// prompt sends statements that are given up without an answer in time.
+// prompt sends statements with a time limit.
 type prompt struct {
 	acquire func(context.Context) (_ *pgxpool.Conn, release func(), err error)
 	within  time.Duration
 }
 
-// begin is the connection for a statement, and the context that ends with its time. Both are to be given back by end.
+// begin returns a connection for a statement, and a context with the time limit. end releases both.
 func (q prompt) begin(ctx context.Context) (_ context.Context, _ *pgxpool.Conn, end func(), err error) {
 	conn, release, err := q.acquire(ctx)
 	if err != nil {

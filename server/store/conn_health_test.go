@@ -95,8 +95,7 @@ func untilRested(t *testing.T) {
 	testenv.Until(t, "a connection has rested", func() bool { return time.Since(now) > 1100*time.Millisecond })
 }
 
-// A connection that was lost while it rested costs whoever needs it the time of one answer, however many were: all others are asked
-// at the same time.
+// If idle connections are lost, the next caller waits for one ping only: all others are pinged concurrently.
 func TestConnectionsThatAreLostAtRestAreAskedTogether(t *testing.T) {
 	t.Parallel()
 	line := storetest.NewLine(t)
@@ -176,7 +175,7 @@ func (c closings) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Whoever has less time than a connection has to answer finds out that it is lost, too: the next one has another.
+// A caller with a deadline shorter than the ping timeout detects a lost connection too, so the next caller gets another one.
 func TestConnectionThatIsLostIsFoundOutByWhoHasLittleTime(t *testing.T) {
 	t.Parallel()
 	line := storetest.NewLine(t)

@@ -7,24 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// KeptKeys are the keys that are kept in a database: data keys, wrapped by the master key, and those of the server by name,
-// which a data key has sealed, or the master key where there is none.
+// KeptKeys are the keys in a database: data keys, wrapped by the master key, and server keys by name, sealed by a data
+// key or the master key.
 type KeptKeys struct {
 	Data   []KeptDataKey
 	Server map[string][]byte
 }
 
-// KeptDataKey is one of them.
+// KeptDataKey is a wrapped data key.
 type KeptDataKey struct {
 	KeyID     int16
 	Wrapped   []byte
 	IsCurrent bool
 }
 
-// None is whether nothing has been sealed yet.
+// None reports whether the database holds no keys.
 func (k KeptKeys) None() bool { return len(k.Data)+len(k.Server) == 0 }
 
-// ReadKeptKeys reads them as they are at one moment, whatever the version of the schema; an empty database has none.
+// ReadKeptKeys reads a snapshot of the keys, whatever the version of the schema. An empty database has none.
 func ReadKeptKeys(ctx context.Context, dsn string) (kept KeptKeys, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -51,9 +51,9 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		anew  bool
-		index string // those that have to be used
-		query func(q *dbsqlc.Queries) error
+		replan bool
+		index  string // those that have to be used
+		query  func(q *dbsqlc.Queries) error
 	}{
 		"list what was not sent": {true, "deliveries_unsent", list(unsent)},
 		"list all":               {true, "deliveries_pkey", list(all)},
@@ -108,7 +108,7 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 		"the oldest due":     {false, "deliveries_pending", func(q *dbsqlc.Queries) error { _, err := q.OldestDue(ctx); return err }},
 		"count the disabled": {false, "webhooks_disabled_at_idx", func(q *dbsqlc.Queries) error { _, err := q.CountDisabledWebhooks(ctx); return err }},
 	} {
-		plan := explain(t, db, c.anew, c.query)
+		plan := explain(t, db, c.replan, c.query)
 		for _, table := range []string{"deliveries", "events", "workspaces", "webhooks"} {
 			if strings.Contains(plan, "Seq Scan on "+table) {
 				t.Errorf("%s: the plan reads a whole table:\n%s", name, plan)

@@ -13,11 +13,11 @@ import (
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// ErrNotConnected is what everything fails with that finds no way to the database.
+// ErrNotConnected means that there is no connection to the database.
 var ErrNotConnected = errors.New("connect to the database")
 
-// notConnected says in one line why there is no connection, without the connection string and without what is quoted from it: where a
-// password stands in one that cannot be read, nobody knows for sure.
+// notConnected explains a failed connection in one line. It omits the connection string and all quotations from it,
+// since a malformed one may have its password anywhere.
 func notConnected(err error) error {
 	if unread, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		why := unread.Error()
@@ -33,7 +33,7 @@ func notConnected(err error) error {
 	return &connectError{fmt.Sprintf("%v: %v", ErrNotConnected, err), err}
 }
 
-// connectError is told in one line.
+// connectError has a message of one line.
 type connectError struct {
 	line  string
 	cause error
@@ -42,7 +42,7 @@ type connectError struct {
 func (e *connectError) Error() string   { return e.line }
 func (e *connectError) Unwrap() []error { return []error{ErrNotConnected, e.cause} }
 
-// attempts are what was wrong with each address, once: the driver tries one with TLS and without.
+// attempts lists the errors of all addresses without duplicates. The driver tries each with and without TLS.
 func attempts(err error) string {
 	var each []string
 	for line := range strings.FieldsFuncSeq(err.Error(), func(r rune) bool { return r == '\n' }) {
@@ -53,7 +53,7 @@ func attempts(err error) string {
 	return strings.Join(each, "; ")
 }
 
-// Place is where the database of a connection string is: the host, or the directory of its socket, and its name.
+// Place returns the host, or the directory of the socket, and the name of the database of a connection string.
 func Place(dsn string) (host, name string, err error) {
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A workspace that is reset keeps nothing but what is named here: whoever adds a table says in EraseWorkspace what
-// becomes of its rows, unless they go with those of another.
+// A reset workspace keeps only the tables named here. EraseWorkspace must delete the rows of a new table, unless they are
+// deleted with those of another.
 func TestErasureForgetsNoTable(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

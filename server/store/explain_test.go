@@ -18,10 +18,10 @@ import (
 
 // explain returns the plans of what list queries: made for its parameters, or without regard to them, as they
 // are for a statement that is prepared once. Tables may be read as a whole: where that is thought best, an index is missing.
-func explain(t *testing.T, db *store.DB, anew bool, list func(*dbsqlc.Queries) error) string {
+func explain(t *testing.T, db *store.DB, replan bool, list func(*dbsqlc.Queries) error) string {
 	t.Helper()
 	e := &explainer{db: db, mode: "force_generic_plan"}
-	if anew {
+	if replan {
 		e.mode = "force_custom_plan"
 	}
 	if err := list(dbsqlc.New(e)); err != nil {
@@ -30,7 +30,7 @@ func explain(t *testing.T, db *store.DB, anew bool, list func(*dbsqlc.Queries) e
 	return e.plans.String()
 }
 
-// explainer runs each query, and asks for its plan beside it.
+// explainer runs each query and records its plan.
 type explainer struct {
 	db    *store.DB
 	mode  string

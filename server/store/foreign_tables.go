@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// tablesOfOthers are those in the schema that tables are made in which are neither ours nor of an extension. What only keeps count of
-// migrations is nobody's in particular: a start that was cut off leaves that alone.
+// tablesOfOthers selects tables in the current schema that belong neither to the server nor to an extension. Bookkeeping
+// tables of migration tools do not count: an interrupted first start leaves one.
 const tablesOfOthers = `select quote_ident(c.relname) from pg_class c
 	where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p', 'f')
 	and c.relname not in ('goose_db_version', 'schema_migrations')
 	and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
 	order by c.relname limit 4`
 
-// ours are tables that the first migration makes, and none drops: with all of them a schema is ours.
+// ours reports whether the schema has tables that the first migration creates and no migration drops. Then it is ours.
 const ours = `select count(*) = 4 from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p')
 	and relname in ('goose_db_version', 'server_keys', 'credential_workspaces', 'action_attempts')`
 
-// leaveOthersAlone fails where migrating would put tables among those of another application.
+// leaveOthersAlone fails if a migration would create tables next to those of another application.
 func leaveOthersAlone(ctx context.Context, db *sql.DB) error {
 	var schema sql.NullString
 	if err := db.QueryRowContext(ctx, "select quote_ident(current_schema())").Scan(&schema); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// madeOf is a database in which somebody has done what the statements say, and nothing else.
+// madeOf returns an empty database on which the statements were run.
 func madeOf(t *testing.T, statements ...string) (dsn string, plain *sql.DB) {
 	t.Helper()
 	dsn = storetest.New(t)
@@ -47,7 +47,7 @@ func TestDatabasesOfOthersAreRefused(t *testing.T) {
 		"a table that is called as one of ours": {"create table devices (id int)"},
 		"one in partitions":                     {"create table visits (at date) partition by range (at)"},
 		"one that goose looks after":            {ofGoose, "insert into goose_db_version (version_id, is_applied) values (0, true), (3, true)", "create table workspaces (id int)"},
-		"one beside a job queue of theirs":      {ofRiver, "create table river_job (id int)", "create table orders (id int)"},
+		"one next to a job queue of theirs":     {ofRiver, "create table river_job (id int)", "create table orders (id int)"},
 		"one that another tool looks after":     {"create table schema_migrations (version text)", "create table orders (id int)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestDatabasesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// What is ours, or nobody's in particular, is brought up to this version.
+// Databases of the server, and those without tables of an application, are migrated.
 func TestDatabasesThatAreOursOrEmptyAreTaken(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string][]string{

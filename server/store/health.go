@@ -10,16 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Condition is how the database is.
+// Condition is the state of the database.
 type Condition struct {
-	At       time.Time // by its clock
-	ReadOnly bool      // a standby, or told to take no writes
-	Schema   int64     // the newest migration that it has
-	Full     time.Time // by this program's clock, when a statement last failed because a disk of its is full; zero: none has
+	At       time.Time // by the clock of the database
+	ReadOnly bool      // a standby, or read-only by configuration
+	Schema   int64     // the newest migration
+	Full     time.Time // when a statement last failed because a disk is full, by the clock of this program; zero: never
 }
 
-// noteFull returns when, by the clock of this program, a statement last failed because the disk is full, in nanoseconds since 1970; 0: none
-// has. A write that finds room in what its table has already succeeds all the while, so asking does not tell.
+// noteFull returns the time, in Unix nanoseconds by the clock of this program, of the last statement that failed because
+// a disk is full; 0: none. A test write is no replacement, because it may find free space in its table.
 func noteFull(c *pgconn.Config) *atomic.Int64 {
 	at, before := &atomic.Int64{}, c.OnPgError
 	c.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
@@ -31,8 +31,8 @@ func noteFull(c *pgconn.Config) *atomic.Int64 {
 	return at
 }
 
-// Condition asks the database how it is, and writes to it where it says that it takes writes. It waits for none of the
-// connections that requests use.
+// Condition returns the state of the database. It writes a row, unless the database is read-only. It uses a connection
+// outside of the pool.
 func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	if at := db.full.Load(); at != 0 {
 		c.Full = time.Unix(0, at)
@@ -40,7 +40,7 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	err = db.beside.QueryRow(ctx, `select now(), pg_is_in_recovery() or current_setting('transaction_read_only')::boolean,
 		(select coalesce(max(version_id), 0) from goose_db_version where is_applied)`).Scan(&c.At, &c.ReadOnly, &c.Schema)
 	if err != nil {
-		return c, fmt.Errorf("ask the database how it is: %w", err)
+		return c, fmt.Errorf("read the state of the database: %w", err)
 	}
 	if c.ReadOnly {
 		return c, nil

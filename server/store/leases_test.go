@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A standby that is promoted may lack the last commits of the primary: whoever took a lease by one of them holds nothing
+// A standby that is promoted may lack the last commits of the primary: the holder of a lease from one of them holds nothing
 // once another has taken it.
 func TestFenceIsNotGivenTwiceByADatabaseThatLostCommits(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ var migrations embed.FS
 // MinPostgres is the oldest major version of PostgreSQL that the schema works on.
 const MinPostgres = 14
 
-// A migration that does not get its locks at once gives up and is tried again, for five minutes.
+// A migration that does not get its locks is retried every migrateAgain, for migrateFor.
 const (
 	migrateFor   = 5 * time.Minute
 	migrateAgain = time.Second
@@ -43,7 +43,7 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	if err != nil {
 		return notConnected(err)
 	}
-	defer db.Close() //nolint:errcheck // the migrations are committed or failed by then
+	defer db.Close() //nolint:errcheck // nothing is pending
 	var version int
 	if err := db.QueryRowContext(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
 		return notConnected(err)
@@ -79,8 +79,8 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	return firstPartitions(ctx, dsn)
 }
 
-// again migrates once more where that has not got its locks, because somebody reads the same tables for long, such as a dump, or
-// because a server that is running took one of them before and waits for another. In between the servers that are running go on.
+// again retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
+// servers continue between the attempts.
 func again(ctx context.Context, migrate func() error) error {
 	for begun := time.Now(); ; {
 		err := migrate()
@@ -95,8 +95,8 @@ func again(ctx context.Context, migrate func() error) error {
 	}
 }
 
-// firstPartitions are for what happens before a server looks after them, which knows for how long events are to be kept. Where they
-// are missing and somebody reads for long, such as a dump, that server makes them: until then events are among the rest.
+// firstPartitions creates the partitions for events until a server, which knows the retention, maintains them. If a lock
+// is held for long, for example by a dump, the server creates them later; until then events go to the default partition.
 func firstPartitions(ctx context.Context, dsn string) error {
 	db, err := Open(ctx, dsn, 1)
 	if err != nil {
@@ -117,7 +117,7 @@ func firstPartitions(ctx context.Context, dsn string) error {
 	return err
 }
 
-// migrateRiver brings up the tables of the job queue, which come with its own library.
+// migrateRiver migrates the tables of the job queue, which River defines.
 func migrateRiver(ctx context.Context, dsn string) error {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
@@ -144,13 +144,13 @@ func migrateRiver(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// What CheckSchema fails with.
+// Errors of CheckSchema.
 var (
 	ErrNoSchema    = errors.New("there is nothing in the database yet")
 	ErrOlderSchema = errors.New("the schema of the database is older than this program")
 )
 
-// CheckSchema fails where Migrate would have something to do, with ErrNoSchema or ErrOlderSchema.
+// CheckSchema returns ErrNoSchema or ErrOlderSchema if Migrate has work to do.
 func CheckSchema(ctx context.Context, dsn string) error {
 	version, err := SchemaVersion(ctx, dsn)
 	if err != nil {
@@ -178,13 +178,13 @@ func CheckSchema(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// SchemaVersion is the newest migration that a database has. It fails with ErrNoSchema.
+// SchemaVersion returns the newest migration of a database. It fails with ErrNoSchema.
 func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return 0, notConnected(err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
 	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").Scan(&version)
 	if isNoTable(err) || err == nil && version == 0 {
 		return 0, ErrNoSchema
@@ -195,7 +195,7 @@ func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	return version, nil
 }
 
-// NewestSchema is the version that Migrate leads to.
+// NewestSchema returns the version that Migrate upgrades to.
 func NewestSchema() (newest int64) {
 	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: it cannot fail
 	for _, name := range names {
@@ -206,7 +206,7 @@ func NewestSchema() (newest int64) {
 	return newest
 }
 
-// MigrationsVersion names the state of the schema that Migrate leads to.
+// MigrationsVersion returns a hash of the migrations.
 func MigrationsVersion() string {
 	h := sha256.New()
 	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: both calls cannot fail

@@ -66,7 +66,7 @@ func lockingMigration(lockTimeout string) string {
 // someoneLocksAll waits until a migration waits for a table.
 func someoneLocksAll(t *testing.T, plain *sql.DB) {
 	t.Helper()
-	testenv.Until(t, "a migration waits for the one who reads", func() bool {
+	testenv.Until(t, "a migration waits for the reader", func() bool {
 		var waits bool
 		if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks where not granted and mode = 'AccessExclusiveLock'
 			and database = (select oid from pg_database where datname = current_database()))`).Scan(&waits); err != nil {
@@ -76,8 +76,8 @@ func someoneLocksAll(t *testing.T, plain *sql.DB) {
 	})
 }
 
-// A migration that waits for whoever reads for long, such as a dump, keeps no running server waiting, and is done in the end.
-func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
+// A migration that waits for a long read, such as a dump, does not block servers, and succeeds afterwards.
+func TestMigrate_WaitsWithoutBlockingServers(t *testing.T) {
 	t.Parallel()
 	dsn, plain := atSchema(t, store.NewestSchema())
 	migrate := migrateWith(t, dsn, lockingMigration("200ms"))
@@ -92,13 +92,13 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	migrated := make(chan error, 1)
 	go func() { migrated <- migrate() }()
 	someoneLocksAll(t, plain)
-	// It has locked the workspaces by now, which each request reads.
+	// It has locked the table workspaces by now, which each request reads.
 	if _, err := plain.ExecContext(t.Context(), "set statement_timeout = '1min'; select from workspaces"); err != nil {
-		t.Fatalf("while it waits: %v", err)
+		t.Fatalf("read while the migration waits: %v", err)
 	}
 	select {
 	case err := <-migrated:
-		t.Fatalf("it has ended while somebody still reads: %v", err)
+		t.Fatalf("the migration ended during the read: %v", err)
 	default:
 	}
 	if err := dump.Rollback(); err != nil {
@@ -110,8 +110,8 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 }
 
 // A server starts while a dump is under way, which holds all tables: where today has its partition there is nothing to wait for, and where
-// it has none, events are kept among the rest until somebody can make one.
-func TestNothingToMigrateWaitsForNobody(t *testing.T) {
+// it has none, events go to the default partition until it can be created.
+func TestMigrate_UpToDateDoesNotWait(t *testing.T) {
 	t.Parallel()
 	for name, today := range map[string]bool{"today and the days after it have theirs": true, "today has none": false} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestNothingToMigrateWaitsForNobody(t *testing.T) {
 
 // A server that is running has locked one table, and waits for another that a migration has locked, which waits for the first.
 // The database ends one of the two. If it is the migration, that is done in the end.
-func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
+func TestMigrate_RetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
 	dsn, plain := atSchema(t, store.NewestSchema())
 	// Longer than deadlock_timeout, so that the database detects the deadlock before the migration times out.
@@ -160,7 +160,7 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 	go func() { migrated <- migrate() }()
 	someoneLocksAll(t, plain)
 	if _, err := change.ExecContext(t.Context(), "set local statement_timeout = '1min'; select from workspaces"); err != nil {
-		t.Fatalf("the server has waited in vain: %v", err)
+		t.Fatalf("the server did not get the lock: %v", err)
 	}
 	if err := change.Commit(); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 
 // A migration that creates an index concurrently waits for a transaction that has written to the table. Later writers do
 // not wait. The migration replaces an index that an interrupted run left behind.
-func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
+func TestMigrate_CreatesIndexConcurrently(t *testing.T) {
 	t.Parallel()
 	const (
 		half  = "create index audit_log_added on audit_log (at)"
@@ -219,7 +219,7 @@ func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 }
 
 // A server of an older version that starts during an upgrade finds a migration that it does not know, and ignores it.
-func TestASchemaThatIsNewerIsTaken(t *testing.T) {
+func TestMigrate_AcceptsNewerSchema(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	plain, err := sql.Open("pgx", dsn)

@@ -14,26 +14,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// partitioned are the tables that are kept in partitions with the same bounds, what refers to others first. Each has one
-// more, <table>_rest, for what no other one is for.
+// partitioned are the tables with partitions of the same bounds, referring tables first. Each also has a default
+// partition, <table>_rest.
 var partitioned = []string{"delivery_attempts", "deliveries", "events"}
 
-// Day is what partitions begin with, in UTC, and are a multiple of.
+// Day is the unit of partition bounds, in UTC.
 const Day = 24 * time.Hour
 
-// FirstID is less than every identifier made at that time or later, and more than those made before (RFC 9562: 48 bits
-// of milliseconds come first). It is none itself.
+// FirstID returns a bound that is less than every identifier created at t or later, and greater than those created
+// before (RFC 9562: an identifier starts with 48 bits of milliseconds). It is not a valid identifier.
 func FirstID(t time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 0))<<16)
 	return id
 }
 
-// clocksApart is by how much the clock of a server, which is in identifiers, and that of the database may differ before
-// events are not found by their time.
+// clocksApart is the maximum difference between the clock of a server, which is in identifiers, and that of the database
+// at which events are still found by time.
 const clocksApart = Day
 
-// EventIDs are the identifiers that those of the events of a time are between: from the first, to the second. None is
-// later than tomorrow, so that partitions of what is yet to come, and what has none, cost no plan of a list.
+// EventIDs returns bounds for the identifiers of events of a period. The upper bound is at most tomorrow, so that plans
+// exclude future partitions and the default one.
 func EventIDs(since, until time.Time) (first, last uuid.UUID) {
 	if now := time.Now(); until.After(now) {
 		until = now
@@ -41,15 +41,15 @@ func EventIDs(since, until time.Time) (first, last uuid.UUID) {
 	return FirstID(since.Add(-clocksApart)), FirstID(until.Add(clocksApart))
 }
 
-// Partition is a time of events, with their deliveries and the attempts at these.
+// Partition is a period of events, with their deliveries and delivery attempts.
 type Partition struct {
-	Name     string    // what its tables' names end in
-	From, To time.Time // when the identifiers were made: from the first, up to the second. A zero From is no bound
+	Name     string    // suffix of its tables' names
+	From, To time.Time // creation times of its identifiers: [From, To). A zero From means no lower bound
 }
 
 func (p Partition) table(of string) string { return of + "_" + p.Name }
 
-// tables are named in the order in which they may go.
+// tables returns the names of the tables in the order in which they may be dropped.
 func (p Partition) tables() string {
 	names := make([]string, len(partitioned))
 	for i, of := range partitioned {
@@ -58,7 +58,7 @@ func (p Partition) tables() string {
 	return strings.Join(names, ", ")
 }
 
-// Partitions lists those that there are, the oldest first.
+// Partitions returns all partitions but the default one, oldest first.
 func (db *DB) Partitions(ctx context.Context) ([]Partition, error) { return partitions(ctx, db.Pool) }
 
 func partitions(ctx context.Context, db dbsqlc.DBTX) ([]Partition, error) {
@@ -84,7 +84,7 @@ func partitions(ctx context.Context, db dbsqlc.DBTX) ([]Partition, error) {
 	return out, nil
 }
 
-// madeAt is the time in an identifier.
+// madeAt returns the time in an identifier.
 func madeAt(id uuid.UUID) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).UTC()
 }
@@ -94,14 +94,14 @@ const (
 	// than the time after which the database looks for those who wait for each other.
 	partitionPatience = 200 * time.Millisecond
 	partitionTries    = 10
-	// movedRows is how many rows at most are moved into a new partition while nobody can write.
+	// movedRows is the maximum number of rows to move into a new partition, which blocks writers.
 	movedRows = 10_000
 )
 
-// inPartitions runs f while nobody else changes the partitions, and again when it has waited for a lock for too long.
+// inPartitions runs f while no other transaction changes the partitions, and retries it after a lock timeout.
 func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 	for try := 1; ; try++ {
-		err := db.transact(ctx, func(t *transaction, _ *Act, _ *change) error { // not InTx, which runs it again with no pause
+		err := db.transact(ctx, func(t *transaction, _ *Act, _ *change) error { // not InTx, which retries without a pause
 			tx, err := t.begin(ctx)
 			if err != nil {
 				return err
@@ -125,8 +125,8 @@ func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 	}
 }
 
-// MakePartitions makes the partitions for events of a time, and for those after it up to one whole width, so that the next
-// partition is there long before its time. The width is in whole days. It returns what it has made.
+// MakePartitions creates the partitions for events at a time and for the following width, so that each partition exists
+// well before it is used. The width is in whole days. It returns the new partitions.
 func (db *DB) MakePartitions(ctx context.Context, at time.Time, width time.Duration) (made []Partition, err error) {
 	for {
 		var p *Partition
@@ -146,7 +146,7 @@ func (db *DB) MakePartitions(ctx context.Context, at time.Time, width time.Durat
 	}
 }
 
-// nextPartition is the one to be made; nil: there are enough.
+// nextPartition returns the partition to create; nil: none.
 func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Duration) (*Partition, error) {
 	all, err := partitions(ctx, tx)
 	if err != nil {
@@ -154,7 +154,7 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 	}
 	today := at.UTC().Truncate(Day)
 	from := endOf(all, today)
-	if from.Equal(today) { // nothing is for today, and what has happened today is among the rest. It is moved, unless that is too much
+	if from.Equal(today) { // today's events are in the default partition: they are moved unless there are too many
 		var rest int
 		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", FirstID(today), movedRows+1).Scan(&rest); err != nil {
 			return nil, err
@@ -167,7 +167,7 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 		return nil, nil
 	}
 	p := &Partition{Name: from.Format("p20060102"), From: from, To: from.Add(width)}
-	for _, later := range all { // where the clock was ahead once
+	for _, later := range all { // from a wrong clock
 		if !later.From.Before(p.From) && later.From.Before(p.To) {
 			p.To = later.From
 		}
@@ -175,7 +175,7 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 	return p, nil
 }
 
-// endOf is up to when there is a partition for each moment from one on.
+// endOf returns the time up to which partitions exist without a gap.
 func endOf(all []Partition, from time.Time) time.Time {
 	for _, p := range all {
 		if !from.Before(p.From) && from.Before(p.To) {
@@ -185,7 +185,7 @@ func endOf(all []Partition, from time.Time) time.Time {
 	return from
 }
 
-// makePartition makes tables and then lets them in, so that the locks which others would wait for are taken last.
+// makePartition creates the tables before it attaches them, so that it holds the conflicting locks only briefly.
 func makePartition(ctx context.Context, tx pgx.Tx, p Partition) error {
 	var create, join strings.Builder
 	for _, of := range partitioned {
@@ -200,9 +200,9 @@ func makePartition(ctx context.Context, tx pgx.Tx, p Partition) error {
 	return err
 }
 
-// DropPartitions drops, as whole tables, the partitions of events older than a time, except those in which something is
-// still owed: an event that no webhook was given yet, a delivery that is pending and not of a suspended workspace, or what is not older in truth, such as a
-// delivery that came to rest only after a replay. It returns what it has dropped and what it has left.
+// DropPartitions drops the partitions of events older than before. It keeps a partition with pending work: an event
+// without deliveries, a pending delivery of a workspace that is not suspended, or a row that is more recent, such as a
+// delivery that finished after a replay. It returns the dropped and the kept partitions.
 func (db *DB) DropPartitions(ctx context.Context, before time.Time) (dropped, left []Partition, err error) {
 	all, err := db.Partitions(ctx)
 	if err != nil {
@@ -215,9 +215,9 @@ func (db *DB) DropPartitions(ctx context.Context, before time.Time) (dropped, le
 		var owed bool
 		err := db.inPartitions(ctx, func(tx pgx.Tx) error {
 			if there, err := partitions(ctx, tx); err != nil || !has(there, p) {
-				return err // another instance was quicker
+				return err // another instance has dropped it
 			}
-			// Nobody replays meanwhile: AwaitPartitions. So what is not owed now will not be.
+			// AwaitPartitions blocks replays meanwhile, so no work is added.
 			err := tx.QueryRow(ctx, fmt.Sprintf(`select exists (select from %[1]s where fanned_out_at is null) or exists (select from %[2]s d where state = 'pending'
 					and not exists (select from webhooks w join workspaces s using (workspace_id) where w.webhook_id = d.webhook_id and s.is_suspended))
 				or exists (select from %[2]s where finished_at >= $1) or exists (select from %[1]s where created_at >= $1)`, p.table("events"), p.table("deliveries")), before).Scan(&owed)
@@ -248,8 +248,9 @@ func has(all []Partition, p Partition) bool {
 	return false
 }
 
-// RowsGoBefore is the identifier up to which events older than a time are to be removed one by one: those of partitions that
-// should have gone and could not, but not those that will go with their partition, unless that is much wider than what is kept.
+// RowsGoBefore returns the identifier up to which expired events must be deleted row by row: those of partitions that
+// could not be dropped, but not those that will be dropped with their partition, unless that is much wider than the
+// retention.
 func (db *DB) RowsGoBefore(ctx context.Context, before time.Time, retention time.Duration) (uuid.UUID, error) {
 	all, err := db.Partitions(ctx)
 	if err != nil {
@@ -263,8 +264,8 @@ func (db *DB) RowsGoBefore(ctx context.Context, before time.Time, retention time
 	return FirstID(before), nil
 }
 
-// AnalyzePartitions has the database count what there is in the tables with partitions as a whole, which it does by itself
-// only for each partition, unless that was done lately.
+// AnalyzePartitions analyzes the partitioned tables as a whole, unless that was done within the interval every.
+// Autovacuum analyzes only partitions.
 func (db *DB) AnalyzePartitions(ctx context.Context, every time.Duration) error {
 	for _, of := range partitioned {
 		var due bool

@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// madeAt is, in SQL, an identifier as it is made at a time.
+// madeAt is an SQL expression for an identifier created at a time.
 func madeAt(at string) string {
 	return "(lpad(to_hex((extract(epoch from " + at + ") * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 3) || '8' || substr(md5(random()::text), 1, 15))::uuid"
 }
@@ -204,7 +204,7 @@ func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 		"a delivery that is pending, until its workspace is suspended": {"update deliveries set state = 'pending', finished_at = null where event_id = $1",
 			"update workspaces set is_suspended = true where $1::uuid is not null and $2::timestamptz is not null"},
 		"a delivery that was replayed":       {"update deliveries set finished_at = $2::timestamptz + interval '40 d' where event_id = $1", "update deliveries set finished_at = $2 where event_id = $1"},
-		"an event that nobody was given":     {"update events set fanned_out_at = null where event_id = $1 and $2::timestamptz is not null", "update events set fanned_out_at = $2 where event_id = $1"},
+		"an event without deliveries":        {"update events set fanned_out_at = null where event_id = $1 and $2::timestamptz is not null", "update events set fanned_out_at = $2 where event_id = $1"},
 		"an event of a clock that is behind": {"update events set created_at = $2::timestamptz + interval '40 d' where event_id = $1", "update events set created_at = $2 where event_id = $1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 	}
 }
 
-// Held deliveries have come to rest when they were held; what was held lately is not lost.
+// Held deliveries finish when they are held: recently held ones are kept.
 func TestHeldDeliveriesAreKeptAsLongAsOthers(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
@@ -316,7 +316,7 @@ func TestErasureLeavesNoDeliveryWithoutItsEvent(t *testing.T) {
 	}
 }
 
-// With too much among the rest the first partition begins tomorrow, for while rows are moved nobody can write.
+// With too much among the rest the first partition begins tomorrow, because moving rows blocks writers.
 func TestMuchThatHasNoPartitionStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
@@ -327,7 +327,7 @@ func TestMuchThatHasNoPartitionStaysWhereItIs(t *testing.T) {
 	}
 }
 
-// Whoever holds a table delays those who look after the partitions, and these delay others only for moments.
+// A held table lock delays the maintenance of partitions, which delays others only briefly.
 func TestPartitionsWaitForReadersAndNotTheOthersForThem(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)

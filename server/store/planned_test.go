@@ -12,7 +12,7 @@ import (
 )
 
 // What is asked for all the time is planned a few times and not each time again, which takes as long as to run it: PostgreSQL
-// keeps a plan that costs no more than those it makes anew.
+// keeps a plan that costs no more than new ones.
 func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

@@ -8,16 +8,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// SealedColumn is a column with sealed bytes. Their place, which they are sealed for, is made of a prefix and the
-// row's identifiers.
+// SealedColumn is a column with sealed values. The place for which a value is sealed consists of a prefix and
+// identifiers of the row.
 type SealedColumn struct {
 	table, column string
-	place         string // of a row, as an expression
+	place         string // SQL expression for a row
 }
 
 func (c SealedColumn) String() string { return c.table + "." + c.column }
 
-// SealedColumns are all there are.
+// SealedColumns returns all sealed columns.
 func SealedColumns() []SealedColumn {
 	return []SealedColumn{
 		{"server_keys", "sealed", "'server_keys.sealed/' || name"},
@@ -33,7 +33,7 @@ func SealedColumns() []SealedColumn {
 	}
 }
 
-// Parts are the column in each table that holds rows: in its own, or in every partition of it.
+// Parts returns the column of each table that stores its rows: the table itself or its partitions.
 func (db *DB) Parts(ctx context.Context, c SealedColumn) ([]SealedColumn, error) {
 	rows, err := db.Pool.Query(ctx, `select relid::regclass::text from pg_partition_tree($1::regclass) where isleaf
 		union all select relname from pg_class where oid = $1::regclass and relkind = 'r' order by 1`, c.table)
@@ -47,22 +47,22 @@ func (db *DB) Parts(ctx context.Context, c SealedColumn) ([]SealedColumn, error)
 	})
 }
 
-// Sealed is the content of a column in one row.
+// Sealed is the value of a sealed column in one row.
 type Sealed struct {
-	Row    string // where it is: for Reseal alone
+	Row    string // its ctid, for Reseal
 	Place  string
 	Sealed []byte
 }
 
-// CountSealedByOthers counts the rows that another key than this one has sealed.
+// CountSealedByOthers counts the values that were sealed with a key other than key.
 func (db *DB) CountSealedByOthers(ctx context.Context, c SealedColumn, key byte) (n int64, err error) {
 	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where get_byte(%s, 0) <> $1", c.table, c.column), int32(key)).Scan(&n)
 	return n, err
 }
 
-// SealedByOthers reads rows, as they are stored from a block of the table on, that another key than this one has
-// sealed. It returns from which block to go on; 0 is the end, also of a partition that has been dropped meanwhile.
-// The column is one of Parts: blocks are those of one table.
+// SealedByOthers reads values that were sealed with a key other than key, in storage order from a block of the table on.
+// It returns the block to continue from; 0 at the end, and if the partition was dropped. c must come from Parts, because
+// blocks belong to one table.
 func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, block int64) (rows []Sealed, next int64, err error) {
 	var blocks int64
 	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).Scan(&blocks); isNoTable(err) {
@@ -90,14 +90,14 @@ func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, bloc
 	return rows, next, err
 }
 
-// MayStandStill lets a transaction stand still for as long as it likes, which others are ended for. It must lock no rows.
+// MayStandStill disables the idle timeout of a transaction. It must lock no rows.
 func (tx Tx) MayStandStill(ctx context.Context) error {
 	_, err := tx.in.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")
 	return err
 }
 
-// UnderWay counts the transactions in the database that have begun before a moment and are not over. One that holds the
-// lock of LockRotation is not counted: it does nothing else.
+// UnderWay counts the transactions in the database that started before a time. It does not count the holder of
+// LockRotation, which does nothing else.
 func (db *DB) UnderWay(ctx context.Context, before time.Time) (n int64, err error) {
 	err = db.Pool.QueryRow(ctx, `select count(*) from pg_stat_activity a
 		where a.datname = current_database() and a.backend_type = 'client backend' and a.xact_start < $1 and a.pid <> pg_backend_pid()
@@ -106,7 +106,7 @@ func (db *DB) UnderWay(ctx context.Context, before time.Time) (n int64, err erro
 	return n, err
 }
 
-// Reseal writes what was sealed anew, except where somebody has written something else meanwhile.
+// Reseal replaces values, except those that were changed meanwhile.
 func (db *DB) Reseal(ctx context.Context, c SealedColumn, was, now []Sealed) error {
 	ids, before, after := make([]string, len(was)), make([][]byte, len(was)), make([][]byte, len(was))
 	for i := range was {

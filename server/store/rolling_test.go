@@ -14,7 +14,7 @@ const initial = "00001"
 
 const newColumn = "adds what old inserts do not bring"
 
-// breaking is what an older version that still runs may not survive, or would wait for.
+// breaking are statements that a running older version may not survive.
 var breaking = map[string]*regexp.Regexp{
 	"drops a table":                regexp.MustCompile(`\bdrop table\b`),
 	"drops a column or a default":  regexp.MustCompile(`\balter table\b.* drop `),
@@ -29,13 +29,13 @@ var (
 	comment    = regexp.MustCompile(`--[^\n]*`)
 	whitespace = regexp.MustCompile(`\s+`)
 	harmless   = regexp.MustCompile(`\bdrop (constraint|not null|index)\b`)
-	beside     = regexp.MustCompile(`\b(create|drop)( unique)? index concurrently\b`) // while rows are written
+	concurrent = regexp.MustCompile(`\b(create|drop)( unique)? index concurrently\b`) // without blocking writers
 	locking    = regexp.MustCompile(`\b(alter|drop|lock) table\b|\b(create|drop)( unique)? index\b|\btruncate\b`)
 	patience   = regexp.MustCompile(`\bset local lock_timeout = '[1-9]\d{0,2}ms'`)
 	contract   = regexp.MustCompile(`(?m)^-- contract: \S+`)
 )
 
-// breaks says what is wrong with a migration.
+// breaks returns what is wrong with a migration.
 func breaks(migration string) (faults []string) {
 	up, _, _ := strings.Cut(migration, "-- +goose Down")
 	if contract.MatchString(up) {
@@ -52,14 +52,14 @@ func breaks(migration string) (faults []string) {
 	return faults
 }
 
-// waitsLong says whether a migration takes locks of tables, and does not say that it waits for less than a second.
+// waitsLong reports whether a migration locks tables without a lock_timeout of less than a second.
 func waitsLong(migration string) bool {
 	up, _, _ := strings.Cut(migration, "-- +goose Down")
 	sql := strings.ToLower(whitespace.ReplaceAllString(comment.ReplaceAllString(up, ""), " "))
-	return locking.MatchString(beside.ReplaceAllString(sql, "")) && !patience.MatchString(sql)
+	return locking.MatchString(concurrent.ReplaceAllString(sql, "")) && !patience.MatchString(sql)
 }
 
-// hasDefault is whether each column that a statement adds as not null comes with a value for rows of old programs.
+// hasDefault reports whether each not null column that a statement adds has a value for rows of old programs.
 func hasDefault(statement string) bool {
 	for _, column := range regexp.MustCompile(`\badd `).Split(statement, -1)[1:] {
 		if strings.Contains(column, "not null") && !strings.Contains(column, "default ") && !strings.Contains(column, "generated ") {
@@ -69,8 +69,8 @@ func hasDefault(statement string) bool {
 	return true
 }
 
-// A migration runs while servers of the version before go on: server/docs/schema.md.
-func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
+// Servers of the previous version run during a migration: server/docs/schema.md.
+func TestMigrationsSupportThePreviousVersion(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("migrations/*.sql")
 	if err != nil || len(files) == 0 {
@@ -85,7 +85,7 @@ func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if waitsLong(string(text)) {
-			t.Errorf("%s waits for locks for a second or without an end; begin it with: set local lock_timeout = '200ms';", file)
+			t.Errorf("%s waits a second or more for locks; begin it with: set local lock_timeout = '200ms';", file)
 		}
 		for _, fault := range breaks(string(text)) {
 			t.Errorf("%s %s; see server/docs/schema.md for what to do instead", file, fault)

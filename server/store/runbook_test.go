@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// What the runbook has somebody ask the database can be asked.
+// The SQL statements of the runbook run.
 func TestTheRunbookAsksWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../server/docs/runbook.md")

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A page of client sessions costs what is on it, and so does a look whether there are too many that nobody has claimed.
+// Listing a page of client sessions and counting unclaimed ones read only the rows they need.
 func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
@@ -36,7 +36,7 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 	person.UserIdentifierKey = new("k7")
 	count := dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: 10_000}
 	for name, test := range map[string]struct {
-		anew   bool
+		replan bool
 		list   func(*dbsqlc.Queries) error
 		wanted string
 		not    string
@@ -52,7 +52,7 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 			return err
 		}, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
 	} {
-		if plan := explain(t, db, test.anew, test.list); !strings.Contains(plan, test.wanted) || strings.Contains(plan, test.not) {
+		if plan := explain(t, db, test.replan, test.list); !strings.Contains(plan, test.wanted) || strings.Contains(plan, test.not) {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}

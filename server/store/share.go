@@ -12,32 +12,30 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// share bounds how many connections of the pool are held at once for what is done with a context. The pool gives its
-// connections to whoever comes first: without a share, two hundred endpoints that want to be worked on keep a request
-// waiting that only wants to read one row.
+// share limits how many connections of the pool a context uses concurrently. The pool serves callers in order: without a
+// limit, two hundred deliveries would delay a request that reads one row.
 type share struct {
 	Part
-	of *share // a part of which it is; nil: of the pool
+	of *share // the share that it is part of; nil: the pool
 }
 
 type shareKey struct{}
 
-// Sharing is the context for work that goes on by itself: the queries and transactions that are made with it together hold
-// a quarter of the pool at most, so that there are connections for those who wait for an answer. The job queue's own
-// are not counted.
+// Sharing returns the context for background work. Its queries and transactions use at most a quarter of the pool, so
+// that requests find free connections. The connections of the job queue are not counted.
 func (db *DB) Sharing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, shareKey{}, &share{Part: db.shared()})
 }
 
 func (db *DB) shared() Part { return make(Part, max(1, int(db.Pool.Config().MaxConns)/4)) }
 
-// Part is how many connections are held at once for one of those who share some. Nil: as many as there are.
+// Part limits the connections of one of several users of a share. nil: no limit.
 type Part chan struct{}
 
-// Part is one of so many eighths of what Sharing gives.
+// Part returns a Part of so many eighths of the limit of Sharing.
 func (db *DB) Part(eighths int) Part { return make(Part, max(1, cap(db.shared())*eighths/8)) }
 
-// Of is the context for what is done for the one whose part it is, of what ctx has.
+// Of returns the context for work that is limited by the part as well as by the share of ctx.
 func (p Part) Of(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
@@ -45,7 +43,7 @@ func (p Part) Of(ctx context.Context) context.Context {
 	return context.WithValue(ctx, shareKey{}, &share{Part: p, of: shareOf(ctx)})
 }
 
-// Unshared is the context for the little of such work that must not wait for the rest of it.
+// Unshared returns a context without a limit, for short work that must not wait for other background work.
 func Unshared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, shareKey{}, (*share)(nil))
 }
@@ -55,7 +53,7 @@ func shareOf(ctx context.Context) *share {
 	return s
 }
 
-// take waits for a part of the share, which give returns. No share is all of the pool.
+// take waits for a slot of the share, which give returns. Without a share it returns immediately.
 func (s *share) take(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -68,7 +66,7 @@ func (s *share) take(ctx context.Context) error {
 	return err
 }
 
-// wait takes what is its own first: whoever waits for that keeps nobody else waiting.
+// wait takes the narrowest slot first, so that waiting for it blocks no wider one.
 func (s *share) wait(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -91,7 +89,7 @@ func (s *share) give() {
 	}
 }
 
-// acquire takes a connection out of the pool, until release is called.
+// acquire takes a connection from the pool until release is called.
 func (db *DB) acquire(ctx context.Context) (_ *pgxpool.Conn, release func(), err error) {
 	s := shareOf(ctx)
 	if err := s.take(ctx); err != nil {
@@ -105,7 +103,7 @@ func (db *DB) acquire(ctx context.Context) (_ *pgxpool.Conn, release func(), err
 	return conn, func() { conn.Release(); s.give() }, nil
 }
 
-// shared sends queries to the pool, within a share.
+// shared sends queries to the pool within a share.
 type shared struct {
 	pool  *pgxpool.Pool
 	share *share
@@ -155,7 +153,7 @@ func (r sharedRow) Scan(to ...any) error {
 	return r.Row.Scan(to...)
 }
 
-// failedRow is the answer to a query that was not made.
+// failedRow is the result of a query that was not sent.
 type failedRow struct{ err error }
 
 func (r failedRow) Scan(...any) error { return r.err }

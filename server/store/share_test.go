@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// Work that goes on by itself never has all connections, and gives back what it takes.
+// Background work never uses all connections, and returns those that it takes.
 func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.Context(), storetest.New(t), 8)
@@ -57,7 +57,7 @@ func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 		t.Errorf("with a part of what is taken: %v", err)
 	}
 	if len(part) != 0 {
-		t.Error("whoever has waited in vain keeps a part")
+		t.Error("a caller whose wait failed keeps a slot")
 	}
 	close(end)
 	for range 10 {

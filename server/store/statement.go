@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// statement is what a query's text says of what it changes. Texts are constants, so each is read once.
+// statement is what the text of a query says about its changes. Texts are constants and are parsed once.
 type statement struct {
-	writes   bool  // something that the audit log is to tell of
-	compound bool  // more than one change: how many rows the last one has touched says nothing of the others
-	alone    bool  // can be made a part of a larger statement
-	sure     bool  // changes a row, or fails
-	ids      []arg // that name what is changed
+	writes   bool  // changes audited tables
+	compound bool  // several changes: the row count covers only the last one
+	alone    bool  // can be part of a larger statement
+	sure     bool  // changes a row or fails
+	ids      []arg // arguments that identify what it changes
 }
 
 // arg is an argument that is an identifier.
@@ -25,16 +25,16 @@ type arg struct {
 	at   int
 }
 
-// subjectKinds are what identifiers in the audit log are of.
+// subjectKinds are the kinds of identifiers in the audit log.
 var subjectKinds = []string{"access_code_id", "acs_access_group_id", "acs_system_id", "acs_user_id", "action_attempt_id", "client_session_id",
 	"connect_webview_id", "connected_account_id", "credential_id", "device_id", "user_identity_id", "webhook_id"}
 
-// IsSubject says whether identifiers of that name are told of in the audit log.
+// IsSubject reports whether the audit log includes identifiers of that name.
 func IsSubject(name string) bool { return slices.Contains(subjectKinds, name) }
 
 const workspaceID = "workspace_id"
 
-// unaudited are tables in which nothing is that anybody has asked to change.
+// unaudited are tables whose changes are not audited.
 var unaudited = []string{"audit_log", "idempotency_keys", "leases", "server_keys"}
 
 var (
@@ -91,7 +91,7 @@ func readStatement(sql string) *statement {
 	return s
 }
 
-// listed splits what stands in a pair of parentheses, of which the first is read already, at its commas.
+// listed splits the contents of a pair of parentheses at its commas. text starts after the opening one.
 func listed(text string) (parts []string) {
 	depth, begin := 0, 0
 	for i, c := range text {
@@ -111,7 +111,7 @@ func listed(text string) (parts []string) {
 	return parts
 }
 
-// named calls f with each identifier among the arguments that names what the statement changes.
+// named calls f with each argument that identifies a changed resource.
 func (s *statement) named(args []any, f func(kind string, id uuid.UUID)) {
 	for _, a := range s.ids {
 		if a.at >= len(args) {

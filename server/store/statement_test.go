@@ -13,8 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// What queries change is read from their text. Every query that is written as one that changes something is found to, with
-// what it names, and none of the others is.
+// The changes of a query are parsed from its text: exactly the queries that change rows are found.
 func TestEveryQueryIsReadRightly(t *testing.T) {
 	t.Parallel()
 	query := regexp.MustCompile(`^-- name: (\w+) `)
@@ -80,7 +79,7 @@ func TestWhatAStatementNames(t *testing.T) {
 		"an upsert":          {"insert into webhooks (webhook_id, url) values ($1, $2) on conflict (webhook_id) do update set url = $2", []any{device, "x"}, "webhook_id"},
 		"what is no subject": {"insert into events (event_id, device_id) values ($1, $2)", []any{code, device}, "device_id"},
 		"locked":             {"select * from devices where device_id = $1 for no key update of d", []any{device}, ""},
-		"not told of":        {"delete from leases where device_id = $1", []any{device}, ""},
+		"not audited":        {"delete from leases where device_id = $1", []any{device}, ""},
 	} {
 		var got []string
 		statementOf(c.sql).named(c.args, func(kind string, _ uuid.UUID) { got = append(got, kind) })
@@ -90,7 +89,7 @@ func TestWhatAStatementNames(t *testing.T) {
 	}
 }
 
-// What is sure to change a row has its entry of the audit log put beside it; elsewhere that waits for the change.
+// A statement that is sure to change a row inserts its audit log entry unconditionally.
 func TestOnlyPlainInsertsAreSureToChangeARow(t *testing.T) {
 	t.Parallel()
 	for text, sure := range map[string]bool{

@@ -1,5 +1,5 @@
-// Package store is the database: its schema, its queries and its transactions. It is the only package
-// that knows SQL; what rows mean is said by package access.
+// Package store is the database: its schema, its queries, and its transactions. It is the only package that knows SQL.
+// It must not know what rows mean, which package access decides.
 package store
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// DB is a pool of connections to one database. Its queries run outside of any transaction, unless their context has
-// them join one (InOne).
+// DB is a pool of connections to one database. Its queries run outside of transactions, unless their context joins one
+// (InOne).
 type DB struct {
 	*dbsqlc.Queries
-	// PlannedAnew has the queries with conditions that may be absent: their plan depends on which are there.
-	// One made once for all parameters, as prepared statements come to have, sorts a whole table for a page.
+	// PlannedAnew runs queries with optional conditions. PostgreSQL plans them for each call: the generic plan of a
+	// prepared statement would sort a whole table for one page.
 	PlannedAnew *dbsqlc.Queries
-	// Beside is on a connection of its own, for what is asked by those who hold one of the pool: were it of the pool,
-	// all of these might be held by such, each waiting for another one.
+	// Beside uses a connection of its own, for queries by callers that hold a connection of the pool. If all connections
+	// were held by such callers, they would wait for each other.
 	Beside     *dbsqlc.Queries
 	Pool       *pgxpool.Pool
 	beside     prompt
@@ -44,25 +44,26 @@ func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Ro
 // Option changes how Open connects.
 type Option func(*pgxpool.Config)
 
-// heldIdle is for how long a transaction may stand still. A server that is frozen in the middle of one, or cut off, or whose
-// machine has lost its power, would keep others from the rows that it has locked: they take its leases over, and then wait.
+// heldIdle is how long a transaction may be idle. A server that hangs or is cut off in a transaction would otherwise
+// keep its row locks, while other servers take over its leases and wait for the rows.
 const heldIdle = 15 * time.Second
 
-// queued is for how long a statement waits for a lock, before its transaction is run again. Those of a server that is frozen would
-// else get a row one after the other, and each stand still with it for heldIdle: one that has been ended while it waited holds
-// nothing any more, though its server does not know yet. (A part of InOne does: what was locked before it, for heldIdle.) For a
-// row there may be two such waits, for the place at the head of the queue and for the row, and both together are to be shorter than
-// heldIdle, in which it might be let go. So a row is free after heldIdle where that server had it, and after twice this and heldIdle
-// where it waited for it.
+// queued is how long a statement waits for a lock before its transaction is retried. Statements of a hung server would
+// otherwise get a row one after another, and each keep it for heldIdle.
+//
+// A statement may wait twice for a row: for its place at the head of the queue, and for the row. Both waits together
+// must be shorter than heldIdle. So a row is free after heldIdle if the hung server held it, and after twice queued plus
+// heldIdle if the server was waiting for it. A part of InOne that times out keeps the locks of the earlier parts for
+// heldIdle.
 const queued = 5 * time.Second
 
-// byIndex has no table read in its own order where there is any index. The database plans to read all of one that has few rows,
-// or that was analyzed when it was empty as a partition is before its time, and holds on to that until it is analyzed again, up to a
-// minute after it has begun to grow: a delivery was recorded by reading all others. And where there is no index, no plan is compiled
-// for what that is said to cost.
+// byIndex disables sequential scans if there is an index. PostgreSQL plans one for tables with few rows and for
+// partitions that were analyzed while empty, and keeps that plan for up to a minute after the table has started to grow.
+// It also disables JIT compilation, which the inflated cost of a sequential scan would trigger.
 const byIndex = "set enable_seqscan = off; set jit = off"
 
-// Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
+// Open connects to dsn, a libpq connection string or URL, and checks that the database answers. It fails with
+// ErrNotConnected.
 func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -104,14 +105,14 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	}
 	cfg = cfg.Copy()
 	cfg.MinConns, cfg.MinIdleConns, cfg.MaxConns = 0, 0, 1
-	beside, err := newPool(ctx, cfg)
+	side, err := newPool(ctx, cfg)
 	if err != nil {
 		pool.Close()
 		return nil, notConnected(err)
 	}
-	db := &DB{Pool: pool, besidePool: beside, full: full}
+	db := &DB{Pool: pool, besidePool: side, full: full}
 	db.beside = prompt{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
-		conn, err := beside.Acquire(ctx)
+		conn, err := side.Acquire(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,13 +123,13 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	return db, nil
 }
 
-// Close ends all connections, once they are given back.
+// Close closes all connections, after waiting for those in use.
 func (db *DB) Close() {
 	db.besidePool.Close()
 	db.Pool.Close()
 }
 
-// Tx is one transaction.
+// Tx is a transaction.
 type Tx struct {
 	*dbsqlc.Queries
 	in     *transaction
@@ -137,7 +138,7 @@ type Tx struct {
 	change *change
 }
 
-// in are the queries of a transaction. Those of an act are watched, for the audit log.
+// in returns a Tx. The queries of an act are observed for the audit log.
 func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
 		return Tx{dbsqlc.New(t), t, then, act, c}
@@ -145,19 +146,20 @@ func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	return Tx{dbsqlc.New(watched{t, c}), t, then, act, c}
 }
 
-// Begun is the transaction itself.
+// Begun starts the transaction if necessary, and returns it.
 func (tx Tx) Begun(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
 
-// Then has f called once the transaction is committed, and never if it is not.
+// Then registers f to be called after the commit. It is not called after a rollback.
 func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
 
-// tries is how often a transaction is tried that others have been in the way of.
+// tries is how often a transaction that others obstruct is tried.
 const tries = 5
 
-// InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise. One that the database
-// ends because it and another wait for each other, or because it has waited for long, is run again, so what f sets outside of
-// itself it sets anew.
-// Within InOne it is a part of that transaction: it is rolled back alone, but committed, and run again, with the whole.
+// InTx runs f in a transaction, and commits it if f returns nil. It runs f again after a deadlock or a lock timeout, so
+// f must set all variables outside of itself each time.
+//
+// Within InOne it is a part of that transaction: a rollback affects only the part, but the commit and the retry affect
+// the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	if j := jointOf(ctx, db.Pool); j != nil {
 		return j.part(ctx, f)
@@ -165,7 +167,7 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	return untangled(ctx, func() error { return db.InTxOnce(ctx, f) })
 }
 
-// InTxOnce is InTx for a transaction of its own that is not run again, whatever becomes of it.
+// InTxOnce is InTx without retries, in a transaction of its own.
 func (db *DB) InTxOnce(ctx context.Context, f func(Tx) error) error {
 	var then []func()
 	err := db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(in(t, act, c, &then)) })
@@ -178,7 +180,7 @@ func (db *DB) InTxOnce(ctx context.Context, f func(Tx) error) error {
 	return nil
 }
 
-// transact runs f in a transaction, with what it changes written to the audit log.
+// transact runs f in a transaction, and writes its changes to the audit log.
 func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) error) error {
 	conn, release, err := db.acquire(ctx)
 	if err != nil {
@@ -196,7 +198,7 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long.
+// untangled runs a transaction, and retries it after a deadlock or a lock timeout.
 func untangled(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
@@ -218,28 +220,28 @@ const ( // PostgreSQL, appendix A
 	undefinedTable   = "42P01"
 )
 
-// IsNoRows says whether a query for one row found none.
+// IsNoRows reports whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
-// isNoTable says whether a statement was about a table that there is not (any more).
+// isNoTable reports whether a statement names a table that does not exist.
 func isNoTable(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == undefinedTable
 }
 
-// Violates says whether a statement was refused by the constraint or unique index of that name.
+// Violates reports whether the constraint or unique index of that name refused a statement.
 func Violates(err error, constraint string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == constraint
 }
 
-// GaveUp says whether a statement was ended because it has waited for a lock for long enough.
+// GaveUp reports whether a statement ended because of lock_timeout.
 func GaveUp(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == lockNotAvailable
 }
 
-// tangled says whether the database has ended a transaction because it and another waited for each other.
+// tangled reports whether the database ended a transaction because of a deadlock.
 func tangled(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == deadlockDetected

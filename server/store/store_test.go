@@ -113,7 +113,7 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	db := open(t, storetest.New(t))
 	broken := errors.New("broken")
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
-		tx.Then(func() { t.Error("it is told of as if it were committed") })
+		tx.Then(func() { t.Error("Then was called without a commit") })
 		if err := tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 		})
 	}
 	held.Wait()
-	// They stand still, and keep the lease from nobody.
+	// Hung servers do not keep the lease.
 	if _, err := db.Pool.Exec(t.Context(), "update leases set held_until = now()"); err != nil {
 		t.Errorf("the lease ends: %v", err)
 	}
@@ -374,15 +374,15 @@ func TestListsWalkAnIndex(t *testing.T) {
 			_, err := q.ListDevices(ctx, dbsqlc.ListDevicesParams{WorkspaceID: workspace, MaxRows: 100})
 			return err
 		},
-		"devices, planned anew": func(q *dbsqlc.Queries) error {
+		"devices, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, DeviceTypes: []string{""}, MaxRows: 100})
 			return err
 		},
-		"devices of a client session, planned anew": func(q *dbsqlc.Queries) error {
+		"devices of a client session, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Scope: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
-		"events of a client session, planned anew": func(q *dbsqlc.Queries) error {
+		"events of a client session, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
@@ -394,11 +394,11 @@ func TestListsWalkAnIndex(t *testing.T) {
 			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
 			return err
 		},
-		"access codes of a customer, planned anew": func(q *dbsqlc.Queries) error {
+		"access codes of a customer, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{account}, MaxRows: 100})
 			return err
 		},
-		"access codes of a customer with a few, planned anew": func(q *dbsqlc.Queries) error {
+		"access codes of a customer with a few, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{uuid.New()}, MaxRows: 100})
 			return err
 		},
@@ -406,7 +406,7 @@ func TestListsWalkAnIndex(t *testing.T) {
 			_, err := q.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 100})
 			return err
 		},
-		"events, planned anew": func(q *dbsqlc.Queries) error {
+		"events, planned for each call": func(q *dbsqlc.Queries) error {
 			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, MaxRows: 100})
 			return err
 		},
@@ -419,7 +419,7 @@ func TestListsWalkAnIndex(t *testing.T) {
 			return err
 		},
 	} {
-		plan := explain(t, db, strings.HasSuffix(name, "planned anew"), list)
+		plan := explain(t, db, strings.HasSuffix(name, "planned for each call"), list)
 		for _, slow := range []string{"Seq Scan on devices", "Seq Scan on access_codes", "Seq Scan on events", "Seq Scan on action_attempts",
 			"Seq Scan on client_session", "Seq Scan on connect"} {
 			if strings.Contains(plan, slow) {

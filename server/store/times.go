@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// registerTimes has times read in UTC, as the API tells them. pgx would read them in the zone of the host, in which the last hours of the
-// year 9999 may be of the year 10000, and those are not to be written in an answer.
+// registerTimes makes pgx return times in UTC. In the time zone of the host the last hours of the year 9999 may be in
+// the year 10000, which JSON cannot represent.
 func registerTimes(m *pgtype.Map) {
 	one := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}
 	m.RegisterType(one)

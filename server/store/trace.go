@@ -13,9 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Traced has statements told of in the traces of those who ask for them: the name of the query and how long it took, never
-// its text, an argument, or what the database says about it, which may quote either. otelpgx puts the message of an error
-// into the trace.
+// Traced adds statements to traces: the name of the query and its duration, but not its text, arguments, or error
+// messages, which may quote either. otelpgx would include error messages.
 func Traced(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer{} }
 
 type tracer struct{}
@@ -79,7 +78,7 @@ func ended(span traces.Span, err error) {
 	span.End()
 }
 
-// waited is how long somebody waits for a connection before that is told, whether for one of the pool or for a share of it.
+// Waits for a connection, from the pool or a share, are traced from this duration on.
 const (
 	waited   = 2 * time.Millisecond
 	waitName = "wait for a connection"
@@ -102,7 +101,7 @@ func (tracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool
 	ended(traces.Since(ctx, since, waitName, traces.Database()), data.Err)
 }
 
-// nameOf is the name that a query has in queries/, or what of a statement is no secret: that it ends a transaction.
+// nameOf returns the name of a query in queries/, or the keyword of a statement that begins or ends a transaction.
 func nameOf(sql string) string {
 	if _, rest, ok := strings.Cut(sql, "-- name: "); ok {
 		name, _, _ := strings.Cut(rest, " ")

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
 )
 
-// A request that has a connection made, as all others are taken, is told of what sets it up, by its name.
+// The trace of a request that opens a connection has the statement that sets it up.
 func TestWhatSetsUpAConnectionHasAName(t *testing.T) {
 	t.Parallel()
 	received := tracestest.New(t)
@@ -38,6 +38,6 @@ func TestWhatSetsUpAConnectionHasAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := received.Spans(tracestest.With("db.operation.name", "SetUpConnection")); len(told) == 0 {
-		t.Errorf("the request is told of %+v", received.Spans())
+		t.Errorf("the trace has %+v", received.Spans())
 	}
 }

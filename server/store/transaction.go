@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// transaction is one that begins in the round trip of the first that is done in it.
+// transaction starts in the round trip of its first statement.
 type transaction struct {
 	conn *pgxpool.Conn
-	tx   pgx.Tx // nil: it has not begun
-	over bool   // its end went along with the last that was done in it
-	part bool   // of another one, with which it is committed
+	tx   pgx.Tx // nil: not started
+	over bool   // the commit went along with the last statements
+	part bool   // a part of InOne
 }
 
-// begin is the transaction, begun in a round trip of its own unless it has begun.
+// begin returns the transaction, which it starts if necessary.
 func (t *transaction) begin(ctx context.Context) (_ pgx.Tx, err error) {
 	if t.tx == nil {
 		t.tx, err = t.conn.Begin(ctx)
@@ -24,14 +24,14 @@ func (t *transaction) begin(ctx context.Context) (_ pgx.Tx, err error) {
 	return t.tx, err
 }
 
-// rollback undoes what has not been committed.
+// rollback rolls the transaction back unless it has ended.
 func (t *transaction) rollback(ctx context.Context) {
 	if t.tx != nil && !t.over {
 		_ = t.tx.Rollback(ctx)
 	}
 }
 
-// batch is where statements are queued that are to go together; the first of a transaction begins it.
+// batch returns an empty batch, which starts the transaction if necessary.
 func (t *transaction) batch() *pgx.Batch {
 	b := &pgx.Batch{}
 	if t.tx == nil {
@@ -40,14 +40,14 @@ func (t *transaction) batch() *pgx.Batch {
 	return b
 }
 
-// send sends a batch of its own making. The results are to be closed before anything else is done.
+// send sends a batch that batch returned. The results must be closed before the next statement.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.tx != nil {
 		return t.tx.SendBatch(ctx, b)
 	}
 	results := t.conn.SendBatch(ctx, b)
 	t.tx = results.Tx()
-	_, _ = results.Exec() // what was wrong with the beginning is told with what follows
+	_, _ = results.Exec() // an error of begin shows in the following statements
 	return results
 }
 
@@ -66,7 +66,7 @@ func (t *transaction) Exec(ctx context.Context, sql string, args ...any) (tag pg
 	return tag, err
 }
 
-// Query asks for rows.
+// Query runs a query.
 func (t *transaction) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if t.tx != nil {
 		return t.tx.Query(ctx, sql, args...)
@@ -82,7 +82,7 @@ func (t *transaction) Query(ctx context.Context, sql string, args ...any) (pgx.R
 	return &firstRows{Rows: rows, results: results}, nil
 }
 
-// QueryRow asks for a row.
+// QueryRow runs a query for one row.
 func (t *transaction) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if t.tx != nil {
 		return t.tx.QueryRow(ctx, sql, args...)
@@ -93,7 +93,7 @@ func (t *transaction) QueryRow(ctx context.Context, sql string, args ...any) pgx
 	return firstRow{results.QueryRow(), results}
 }
 
-// firstRows are those of the statement that has begun a transaction.
+// firstRows are the rows of the statement that started a transaction.
 type firstRows struct {
 	pgx.Rows
 	results pgx.BatchResults
@@ -102,10 +102,10 @@ type firstRows struct {
 // Close frees the connection for the next statement.
 func (r *firstRows) Close() {
 	r.Rows.Close()
-	_ = r.results.Close() // an error of the statement is that of the rows; one of the connection is met by the next statement
+	_ = r.results.Close() // an error of the statement is the rows' error, and one of the connection affects the next statement
 }
 
-// firstRow is that of the statement that has begun a transaction.
+// firstRow is the row of the statement that started a transaction.
 type firstRow struct {
 	pgx.Row
 	results pgx.BatchResults

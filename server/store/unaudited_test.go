@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// A change that returns rows, which is made outside of a transaction while somebody asks for it, is refused: it would stand
-// in no audit log (errUnaudited). So that nobody meets that with a request, no line of the server makes such a change but on
-// a Tx that it was given.
+// A requested change that returns rows is refused outside of a transaction (errUnaudited), because the audit log would miss it.
+// So the code of the server makes such changes only on a Tx.
 func TestChangesThatReturnRowsAreMadeInTransactions(t *testing.T) {
 	t.Parallel()
 	returning := changesThatReturnRows(t)

@@ -8,8 +8,8 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// uuidCodec reads and writes identifiers as the 16 bytes that they are sent as. Without it pgx would make a text of each
-// on the way, only because uuid.UUID has a Scan and a Value that do so.
+// uuidCodec reads and writes identifiers in binary. Without it pgx would convert them to text, because uuid.UUID
+// implements Scan and Value.
 type uuidCodec struct{ pgxuuid.UUIDCodec }
 
 func registerUUID(m *pgtype.Map) {
@@ -17,7 +17,7 @@ func registerUUID(m *pgtype.Map) {
 	m.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
 }
 
-// PlanScan says how a value is read into target.
+// PlanScan implements pgtype.Codec.
 func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if _, ok := target.(*uuid.UUID); ok && format == pgtype.BinaryFormatCode {
 		return uuidBytes{}
@@ -25,7 +25,7 @@ func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any)
 	return c.UUIDCodec.PlanScan(m, oid, format, target)
 }
 
-// PlanEncode says how a value is written.
+// PlanEncode implements pgtype.Codec.
 func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
@@ -38,7 +38,7 @@ func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any
 
 type uuidBytes struct{}
 
-// Scan reads an identifier; null is the zero identifier, as it is for uuid.UUID.Scan.
+// Scan reads an identifier. Null becomes the zero identifier, like with uuid.UUID.Scan.
 func (uuidBytes) Scan(src []byte, target any) error {
 	id := target.(*uuid.UUID) //nolint:forcetypeassert // PlanScan has looked
 	switch len(src) {
@@ -52,7 +52,7 @@ func (uuidBytes) Scan(src []byte, target any) error {
 	return nil
 }
 
-// Encode writes an identifier; no identifier is null, the zero one is one.
+// Encode writes an identifier. A nil pointer becomes null, but the zero identifier does not.
 func (uuidBytes) Encode(value any, buf []byte) ([]byte, error) {
 	switch id := value.(type) {
 	case uuid.UUID:

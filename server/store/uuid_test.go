@@ -35,13 +35,13 @@ func TestIdentifiersOfAllShapesAreRead(t *testing.T) {
 	defer db.Close()
 	want := uuid.New()
 	var one, none uuid.UUID
-	var some, nobody *uuid.UUID
+	var some, absent *uuid.UUID
 	var many []uuid.UUID
 	var anything any
 	err = db.Pool.QueryRow(t.Context(), "select $1::uuid, null::uuid, $1::uuid, null::uuid, array[$1::uuid, $1::uuid], $1::uuid", want).
-		Scan(&one, &none, &some, &nobody, &many, &anything)
-	if err != nil || one != want || none != uuid.Nil || some == nil || *some != want || nobody != nil || len(many) != 2 || many[1] != want {
-		t.Errorf("%s is read as %s, %s, %v, %v, %v: %v", want, one, none, some, nobody, many, err)
+		Scan(&one, &none, &some, &absent, &many, &anything)
+	if err != nil || one != want || none != uuid.Nil || some == nil || *some != want || absent != nil || len(many) != 2 || many[1] != want {
+		t.Errorf("%s is read as %s, %s, %v, %v, %v: %v", want, one, none, some, absent, many, err)
 	}
 	if id, ok := anything.(uuid.UUID); !ok || id != want {
 		t.Errorf("%s is read as %v", want, anything)
@@ -63,10 +63,10 @@ func TestIdentifiersAreWrittenWithoutAText(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var nobody *uuid.UUID
+	var absent *uuid.UUID
 	var told []string
 	err = db.Pool.QueryRow(t.Context(), `select array[$1::uuid::text, $2::uuid::text, coalesce($3::uuid::text, 'none'), $4::uuid::text, array_to_string($5::uuid[], ' '), $6::uuid::text,
-		coalesce($7::uuid::text, 'none')]`, id, &id, nobody, id.String(), []uuid.UUID{id, uuid.Nil}, uuid.Nil, uuid.NullUUID{}).Scan(&told)
+		coalesce($7::uuid::text, 'none')]`, id, &id, absent, id.String(), []uuid.UUID{id, uuid.Nil}, uuid.Nil, uuid.NullUUID{}).Scan(&told)
 	want := []string{id.String(), id.String(), "none", id.String(), id.String() + " " + uuid.Nil.String(), uuid.Nil.String(), "none"}
 	if err != nil || !slices.Equal(told, want) {
 		t.Errorf("%s is written as %v: %v", id, told, err)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// EndStandstills ends the sessions of servers that have stood still for heldIdle in the middle of what they send to the database
-// in a transaction, or that take no answer, and says how many: idle_in_transaction_session_timeout does not count for these, and
-// what they have locked is kept from others until their machine is found to be gone, two hours later. Where that limit is
-// off, nobody is ended. Our statements begin with their name, so dumps are let be. It waits for none of the connections that work is
-// done with: all of them may wait for what such a session has locked.
+// EndStandstills terminates sessions that have stopped sending or receiving for heldIdle in the middle of a statement of
+// a transaction, and returns their number. idle_in_transaction_session_timeout does not cover these, and their locks
+// would last until the TCP connection times out, two hours later. If that setting is off, no session is terminated.
+// Statements of the server start with their name, so dumps are not affected. It uses a connection outside of the pool,
+// whose connections may all wait for such a session.
 func (db *DB) EndStandstills(ctx context.Context) (ended int64, err error) {
 	done, err := db.beside.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity, (select current_setting('idle_in_transaction_session_timeout')::interval as span) l
 		where datname = current_database() and usename = current_user and pid <> pg_backend_pid() and state = 'active' and xact_start is not null

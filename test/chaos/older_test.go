@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// upgrade is from the version of a commit to the one that is tested.
+// upgrade is an upgrade from the version of a commit to the tested one.
 type upgrade struct {
 	commit        string
 	older, newer  string // programs
@@ -50,7 +50,7 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 	if tell("git", "-C", root, "show", u.commit+":"+initialSchema) != strings.TrimSpace(string(schema)) {
 		t.Fatalf("commit %s has another initial schema: there is no upgrade from it", u.commit)
 	}
-	dir := t.TempDir() // an archive, and no worktree, which git would have to be told of and forget
+	dir := t.TempDir() // an archive leaves no trace in git, unlike a worktree
 	archive := filepath.Join(t.TempDir(), "older.tar")
 	tell("git", "-C", root, "archive", "--format=tar", "--output="+archive, u.commit)
 	tell("tar", "-xf", archive, "-C", dir)
@@ -58,14 +58,14 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 	return u
 }
 
-// become has the next process of an instance be of another program.
+// become sets the program of the next process of an instance.
 func (i *instance) become(program string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.args[0] = program
 }
 
-// migrations are how many the database has.
+// migrations returns the number of applied migrations.
 func (s *storm) migrations() (n int) {
 	s.Helper()
 	if err := s.pool.QueryRow(s.Context(), "select count(*) from goose_db_version where is_applied and version_id > 0").Scan(&n); err != nil {
@@ -82,8 +82,8 @@ func (s *storm) allWell(what string) {
 	}
 }
 
-// upgrade has servers of the older version become newer ones, one after another. The first of these migrates. Then a server of
-// the older version is started again, as a supervisor would whose turn has not come, and finds a schema that it does not know.
+// upgrade replaces the servers of the older version one by one. The first new server migrates. Then an old server restarts, as if
+// by its supervisor, on a schema that it does not know.
 func (r *rolling) upgrade(s *storm, u *upgrade) (restarts int) {
 	s.Helper()
 	u.schema = s.migrations()
@@ -112,9 +112,8 @@ func (r *rolling) upgrade(s *storm, u *upgrade) (restarts int) {
 	return restarts
 }
 
-// nothingIsLeft checks that what servers of one version have begun was brought to its end by those of the other: nothing waits,
-// no lock holds a code that was deleted, each event has arrived. What fails behind the requests is tried again, which no client
-// notices, and told in the log. It returns how many events there were.
+// nothingIsLeft checks that the servers of one version completed the work of the other: no work is pending, no lock holds a
+// deleted code, each event was delivered, and no server logged an error. It returns the number of events.
 func (s *storm) nothingIsLeft(devices []string) int {
 	s.Helper()
 	s.settle()

@@ -77,8 +77,8 @@ func (r *rolling) live(ctx context.Context, http *http.Client, device string, lo
 	}
 }
 
-// office makes, changes and deletes webhooks that are told of nothing, people and sessions. Each is asked for twice under one name,
-// of which the second time mostly meets with another server.
+// office creates, changes, and deletes webhooks without events, user identities, and client sessions. It sends each request twice
+// with one key; the second mostly reaches another server.
 func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		wait(ctx, r.pace)
@@ -202,7 +202,7 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 			t.Errorf("a server did not end in good order %d times", i.byItself)
 		}
 	}
-	if len(r.lost) == 0 { // a code whose making was not answered is deleted by nobody
+	if len(r.lost) == 0 { // a code whose creation got no answer is not deleted
 		t.Logf("%d events, each at two endpoints", s.nothingIsLeft(devices))
 		t.Log(s.judgeStaff(t.Errorf))
 	}

@@ -24,10 +24,10 @@ type cluster struct {
 	idle []*pgx.Conn // connections of execute
 }
 
-// roomNeeded is what has to be free in memory before a cluster is put there.
+// roomNeeded is the free memory, in bytes, that a cluster in memory requires.
 const roomNeeded = 1 << 30
 
-// startCluster starts a copy of the template in a new folder of root, and removes what others left there.
+// startCluster starts a copy of the template in a new directory of root, and removes abandoned directories.
 func startCluster(ctx context.Context, root string, t template) (*cluster, error) {
 	sweep(ctx, root)
 	run, err := newRunDir(root)
@@ -52,8 +52,8 @@ func (c *cluster) start(ctx context.Context, t template) error {
 		SocketRoot: c.run.path,
 		NoSync:     true,
 		Settings: map[string]string{
-			"max_connections": "400", // several tests at a time, each with up to five servers
-			"autovacuum":      "off", // it would only be in the way of dropping databases
+			"max_connections": "400", // several concurrent tests with up to five servers each
+			"autovacuum":      "off", // it would delay dropping databases
 			"max_wal_senders": "0",
 			"shared_buffers":  "64MB",
 			"wal_level":       "minimal",
@@ -75,7 +75,7 @@ func (c *cluster) stop(ctx context.Context) error {
 	return errors.Join(append(errs, c.server.Stop(ctx), c.run.remove())...)
 }
 
-// scratchRoot is in memory where there is such a file system with room.
+// scratchRoot returns a file system in memory if there is one with enough space.
 func scratchRoot() string {
 	const memory = "/dev/shm"
 	var stat syscall.Statfs_t
@@ -85,7 +85,7 @@ func scratchRoot() string {
 	return os.TempDir()
 }
 
-// runDir is the folder of one test process. A lock in it shows others that the process lives.
+// runDir is the directory of one test process. A lock in it shows that the process is alive.
 type runDir struct {
 	path  string
 	owner *pglocal.Lock
@@ -109,11 +109,11 @@ func newRunDir(root string) (*runDir, error) {
 }
 
 func (r *runDir) claim() (err error) {
-	// As root the server runs as another user, who has to get in.
+	// As root the server runs as another user, which needs access.
 	if err := os.Chmod(r.path, 0o755); err != nil {
 		return err
 	}
-	// Locked before it has its name, so that nobody can find it unlocked while we live.
+	// Locked before it gets its name, so that other processes never find it unlocked.
 	name := filepath.Join(r.path, ownerLock)
 	if r.owner, err = pglocal.TryLock(name + ".new"); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (r *runDir) claim() (err error) {
 
 func (r *runDir) clusterDir() string { return filepath.Join(r.path, "cluster") }
 
-// remove removes the folder while it is still locked.
+// remove removes the directory while it is locked.
 func (r *runDir) remove() error {
 	return errors.Join(os.RemoveAll(r.path), r.release())
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// Dir makes a folder which other users can enter, in memory where the tests' cluster is in memory. It is removed after the
-// last test of the process. Some machines execute nothing there, so programs do not belong in it.
+// Dir creates a directory that other users can enter, in memory if the tests' cluster is in memory. It is removed after the
+// last test of the process. It may be mounted noexec, so programs do not belong there.
 func Dir(t testing.TB) string {
 	t.Helper()
 	NeedPostgres(t)

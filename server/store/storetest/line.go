@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Line is the way to a database, by a proxy that can be made to lose what goes over it.
+// Line is a proxy to a database that can silently drop traffic.
 type Line struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -19,7 +19,7 @@ type Line struct {
 	over     chan struct{}
 }
 
-// NewLine makes a line. Its Through is an option of store.Open.
+// NewLine starts a proxy. Through is an option for store.Open.
 func NewLine(t testing.TB) *Line {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -45,12 +45,12 @@ func NewLine(t testing.TB) *Line {
 	return l
 }
 
-// Through has a pool connect over the line.
+// Through makes a pool connect through the proxy.
 func (l *Line) Through(cfg *pgxpool.Config) {
 	dial := cfg.ConnConfig.DialFunc
 	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		l.mu.Lock()
-		if l.dial == nil { // later it may be the line itself that is asked for, by who cancels a statement
+		if l.dial == nil { // a cancel request dials the proxy itself
 			l.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, network, address) }
 		}
 		l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *Line) Through(cfg *pgxpool.Config) {
 	}
 }
 
-// Lose loses all that is sent over the connections that there are, from now on and without a word to either side, as where the
-// database's machine is gone and another one has its address. New ones are carried.
+// Lose silently drops all further traffic of existing connections, as if the machine of the database were gone and another one had
+// its address. New connections work.
 func (l *Line) Lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Line) carry(near net.Conn) {
 	select {
 	case <-ended:
 		select {
-		case <-lost: // the other side is not told of that either
+		case <-lost: // the other side does not notice either
 			<-l.over
 		default:
 		}
@@ -95,7 +95,7 @@ func (l *Line) carry(near net.Conn) {
 	copying.Wait()
 }
 
-// lossy is a connection that takes what is written to it and keeps it, once it is lost.
+// lossy is a connection that discards writes once it is lost.
 type lossy struct {
 	net.Conn
 	lost chan struct{}

@@ -1,7 +1,6 @@
-// Package storetest gives every test a PostgreSQL database of its own, migrated and empty, within some
-// twenty milliseconds.
+// Package storetest gives every test an empty, migrated PostgreSQL database of its own in about twenty milliseconds.
 //
-// A package whose tests need one has
+// A package that uses it defines
 //
 //	func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.Version) }
 //

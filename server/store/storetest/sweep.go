@@ -11,12 +11,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// unclaimedFor is how old a folder without a lock has to be before it is taken for abandoned: its process
-// died within the moment between making and locking it.
+// unclaimedFor is the age from which a directory without a lock counts as abandoned: its process died between
+// creating and locking it.
 const unclaimedFor = 10 * time.Minute
 
-// sweep removes what test processes that were killed have left in root. It leaves alone what it cannot
-// remove, such as the folders of other users: tests do not depend on it.
+// sweep removes what killed test processes left in root. It ignores failures, such as for directories of other users.
 func sweep(ctx context.Context, root string) {
 	paths, _ := filepath.Glob(filepath.Join(root, runPrefix+"*")) // fails only on a bad pattern
 	for _, path := range paths {
@@ -26,7 +25,7 @@ func sweep(ctx context.Context, root string) {
 	}
 }
 
-// abandoned is whether the process of a folder has died. If so it returns the lock, if there is one.
+// abandoned reports whether the process of a directory has died, and returns the lock, if there is one.
 func abandoned(path string) (*pglocal.Lock, bool) {
 	name := filepath.Join(path, ownerLock)
 	info, err := os.Stat(name)
@@ -41,7 +40,7 @@ func abandoned(path string) (*pglocal.Lock, bool) {
 	return owner, err == nil
 }
 
-// reap removes the folder once its server has stopped, which may have outlived its process.
+// reap stops the server of the directory, which may have outlived its process, and removes the directory.
 func (r *runDir) reap(ctx context.Context) error {
 	if _, err := os.Stat(r.clusterDir()); err == nil {
 		if err := pglocal.Reap(ctx, r.clusterDir()); err != nil {

@@ -31,13 +31,13 @@ type template struct {
 	version string
 }
 
-// archive is named after all that a template depends on.
+// archive returns a name that depends on everything that the template depends on.
 func (t template) archive(bin pglocal.Binaries) string {
 	sum := sha256.Sum256([]byte(bin.Dir + "\n" + bin.Version + "\n" + t.version))
 	return filepath.Join(t.cache, hex.EncodeToString(sum[:8])+".tar")
 }
 
-// put puts a copy of the template in opt.Dir, and makes the template first if the cache does not have it.
+// put puts a copy of the template in opt.Dir, and creates the template first if the cache lacks it.
 func (t template) put(ctx context.Context, bin pglocal.Binaries, opt pglocal.Options) error {
 	lockName, archive := filepath.Join(t.cache, "lock"), t.archive(bin)
 	lock, err := pglocal.WaitSharedLock(ctx, lockName)
@@ -59,7 +59,7 @@ func (t template) put(ctx context.Context, bin pglocal.Binaries, opt pglocal.Opt
 	return errors.Join(err, lock.Release())
 }
 
-// copyTemplate unpacks the archive to dir. It reports false when there is none.
+// copyTemplate unpacks the archive to dir. It returns false if there is none.
 func copyTemplate(archive, dir string) (bool, error) {
 	now := time.Now()
 	if err := os.Chtimes(archive, now, now); errors.Is(err, os.ErrNotExist) {
@@ -71,7 +71,7 @@ func copyTemplate(archive, dir string) (bool, error) {
 	return true, nil
 }
 
-// make makes the template in opt.Dir, and keeps a copy.
+// make creates the template in opt.Dir, and caches a copy.
 func (t template) make(ctx context.Context, opt pglocal.Options, archive string) error {
 	server, err := pglocal.Start(ctx, opt)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t template) fill(ctx context.Context, server *pglocal.Cluster) error {
 	if err := t.migrate(ctx, server.DSN(templateName)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	// a database somebody is connected to cannot be copied
+	// a database with connections cannot be copied
 	return execute(ctx, admin, "alter database "+templateName+" with allow_connections false")
 }
 
@@ -111,7 +111,7 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// prune removes the templates that were used least lately.
+// prune removes the least recently used templates.
 func prune(cache string) error {
 	names, err := filepath.Glob(filepath.Join(cache, "*.tar"))
 	if err != nil {
