@@ -11,28 +11,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Attempt is the progress of an operation that ends later.
+// Attempt is the progress of an asynchronous operation.
 type Attempt struct {
 	ID        uuid.UUID
 	Type      string // an action_type of the API
 	Status    AttemptStatus
-	DeviceID  uuid.UUID // zero where it is about no device
-	CodeID    uuid.UUID // zero where it is about no code
-	ErrorType string    // of a failed one
-	Message   string    // of a failed one
+	DeviceID  uuid.UUID // zero: not about a device
+	CodeID    uuid.UUID // zero: not about a code
+	ErrorType string    // of a failed attempt
+	Message   string    // of a failed attempt
 	CreatedAt time.Time
 }
 
-// AttemptStatus is how an attempt stands.
+// AttemptStatus is the state of an attempt.
 type AttemptStatus string
 
+// Attempt states.
 const (
 	Pending   AttemptStatus = "pending"
 	Succeeded AttemptStatus = "success"
 	Failed    AttemptStatus = "error"
 )
 
-// The action types of the API.
+// Action types of the API.
 const (
 	LockDoor                  = "LOCK_DOOR"
 	UnlockDoor                = "UNLOCK_DOOR"
@@ -47,7 +48,7 @@ const (
 	ResetSandboxWorkspace     = "RESET_SANDBOX_WORKSPACE"
 )
 
-// attemptOptions is what an attempt does when it succeeds.
+// attemptOptions are applied when the attempt succeeds.
 type attemptOptions struct {
 	ExternalModificationAllowed *bool     `json:"external_modification_allowed,omitempty"` // convert
 	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
@@ -58,11 +59,12 @@ func toAttempt(r store.ActionAttempt) Attempt {
 		ErrorType: TextOf(r.ErrorType), Message: TextOf(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
 
-// mostWaiting is how many attempts may wait for the same to be done to one code: each look at its device goes through them.
+// maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
+// them all.
 const mostWaiting = 20
 
-// newAttempt writes an attempt that is about a code on its locked device. Where as many wait for the same as may, a removal
-// is given the last of them; anything else fails with TooMany.
+// newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
+// returns the last of them. Anything else fails with TooMany.
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
 	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
 	switch {
@@ -70,14 +72,14 @@ func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCod
 		return last, nil
 	case err == nil:
 		return last, &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"access_code_id": c.AccessCodeID},
-			Message: fmt.Sprintf("%d such requests wait for the device of this access code already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting)}
+			Message: fmt.Sprintf("%d such requests already wait for the device of this access code. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting)}
 	case !store.IsNoRows(err):
 		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
 	}
 	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
 }
 
-// doneAttempt is an attempt that has nothing left to do.
+// doneAttempt inserts an attempt that has already succeeded.
 func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
 	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
 }
@@ -93,13 +95,13 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 	return r, nil
 }
 
-// attemptOf is the row of an attempt that is about a code.
+// attemptOf returns the row of an attempt about a code.
 func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
 	return store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
 		ActionType: actionType, Gen: c.DesiredGen, Options: MustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
 }
 
-// finish ends an attempt and says whether it had not ended before.
+// finish ends an attempt. ended reports whether it was still pending.
 func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
 	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
 		ErrorType: NonEmpty(errorType), ErrorMessage: NonEmpty(Storable(message))})
@@ -134,9 +136,9 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	return toAttempt(r), nil
 }
 
-// ListAttempts lists action attempts by their identifiers, of a device, or both, oldest first, and says
-// whether more follow the page. It fails with Invalid when neither is given, and with NotFound when none
-// of the identifiers names one.
+// ListAttempts lists action attempts by identifiers, by device, or by both, oldest first, and reports whether
+// more follow the page. It fails with Invalid if neither is given, and with NotFound if none of the identifiers
+// exists.
 func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, deviceID string, page Page) ([]Attempt, bool, error) {
 	if ids == nil && deviceID == "" {
 		return nil, false, Invalidf("", "Must specify at least one of action_attempt_ids or device_id")
