@@ -107,7 +107,7 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 // The server shows an unmanaged code as it is until it has gone.
 func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) {
 	t.Parallel()
-	gone := answerError(http.StatusConflict, "access_code_being_deleted", "The access code is being removed from its device and can no longer be converted.")
+	gone := answerError(http.StatusConflict, "access_code_being_deleted", "The access code is being removed from its device and cannot be converted.")
 	for name, id := range map[string]func(id string) string{
 		"planned":   func(id string) string { return lockA + "/" + id },
 		"on import": func(id string) string { return id },

@@ -176,7 +176,13 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{db: db, keys: keys, waker: waker, opt: opt, news: newNews(opt.NewsPerSecond, opt.NewsAtOnce)}
+	s := &Service{
+		db:    db,
+		keys:  keys,
+		waker: waker,
+		opt:   opt,
+		news:  newNews(opt.NewsPerSecond, opt.NewsAtOnce),
+	}
 	s.onEmit = s.count
 	s.AtEndOfAccount(s.removeAll)
 	return s

@@ -61,8 +61,14 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if c.Address != "" {
 			user.APIURL = c.Address
 		}
-		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: MustJSON(user),
-			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address), GatewayMac: s.gatewayMAC(a.Adapter, c.Gateway)})
+		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{
+			ConnectedAccountID: id,
+			DisplayName:        c.DisplayName,
+			UserIdentifier:     MustJSON(user),
+			ConfigSealed:       s.keys.Seal(accountPlace(id), c.Config),
+			AddressMac:         s.addressMAC(a.Adapter, c.Address),
+			GatewayMac:         s.gatewayMAC(a.Adapter, c.Gateway),
+		})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -89,8 +95,14 @@ func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) 
 			return err
 		}
 		tx.Concerns(a.WorkspaceID)
-		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
-			CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+		return tx.DescribeAccount(ctx, store.DescribeAccountParams{
+			ConnectedAccountID:   id,
+			DisplayName:          name,
+			CustomMetadata:       a.CustomMetadata,
+			CustomerKey:          a.CustomerKey,
+			ManageNewDevices:     a.ManageNewDevices,
+			AcceptedCapabilities: a.AcceptedCapabilities,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("rename the account %s: %w", id, err)
@@ -135,7 +147,12 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectedAccount, error) {
 	a, err := tx.LockAccount(ctx, id)
 	if store.IsNoRows(err) || (err == nil && a.DeletedAt != nil) {
-		return a, &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "There is no such account.", Data: map[string]any{"connected_account_id": id}}
+		return a, &Error{
+			Kind:    NotFound,
+			Type:    "connected_account_not_found",
+			Message: "There is no such account.",
+			Data:    map[string]any{"connected_account_id": id},
+		}
 	}
 	return a, err
 }
@@ -149,8 +166,12 @@ func (s *Service) AddressConnected(ctx context.Context, adapter, address string,
 	case err != nil:
 		return fmt.Errorf("look for the address: %w", err)
 	}
-	return &Error{Kind: Conflict, Type: "connected_account_exists", Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
-		Message: fmt.Sprintf("%s is already connected, as account %s. Two accounts would fight over its devices.", address, a.ConnectedAccountID)}
+	return &Error{
+		Kind:    Conflict,
+		Type:    "connected_account_exists",
+		Data:    map[string]any{"connected_account_id": a.ConnectedAccountID},
+		Message: fmt.Sprintf("%s is already connected, as account %s. Two accounts would fight over its devices.", address, a.ConnectedAccountID),
+	}
 }
 
 // addressMAC returns the MAC of an address, or nil for no address. Accounts without one are not compared.

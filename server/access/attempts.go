@@ -55,8 +55,16 @@ type attemptOptions struct {
 }
 
 func toAttempt(r store.ActionAttempt) Attempt {
-	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: IDOf(r.DeviceID), CodeID: IDOf(r.AccessCodeID),
-		ErrorType: TextOf(r.ErrorType), Message: TextOf(r.ErrorMessage), CreatedAt: r.CreatedAt}
+	return Attempt{
+		ID:        r.ActionAttemptID,
+		Type:      r.ActionType,
+		Status:    AttemptStatus(r.Status),
+		DeviceID:  IDOf(r.DeviceID),
+		CodeID:    IDOf(r.AccessCodeID),
+		ErrorType: TextOf(r.ErrorType),
+		Message:   TextOf(r.ErrorMessage),
+		CreatedAt: r.CreatedAt,
+	}
 }
 
 // maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
@@ -66,13 +74,22 @@ const mostWaiting = 20
 // newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
 // returns the last of them. Anything else fails with TooMany.
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
-	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
+	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{
+		DeviceID:     c.DeviceID,
+		AccessCodeID: c.AccessCodeID,
+		ActionType:   actionType,
+		Others:       mostWaiting - 1,
+	})
 	switch {
 	case err == nil && (actionType == DeleteAccessCode || actionType == DeleteUnmanagedAccessCode):
 		return last, nil
 	case err == nil:
-		return last, &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"access_code_id": c.AccessCodeID},
-			Message: fmt.Sprintf("%d such requests already wait for the device of this access code. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting)}
+		return last, &Error{
+			Kind:    TooMany,
+			Type:    "too_many_requests",
+			Data:    map[string]any{"access_code_id": c.AccessCodeID},
+			Message: fmt.Sprintf("%d such requests already wait for the device of this access code. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting),
+		}
 	case !store.IsNoRows(err):
 		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
 	}
@@ -97,14 +114,27 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 
 // attemptOf returns the row of an attempt about a code.
 func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
-	return store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
-		ActionType: actionType, Gen: c.DesiredGen, Options: MustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
+	return store.InsertActionAttemptParams{
+		ActionAttemptID: NewID(),
+		WorkspaceID:     c.WorkspaceID,
+		DeviceID:        &c.DeviceID,
+		AccessCodeID:    &c.AccessCodeID,
+		ActionType:      actionType,
+		Gen:             c.DesiredGen,
+		Options:         MustJSON(opt),
+		Status:          string(status),
+		Patience:        s.opt.AttemptPatience,
+	}
 }
 
 // finish ends an attempt. ended reports whether it was still pending.
 func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
-	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
-		ErrorType: NonEmpty(errorType), ErrorMessage: NonEmpty(Storable(message))})
+	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{
+		ActionAttemptID: r.ActionAttemptID,
+		Status:          string(status),
+		ErrorType:       NonEmpty(errorType),
+		ErrorMessage:    NonEmpty(Storable(message)),
+	})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
@@ -121,7 +151,12 @@ func options(r store.ActionAttempt) (o attemptOptions) {
 
 // GetAttempt reads an action attempt. It fails with NotFound.
 func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attempt, error) {
-	notFound := &Error{Kind: NotFound, Type: "action_attempt_not_found", Message: "Could not find an action_attempt with this action_attempt_id.", Data: map[string]any{"action_attempt_id": id}}
+	notFound := &Error{
+		Kind:    NotFound,
+		Type:    "action_attempt_not_found",
+		Message: "Could not find an action_attempt with this action_attempt_id.",
+		Data:    map[string]any{"action_attempt_id": id},
+	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, notFound
@@ -154,11 +189,22 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 	var rows []store.ActionAttempt
 	var err error
 	if ids != nil {
-		rows, err = s.db.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			ActionAttemptIds: ParseIDs(ids), DeviceID: device, MaxRows: page.Rows()})
+		rows, err = s.db.ListActionAttempts(ctx, store.ListActionAttemptsParams{
+			WorkspaceID:      p.WorkspaceID,
+			AfterAt:          page.After.At,
+			AfterID:          page.After.ID,
+			ActionAttemptIds: ParseIDs(ids),
+			DeviceID:         device,
+			MaxRows:          page.Rows(),
+		})
 	} else {
-		rows, err = s.db.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
-			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
+		rows, err = s.db.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{
+			WorkspaceID: p.WorkspaceID,
+			DeviceID:    *device,
+			AfterAt:     page.After.At,
+			AfterID:     page.After.ID,
+			MaxRows:     page.Rows(),
+		})
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the action attempts: %w", err)

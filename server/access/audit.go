@@ -36,13 +36,26 @@ func IsSubject(name string) bool { return store.IsSubject(name) }
 
 // Acting returns the context of a request's changes.
 func Acting(ctx context.Context, a Act) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: string(a.Principal.Kind), ActorID: a.Principal.CredentialID, ActorName: a.Principal.Name, RequestID: a.RequestID,
-		Operation: a.Operation, WorkspaceID: a.Principal.WorkspaceID, Named: a.Named})
+	return store.Acting(ctx, &store.Act{
+		ActorKind:   string(a.Principal.Kind),
+		ActorID:     a.Principal.CredentialID,
+		ActorName:   a.Principal.Name,
+		RequestID:   a.RequestID,
+		Operation:   a.Operation,
+		WorkspaceID: a.Principal.WorkspaceID,
+		Named:       a.Named,
+	})
 }
 
 // ActingOnPage returns the context of the changes by a person who logs in on a webview.
 func ActingOnPage(ctx context.Context, workspace, webview, request uuid.UUID, operation string) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: ByPage, ActorID: webview, RequestID: request, Operation: operation, WorkspaceID: workspace})
+	return store.Acting(ctx, &store.Act{
+		ActorKind:   ByPage,
+		ActorID:     webview,
+		RequestID:   request,
+		Operation:   operation,
+		WorkspaceID: workspace,
+	})
 }
 
 // ActingByCommand returns the context of the changes by a command that a user of this machine runs.
@@ -175,16 +188,44 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 
 func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]store.AuditLog, error) {
 	if f.OldestFirst {
-		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
-			Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{
+			AfterAt:     at.At,
+			AfterID:     at.ID,
+			Until:       f.Until,
+			WorkspaceID: f.WorkspaceID,
+			Actors:      actors,
+			Operation:   f.Operation,
+			RequestID:   f.RequestID,
+			SubjectID:   f.SubjectID,
+			MaxRows:     auditPage,
+		})
 	}
-	return s.db.PlannedAnew.AuditBefore(ctx, store.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
-		Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+	return s.db.PlannedAnew.AuditBefore(ctx, store.AuditBeforeParams{
+		BeforeAt:    at.At,
+		BeforeID:    at.ID,
+		Since:       f.Since,
+		WorkspaceID: f.WorkspaceID,
+		Actors:      actors,
+		Operation:   f.Operation,
+		RequestID:   f.RequestID,
+		SubjectID:   f.SubjectID,
+		MaxRows:     auditPage,
+	})
 }
 
 func toAuditEntry(r store.AuditLog) AuditEntry {
-	e := AuditEntry{ID: r.AuditID, At: r.At, WorkspaceID: r.WorkspaceID, ActorKind: r.ActorKind, ActorID: r.ActorID, ActorName: r.ActorName,
-		RequestID: r.RequestID, Operation: r.Operation, Outcome: r.Outcome, Subjects: make([]Subject, len(r.SubjectIds))}
+	e := AuditEntry{
+		ID:          r.AuditID,
+		At:          r.At,
+		WorkspaceID: r.WorkspaceID,
+		ActorKind:   r.ActorKind,
+		ActorID:     r.ActorID,
+		ActorName:   r.ActorName,
+		RequestID:   r.RequestID,
+		Operation:   r.Operation,
+		Outcome:     r.Outcome,
+		Subjects:    make([]Subject, len(r.SubjectIds)),
+	}
 	for i, id := range r.SubjectIds {
 		e.Subjects[i] = Subject{Kind: r.SubjectKinds[i], ID: id}
 	}

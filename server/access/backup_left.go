@@ -65,7 +65,12 @@ func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, se
 		if t.d.IsManaged || t.d.RemovedAt != nil { // changed since
 			return nil
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
+		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{
+			DeviceID:  device,
+			WakeSeq:   seq,
+			RereadAt:  t.d.RereadAt,
+			EmptiedAt: t.d.EmptiedAt,
+		})
 	})
 	if store.IsNoRows(err) { // erased with its workspace
 		return nil
@@ -93,5 +98,10 @@ func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error 
 			}
 		}
 	}
-	return r.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
+	return r.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{
+		DeviceID:  r.d.DeviceID,
+		WakeSeq:   seq,
+		RereadAt:  r.again,
+		EmptiedAt: doubted,
+	})
 }

@@ -69,16 +69,24 @@ func (p BackupPool) errors() []Problem {
 	if !p.Told || p.Ready > 0 {
 		return nil
 	}
-	return []Problem{{Code: "empty_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
-		Message: "There is no backup access code on the device. The server keeps retrying. Check the other errors of the device."}}
+	return []Problem{{
+		Code:    "empty_backup_access_code_pool",
+		Scope:   OfDevice,
+		At:      *p.ShortSince,
+		Message: "There is no backup access code on the device. The server keeps retrying. Check the other errors of the device.",
+	}}
 }
 
 func (p BackupPool) warnings() []Problem {
 	if !p.Told || p.Ready == 0 {
 		return nil
 	}
-	return []Problem{{Code: "partial_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
-		Message: fmt.Sprintf("The device has %d of %d backup access codes. The server keeps retrying.", p.Ready, p.Wanted)}}
+	return []Problem{{
+		Code:    "partial_backup_access_code_pool",
+		Scope:   OfDevice,
+		At:      *p.ShortSince,
+		Message: fmt.Sprintf("The device has %d of %d backup access codes. The server keeps retrying.", p.Ready, p.Wanted),
+	}}
 }
 
 // HasBackupPool reports whether the device supports a backup pool.
@@ -102,7 +110,12 @@ func (s *Service) enablePool(ctx context.Context, tx store.Tx, d store.Device) e
 // switchPool switches the pool on or off, regardless of its codes. It fails with Invalid.
 func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 	if on && !t.caps.HasBackupPool() {
-		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "backup_access_code_pool_enabled", Message: "This device cannot hold access codes."}
+		return &Error{
+			Kind:    Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "backup_access_code_pool_enabled",
+			Message: "This device cannot hold access codes.",
+		}
 	}
 	p := readPool(t.d)
 	if p.Enabled == on {
@@ -218,9 +231,20 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	if checkName(name, t.caps) != nil {
 		name = defaultNameFor(t.caps)
 	}
-	c, err := t.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
-		IsManaged: true, Name: &name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSetting), PreferNativeScheduling: true,
-		WantedAt: t.now, IsBackup: true, InPool: true})
+	c, err := t.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{
+		AccessCodeID:           row.AccessCodeID,
+		WorkspaceID:            t.d.WorkspaceID,
+		DeviceID:               t.d.DeviceID,
+		IsManaged:              true,
+		Name:                   &name,
+		PinSealed:              row.PinSealed,
+		PinMac:                 row.PinMac,
+		Status:                 string(StatusSetting),
+		PreferNativeScheduling: true,
+		WantedAt:               t.now,
+		IsBackup:               true,
+		InPool:                 true,
+	})
 	if err != nil {
 		return false, fmt.Errorf("write a code of the backup pool: %w", err)
 	}

@@ -26,7 +26,12 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 		case c.RemovingSince != nil:
 			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so no backup code can replace it."}
 		case c.StartsAt == nil:
-			return a, &Error{Kind: Invalid, Type: "access_code_not_time_bound", Field: "access_code_id", Message: "Backup access codes can be pulled for time-bound access codes only. This one is ongoing."}
+			return a, &Error{
+				Kind:    Invalid,
+				Type:    "access_code_not_time_bound",
+				Field:   "access_code_id",
+				Message: "Backup access codes can be pulled for time-bound access codes only. This one is ongoing.",
+			}
 		case !c.UsesBackupPool:
 			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
 		}
@@ -69,14 +74,24 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 
 // checkPullTime fails with Invalid outside of a code's time frame.
 func checkPullTime(c store.AccessCode, now time.Time) error {
-	const what = "A backup access code opens as soon as it is pulled, "
+	const what = "A backup access code opens when it is pulled, "
 	switch {
 	case c.StartsAt.After(now):
-		return &Error{Kind: Invalid, Type: "access_code_inactive", Field: "access_code_id", Message: what + "and this access code must not open before " +
-			c.StartsAt.UTC().Format(time.RFC3339) + ". Pull one then, or set an earlier starts_at."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "access_code_inactive",
+			Field: "access_code_id",
+			Message: what + "and this access code must not open before " +
+				c.StartsAt.UTC().Format(time.RFC3339) + ". Pull one then, or set an earlier starts_at.",
+		}
 	case c.EndsAt != nil && !c.EndsAt.After(now):
-		return &Error{Kind: Invalid, Type: "access_code_inactive", Field: "access_code_id", Message: what + "and this access code ended at " +
-			c.EndsAt.UTC().Format(time.RFC3339) + "."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "access_code_inactive",
+			Field: "access_code_id",
+			Message: what + "and this access code ended at " +
+				c.EndsAt.UTC().Format(time.RFC3339) + ".",
+		}
 	}
 	return nil
 }
@@ -92,11 +107,19 @@ func (s *Service) unframed(c store.AccessCode) ([]Problem, error) {
 		return nil, err
 	}
 	if c.RemovingSince != nil {
-		return []Problem{{Code: warnDelayRemoving, Scope: OfCode, At: *c.RemovingSince,
-			Message: "The device never accepted the time frame of the code, so the code opens until it is removed. The server keeps retrying."}}, nil
+		return []Problem{{
+			Code:    warnDelayRemoving,
+			Scope:   OfCode,
+			At:      *c.RemovingSince,
+			Message: "The device never accepted the time frame of the code, so the code opens until it is removed. The server keeps retrying.",
+		}}, nil
 	}
-	return []Problem{{Code: warnDelaySetting, Scope: OfCode, At: c.WantedAt,
-		Message: "The code opens, but the device does not have its time frame yet. Until then the code also opens after ends_at. The server keeps retrying."}}, nil
+	return []Problem{{
+		Code:    warnDelaySetting,
+		Scope:   OfCode,
+		At:      c.WantedAt,
+		Message: "The code opens, but the device does not have its time frame yet. Until then the code also opens after ends_at. The server keeps retrying.",
+	}}, nil
 }
 
 func noBackup(message string) *Error {

@@ -96,15 +96,23 @@ func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error
 }
 
 func tooManyCommands(id uuid.UUID, n int64) error {
-	return &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"device_id": id},
-		Message: fmt.Sprintf("%d commands already wait for this device. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", n)}
+	return &Error{
+		Kind:    TooMany,
+		Type:    "too_many_requests",
+		Data:    map[string]any{"device_id": id},
+		Message: fmt.Sprintf("%d commands already wait for this device. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", n),
+	}
 }
 
 // canMove fails with Invalid where the device does not support the command.
 func canMove(caps Capabilities, lock bool) error {
 	refused := func(what, flag string) error {
-		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
-			Message: fmt.Sprintf("This device cannot be %s remotely: its %s is false.", what, flag)}
+		return &Error{
+			Kind:    Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "device_id",
+			Message: fmt.Sprintf("This device cannot be %s remotely: its %s is false.", what, flag),
+		}
 	}
 	switch {
 	case lock && !caps.Lock:
@@ -121,8 +129,15 @@ func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Dev
 }
 
 func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
-		ActionType: action, Options: MustJSON(opt), Status: string(Pending), Patience: patience})
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{
+		ActionAttemptID: NewID(),
+		WorkspaceID:     d.WorkspaceID,
+		DeviceID:        &d.DeviceID,
+		ActionType:      action,
+		Options:         MustJSON(opt),
+		Status:          string(Pending),
+		Patience:        patience,
+	})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}

@@ -154,7 +154,12 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	if o.Method != "remote" {
 		return false, nil
 	}
-	a, err := t.tx.UntoldAttempt(ctx, store.UntoldAttemptParams{WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID, ActionType: action, Within: lateOperation})
+	a, err := t.tx.UntoldAttempt(ctx, store.UntoldAttemptParams{
+		WorkspaceID: t.d.WorkspaceID,
+		DeviceID:    t.d.DeviceID,
+		ActionType:  action,
+		Within:      lateOperation,
+	})
 	if store.IsNoRows(err) {
 		return false, nil
 	}

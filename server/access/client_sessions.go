@@ -83,8 +83,13 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 			case err != nil:
 				return err
 			case taken == RefuseIfTaken:
-				return &Error{Kind: Invalid, Type: "client_session_token_already_exists", Field: "user_identifier_key", Data: map[string]any{"client_session_id": r.ClientSessionID},
-					Message: "This end user already has a client session. Get it with /client_sessions/get_or_create, or delete it first."}
+				return &Error{
+					Kind:    Invalid,
+					Type:    "client_session_token_already_exists",
+					Field:   "user_identifier_key",
+					Data:    map[string]any{"client_session_id": r.ClientSessionID},
+					Message: "This end user already has a client session. Get it with /client_sessions/get_or_create, or delete it first.",
+				}
 			case taken == GrantIfTaken:
 				c, err = s.granted(ctx, tx, r, n.Reach)
 				return err
@@ -106,9 +111,16 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		}
 		id, token := NewID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
-		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
-			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: NonEmpty(n.UserIdentifierKey), CustomerKey: NonEmpty(n.CustomerKey),
-			ExpiresAt: expires, IsUnclaimed: p.Kind == PublishableKey}); err != nil {
+		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{
+			ClientSessionID:   id,
+			WorkspaceID:       p.WorkspaceID,
+			TokenHash:         hash[:],
+			TokenSealed:       s.keys.Seal(sessionPlace(id), []byte(token)),
+			UserIdentifierKey: NonEmpty(n.UserIdentifierKey),
+			CustomerKey:       NonEmpty(n.CustomerKey),
+			ExpiresAt:         expires,
+			IsUnclaimed:       p.Kind == PublishableKey,
+		}); err != nil {
 			return err
 		}
 		r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
@@ -203,7 +215,12 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 
 // SessionNotFound returns the error for a session that does not exist or is not visible.
 func SessionNotFound(what, value string) *Error {
-	return &Error{Kind: NotFound, Type: "client_session_not_found", Message: "Could not find a client session with this " + what + ".", Data: map[string]any{what: value}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "client_session_not_found",
+		Message: "Could not find a client session with this " + what + ".",
+		Data:    map[string]any{what: value},
+	}
 }
 
 // SessionFilter is a set of conditions that must all hold. Zero values are no condition.
@@ -215,8 +232,14 @@ type SessionFilter struct {
 
 // ListClientSessions lists active sessions, oldest first, and reports whether more follow the page.
 func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
-	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
-		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()}
+	arg := store.ListClientSessionsParams{
+		WorkspaceID:       p.WorkspaceID,
+		UserIdentifierKey: NonEmpty(f.UserIdentifierKey),
+		WithoutKey:        f.WithoutKey,
+		AfterAt:           page.After.At,
+		AfterID:           page.After.ID,
+		MaxRows:           page.Rows(),
+	}
 	for _, one := range []struct {
 		text string
 		to   **uuid.UUID
@@ -267,9 +290,19 @@ func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace
 			return nil, fmt.Errorf("open the token of client session %s: %w", r.ClientSessionID, err)
 		}
 		has := reach[r.ClientSessionID]
-		out[i] = ClientSession{ID: r.ClientSessionID, WorkspaceID: r.WorkspaceID, Token: string(token), UserIdentifierKey: r.UserIdentifierKey,
-			UserIdentityID: r.UserIdentityID, CustomerKey: r.CustomerKey, AccountIDs: has.Accounts, WebviewIDs: has.Webviews, Devices: int(has.Devices),
-			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+		out[i] = ClientSession{
+			ID:                r.ClientSessionID,
+			WorkspaceID:       r.WorkspaceID,
+			Token:             string(token),
+			UserIdentifierKey: r.UserIdentifierKey,
+			UserIdentityID:    r.UserIdentityID,
+			CustomerKey:       r.CustomerKey,
+			AccountIDs:        has.Accounts,
+			WebviewIDs:        has.Webviews,
+			Devices:           int(has.Devices),
+			CreatedAt:         r.CreatedAt,
+			ExpiresAt:         r.ExpiresAt,
+		}
 	}
 	return out, nil
 }

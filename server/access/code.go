@@ -95,15 +95,36 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 		return Code{}, err
 	}
 	caps := toCapabilities(d.Capabilities, d.ReportedCodeLengths)
-	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: NonEmpty(pin),
-		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
-		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(TextOf(r.OfflineKind)), CreatedAt: r.CreatedAt}
+	c := Code{
+		ID:                          r.AccessCodeID,
+		WorkspaceID:                 r.WorkspaceID,
+		DeviceID:                    r.DeviceID,
+		Managed:                     r.IsManaged,
+		Name:                        r.Name,
+		PIN:                         NonEmpty(pin),
+		StartsAt:                    r.StartsAt,
+		EndsAt:                      r.EndsAt,
+		Status:                      Status(r.Status),
+		ExternalModificationAllowed: r.ExternalModificationAllowed,
+		CommonCodeKey:               r.CommonCodeKey,
+		OnDevice:                    r.AppliedGen > 0 && !offline(r),
+		WaitingForPIN:               r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "",
+		OfflineKind:                 OfflineKind(TextOf(r.OfflineKind)),
+		CreatedAt:                   r.CreatedAt,
+	}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
 	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
 	if r.ErrorCode != nil {
-		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfCode, At: TimeOf(r.ErrorAt), Other: IDOf(r.ErrorCodeID), Change: changeAt(r, r.ErrorCode)})
+		c.Errors = append(c.Errors, Problem{
+			Code:    *r.ErrorCode,
+			Message: TextOf(r.ErrorMessage),
+			Scope:   OfCode,
+			At:      TimeOf(r.ErrorAt),
+			Other:   IDOf(r.ErrorCodeID),
+			Change:  changeAt(r, r.ErrorCode),
+		})
 	}
 	if r.IsManaged {
 		device := standing(d)
@@ -126,13 +147,29 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	}
 	c.Warnings = append(c.Warnings, unframed...)
 	if r.WarningCode != nil && unframed == nil { // otherwise it is the delay warning, which says less
-		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: TextOf(r.WarningMessage), Scope: OfCode, At: TimeOf(r.WarningAt), Change: changeAt(r, r.WarningCode)})
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    *r.WarningCode,
+			Message: TextOf(r.WarningMessage),
+			Scope:   OfCode,
+			At:      TimeOf(r.WarningAt),
+			Change:  changeAt(r, r.WarningCode),
+		})
 	}
 	if r.PulledBackupCodeID != nil {
-		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled and replaces this one.", Scope: OfCode, At: r.WantedAt})
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    "using_backup_access_code",
+			Message: "A backup access code was pulled and replaces this one.",
+			Scope:   OfCode,
+			At:      r.WantedAt,
+		})
 	}
 	if r.RemovingSince != nil {
-		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    "being_deleted",
+			Message: "The code is being removed from its device.",
+			Scope:   OfCode,
+			At:      *r.RemovingSince,
+		})
 	}
 	return c, nil
 }
@@ -156,7 +193,12 @@ func (s *Service) mutations(r store.AccessCode, caps Capabilities) ([]Mutation, 
 		return s.updates(r)
 	}
 	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
-		return []Mutation{{Code: "deferring_creation", Message: "The server programs the code shortly before its time frame.", At: r.WantedAt, ScheduledAt: when}}, nil
+		return []Mutation{{
+			Code:        "deferring_creation",
+			Message:     "The server programs the code shortly before its time frame.",
+			At:          r.WantedAt,
+			ScheduledAt: when,
+		}}, nil
 	}
 	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.WantedAt}}, nil
 }
@@ -175,13 +217,25 @@ func (s *Service) updates(r store.AccessCode) (out []Mutation, err error) {
 	}
 	if applied != nil {
 		for _, c := range applied.changes(wanted) {
-			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.WantedAt, From: c.from, To: c.to})
+			out = append(out, Mutation{
+				Code:    "updating_" + c.what,
+				Message: message,
+				At:      r.WantedAt,
+				From:    c.from,
+				To:      c.to,
+			})
 		}
 	} else {
 		applied = &codeState{}
 	}
 	if out == nil { // an update always carries from and to, even if they are equal
-		out = []Mutation{{Code: "updating_code", Message: message, At: r.WantedAt, From: map[string]any{"code": applied.PIN}, To: map[string]any{"code": wanted.PIN}}}
+		out = []Mutation{{
+			Code:    "updating_code",
+			Message: message,
+			At:      r.WantedAt,
+			From:    map[string]any{"code": applied.PIN},
+			To:      map[string]any{"code": wanted.PIN},
+		}}
 	}
 	return out, nil
 }
@@ -266,8 +320,12 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	if err != nil {
 		return Code{}, codeNotFound("")
 	}
-	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
-		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
+	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{
+		WorkspaceID: p.WorkspaceID,
+		DeviceID:    device,
+		IsManaged:   managed,
+		PinMac:      s.keys.MAC(pinScope(device), []byte(pin)),
+	})
 	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
 	}
@@ -318,18 +376,40 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
 			return nil, err
 		}
-		return s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
+		return s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{
+			WorkspaceID:   p.WorkspaceID,
+			DeviceID:      d.DeviceID,
+			IsManaged:     f.Managed,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
 	case f.CustomerKey != "" && f.Managed:
-		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
+		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{
+			WorkspaceID:   p.WorkspaceID,
+			AccountIds:    accounts,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
 		for _, r := range rows {
 			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	case f.IDs != nil && f.Managed:
-		rows, err := s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows(), Reach: accounts})
+		rows, err := s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{
+			WorkspaceID:   p.WorkspaceID,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+			Reach:         accounts,
+		})
 		for _, r := range rows {
 			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
 		}

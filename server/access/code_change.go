@@ -49,7 +49,7 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
-		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
+		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // the current row
 		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
 			return codeNotFound(id)
 		}
@@ -67,14 +67,46 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 
 // saveCode writes a row.
 func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
-	return tx.UpdateAccessCode(ctx, store.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
-		PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, ExternalModificationAllowed: c.ExternalModificationAllowed,
-		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
-		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WritePinMac: c.WritePinMac, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
-		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
-		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt, ExternalChange: c.ExternalChange,
-		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,
-		IsBackup: c.IsBackup, InPool: c.InPool, PulledBackupCodeID: c.PulledBackupCodeID})
+	return tx.UpdateAccessCode(ctx, store.UpdateAccessCodeParams{
+		AccessCodeID:                c.AccessCodeID,
+		IsManaged:                   c.IsManaged,
+		Name:                        c.Name,
+		PinSealed:                   c.PinSealed,
+		PinMac:                      c.PinMac,
+		StartsAt:                    c.StartsAt,
+		EndsAt:                      c.EndsAt,
+		Status:                      c.Status,
+		ExternalModificationAllowed: c.ExternalModificationAllowed,
+		VendorRef:                   c.VendorRef,
+		DesiredGen:                  c.DesiredGen,
+		AppliedGen:                  c.AppliedGen,
+		AppliedAt:                   c.AppliedAt,
+		BlockedGen:                  c.BlockedGen,
+		WriteGen:                    c.WriteGen,
+		WriteRef:                    c.WriteRef,
+		WritePinMac:                 c.WritePinMac,
+		WriteAt:                     c.WriteAt,
+		WriteAccepted:               c.WriteAccepted,
+		Attempts:                    c.Attempts,
+		NextAttemptAt:               c.NextAttemptAt,
+		RemovingSince:               c.RemovingSince,
+		ErrorCode:                   c.ErrorCode,
+		ErrorMessage:                c.ErrorMessage,
+		ErrorAt:                     c.ErrorAt,
+		ErrorCodeID:                 c.ErrorCodeID,
+		WarningCode:                 c.WarningCode,
+		WarningMessage:              c.WarningMessage,
+		WarningAt:                   c.WarningAt,
+		Disputes:                    c.Disputes,
+		DisputedAt:                  c.DisputedAt,
+		ExternalChange:              c.ExternalChange,
+		WantedAt:                    c.WantedAt,
+		AppliedSealed:               c.AppliedSealed,
+		CommonCodeKey:               c.CommonCodeKey,
+		IsBackup:                    c.IsBackup,
+		InPool:                      c.InPool,
+		PulledBackupCodeID:          c.PulledBackupCodeID,
+	})
 }
 
 // UpdateCode changes a managed code. It returns the attempt to program the change, which has already succeeded
@@ -388,7 +420,12 @@ func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Devic
 	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}
-	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}
+	why := []Problem{{
+		Code:    errorType,
+		Message: message,
+		Scope:   OfCode,
+		At:      s.opt.Now(),
+	}}
 	failed, err := s.withTrouble(ctx, tx, AboutCode(d, c), d)
 	if err != nil {
 		return err

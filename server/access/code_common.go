@@ -188,8 +188,13 @@ func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 // shortest. It fails with Invalid (code_cannot_be_shared).
 func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
 	refuse := func(format string, args ...any) error {
-		return &Error{Kind: Invalid, Type: "code_cannot_be_shared", Field: "device_ids", Message: fmt.Sprintf(format, args...) +
-			" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "code_cannot_be_shared",
+			Field: "device_ids",
+			Message: fmt.Sprintf(format, args...) +
+				" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code.",
+		}
 	}
 	var lengths []int
 	for _, id := range ids {
@@ -345,7 +350,7 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			if !d.IsManaged && d.RemovedAt == nil {
 				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
-			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
+			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // the current row
 			if store.IsNoRows(err) || (err == nil && (TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}
@@ -358,7 +363,12 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			changed++
 		}
 		if changed == 0 {
-			return &Error{Kind: NotFound, Type: "access_code_not_found", Message: "No access code has this common_code_key.", Data: map[string]any{"common_code_key": key}}
+			return &Error{
+				Kind:    NotFound,
+				Type:    "access_code_not_found",
+				Message: "No access code has this common_code_key.",
+				Data:    map[string]any{"common_code_key": key},
+			}
 		}
 		return nil
 	})

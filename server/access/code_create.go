@@ -81,7 +81,12 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	if row.Status == string(StatusUnset) {
 		mutation = "deferring_creation"
 	}
-	c := store.AccessCode{AccessCodeID: row.AccessCodeID, WorkspaceID: row.WorkspaceID, DeviceID: row.DeviceID, DesiredGen: 1}
+	c := store.AccessCode{
+		AccessCodeID: row.AccessCodeID,
+		WorkspaceID:  row.WorkspaceID,
+		DeviceID:     row.DeviceID,
+		DesiredGen:   1,
+	}
 	attempt := s.attemptOf(c, CreateAccessCode, status, attemptOptions{})
 	events := make([]store.InsertEventParams, 2)
 	if events[0], err = s.NewRow("access_code.created", AboutCode(d, c)); err != nil {
@@ -138,11 +143,20 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 		return s.newOfflineCode(d, taken, n)
 	}
 	if !caps.OnlineCodes {
-		return r, &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "This device cannot hold access codes."}
+		return r, &Error{
+			Kind:    Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "device_id",
+			Message: "This device cannot hold access codes.",
+		}
 	}
 	if !d.Online && !n.EvenIfOffline {
-		return r, &Error{Kind: Invalid, Type: "device_offline", Field: "device_id",
-			Message: "The device is offline. Leave attempt_for_offline_device out to set the code when it returns."}
+		return r, &Error{
+			Kind:    Invalid,
+			Type:    "device_offline",
+			Field:   "device_id",
+			Message: "The device is offline. Leave attempt_for_offline_device out to set the code when it returns.",
+		}
 	}
 	if caps.ProviderPIN && n.CommonCodeKey != "" {
 		return r, Invalidf("common_code_key", "The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out")
@@ -155,7 +169,14 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	if err := All(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
 		return r, err
 	}
-	row := store.AccessCode{AccessCodeID: NewID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
+	row := store.AccessCode{
+		AccessCodeID:           NewID(),
+		DeviceID:               d.DeviceID,
+		IsManaged:              true,
+		StartsAt:               starts,
+		EndsAt:                 ends,
+		PreferNativeScheduling: n.NativeScheduling,
+	}
 	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
 		return r, err
 	}
@@ -175,10 +196,23 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
 		status = StatusUnset
 	}
-	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
-		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
-		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
-		CommonCodeKey: NonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
+	return store.InsertAccessCodeParams{
+		AccessCodeID:                row.AccessCodeID,
+		WorkspaceID:                 d.WorkspaceID,
+		DeviceID:                    d.DeviceID,
+		IsManaged:                   true,
+		Name:                        &name,
+		PinSealed:                   row.PinSealed,
+		PinMac:                      row.PinMac,
+		StartsAt:                    starts,
+		EndsAt:                      ends,
+		Status:                      string(status),
+		ExternalModificationAllowed: n.ExternalModificationAllowed,
+		PreferNativeScheduling:      n.NativeScheduling,
+		WantedAt:                    s.opt.Now().UTC(),
+		CommonCodeKey:               NonEmpty(n.CommonCodeKey),
+		UsesBackupPool:              n.BackupPool,
+	}, nil
 }
 
 // checkNewPIN fails with Invalid where a device does not accept the PIN for a new code. An empty PIN passes.

@@ -76,10 +76,24 @@ func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error
 
 func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webview, error) {
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
-	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
-		WaitForDevices: r.WaitForDevices, RedirectURL: TextOf(r.RedirectUrl), FailureURL: TextOf(r.FailureUrl), CustomerKey: TextOf(r.CustomerKey),
-		Metadata: ReadMetadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthorizedAt: r.AuthorizedAt}
+	w := Webview{
+		ID:               r.ConnectWebviewID,
+		WorkspaceID:      r.WorkspaceID,
+		Token:            token,
+		Capabilities:     r.AcceptedCapabilities,
+		ManageNewDevices: r.ManageNewDevices,
+		WaitForDevices:   r.WaitForDevices,
+		RedirectURL:      TextOf(r.RedirectUrl),
+		FailureURL:       TextOf(r.FailureUrl),
+		CustomerKey:      TextOf(r.CustomerKey),
+		Metadata:         ReadMetadata(r.CustomMetadata),
+		Status:           WebviewStatus(r.Status),
+		SelectedProvider: r.SelectedProvider,
+		AccountID:        r.ConnectedAccountID,
+		CreatedAt:        r.CreatedAt,
+		ExpiresAt:        r.ExpiresAt,
+		AuthorizedAt:     r.AuthorizedAt,
+	}
 	w.Exhausted = r.LoginAttempts >= maxLogins && w.Status != WebviewAuthorized
 	if r.AcceptedProviders != nil {
 		w.Providers = &r.AcceptedProviders
@@ -131,9 +145,19 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	}
 	var r store.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: NewID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
-			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: NonEmpty(n.RedirectURL),
-			FailureUrl: NonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: NonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{
+			ConnectWebviewID:     NewID(),
+			WorkspaceID:          p.WorkspaceID,
+			AcceptedProviders:    providers,
+			AcceptedCapabilities: capabilities,
+			ManageNewDevices:     n.ManageNewDevices,
+			WaitForDevices:       n.WaitForDevices,
+			RedirectUrl:          NonEmpty(n.RedirectURL),
+			FailureUrl:           NonEmpty(n.FailureURL),
+			CustomMetadata:       data,
+			CustomerKey:          NonEmpty(n.CustomerKey),
+			ExpiresAt:            s.opt.Now().Add(webviewLifetime).UTC(),
+		})
 		if err != nil || p.Kind != EndUser {
 			return err
 		}
@@ -223,7 +247,12 @@ func webURL(field, text string) error {
 
 // WebviewNotFound returns the error for a webview that does not exist or is not visible.
 func WebviewNotFound(id string) *Error {
-	return &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "Could not find a connect webview with this connect_webview_id.", Data: map[string]any{"connect_webview_id": id}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "connect_webview_not_found",
+		Message: "Could not find a connect webview with this connect_webview_id.",
+		Data:    map[string]any{"connect_webview_id": id},
+	}
 }
 
 // GetWebview reads a webview. It fails with NotFound.
@@ -268,8 +297,15 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	if err != nil {
 		return nil, false, err
 	}
-	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Session: session}
+	arg := store.FindConnectWebviewsParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey),
+		Search:      NonEmpty(f.Search),
+		Session:     session,
+	}
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}

@@ -33,9 +33,17 @@ type UserIdentifier struct {
 }
 
 func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
-	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: TextOf(r.CustomerKey),
-		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: ReadMetadata(r.CustomMetadata), Errors: accountErrors(r),
-		CreatedAt: r.CreatedAt}
+	a := ConnectedAccount{
+		ID:               r.ConnectedAccountID,
+		Adapter:          r.Adapter,
+		DisplayName:      r.DisplayName,
+		CustomerKey:      TextOf(r.CustomerKey),
+		ManageNewDevices: r.ManageNewDevices,
+		Capabilities:     r.AcceptedCapabilities,
+		Metadata:         ReadMetadata(r.CustomMetadata),
+		Errors:           accountErrors(r),
+		CreatedAt:        r.CreatedAt,
+	}
 	_ = json.Unmarshal(r.UserIdentifier, &a.User) // written by this package
 	return a
 }
@@ -44,7 +52,12 @@ func accountErrors(r store.ConnectedAccount) []Problem {
 	if r.ErrorCode == nil {
 		return nil
 	}
-	return []Problem{{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfAccount, At: TimeOf(r.ErrorAt)}}
+	return []Problem{{
+		Code:    *r.ErrorCode,
+		Message: TextOf(r.ErrorMessage),
+		Scope:   OfAccount,
+		At:      TimeOf(r.ErrorAt),
+	}}
 }
 
 // accountErrorOf returns the error of an account in the form that its devices store, or nil if it works.
@@ -71,12 +84,22 @@ func readAccountError(kept []byte) []Problem {
 	if json.Unmarshal(kept, &t) != nil { // written by this package
 		return nil
 	}
-	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}
+	return []Problem{{
+		Code:    t.Code,
+		Message: t.Message,
+		At:      t.At,
+		Scope:   OfAccount,
+	}}
 }
 
 // AccountNotFound returns the error for an account that does not exist or is not visible.
 func AccountNotFound(what, value string) *Error {
-	return &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "Could not find a connected account with this " + what + ".", Data: map[string]any{what: value}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "connected_account_not_found",
+		Message: "Could not find a connected account with this " + what + ".",
+		Data:    map[string]any{what: value},
+	}
 }
 
 // GetConnectedAccount reads an account by its identifier or, if that is empty, the oldest account with an email
@@ -123,8 +146,15 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Reach: p.Reach}
+	arg := store.FindAccountsParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey),
+		Search:      NonEmpty(f.Search),
+		Reach:       p.Reach,
+	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -175,8 +205,14 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 			return err
 		}
 		a = toConnectedAccount(r)
-		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
-			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
+		return tx.DescribeAccount(ctx, store.DescribeAccountParams{
+			ConnectedAccountID:   r.ConnectedAccountID,
+			DisplayName:          r.DisplayName,
+			CustomMetadata:       r.CustomMetadata,
+			CustomerKey:          r.CustomerKey,
+			ManageNewDevices:     r.ManageNewDevices,
+			AcceptedCapabilities: r.AcceptedCapabilities,
+		})
 	})
 	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("change account %s: %w", id, err)

@@ -83,7 +83,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	case len(n.WorkspaceIDs) == 0:
 		return "", c, Invalidf("workspace_ids", "Name at least one workspace that the credential may enter.")
 	}
-	c = Credential{ID: NewID(), Kind: n.Kind, Name: n.Name, WorkspaceIDs: n.WorkspaceIDs}
+	c = Credential{
+		ID:           NewID(),
+		Kind:         n.Kind,
+		Name:         n.Name,
+		WorkspaceIDs: n.WorkspaceIDs,
+	}
 	if n.Kind == ConsoleSession && (n.Lifetime <= 0 || n.Lifetime > sessionLifetime) {
 		n.Lifetime = sessionLifetime
 	}
@@ -98,7 +103,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		for _, id := range n.WorkspaceIDs {
 			if _, err := tx.GetWorkspace(ctx, id); store.IsNoRows(err) {
-				return &Error{Kind: NotFound, Type: "workspace_not_found", Message: "There is no such workspace.", Data: map[string]any{"workspace_id": id}}
+				return &Error{
+					Kind:    NotFound,
+					Type:    "workspace_not_found",
+					Message: "There is no such workspace.",
+					Data:    map[string]any{"workspace_id": id},
+				}
 			} else if err != nil {
 				return err
 			}
@@ -108,8 +118,15 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 		if n.Kind == PublishableKey {
 			public = &token
 		}
-		if err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
-			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public}); err != nil {
+		if err := tx.InsertCredential(ctx, store.InsertCredentialParams{
+			CredentialID: c.ID,
+			Kind:         string(c.Kind),
+			Name:         c.Name,
+			Hint:         c.Hint,
+			TokenHash:    hash[:],
+			ExpiresAt:    c.ExpiresAt,
+			PublicToken:  public,
+		}); err != nil {
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
@@ -152,7 +169,10 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			return "", err
 		}
 		return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
-			ID: c.ID.String(), Issuer: sessionIssuer, IssuedAt: jwt.NewNumericDate(s.opt.Now()), ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
+			ID:        c.ID.String(),
+			Issuer:    sessionIssuer,
+			IssuedAt:  jwt.NewNumericDate(s.opt.Now()),
+			ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
 		}).SignedString(key)
 	}
 	return "", Invalidf("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
@@ -226,7 +246,12 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
 			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and is_publishable_key_auth_enabled true."}
 	}
-	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Suspended: r.Suspended}
+	p := Principal{
+		CredentialID: r.CredentialID,
+		Kind:         CredentialKind(r.Kind),
+		Name:         r.Name,
+		Suspended:    r.Suspended,
+	}
 	if r.WorkspaceID != nil {
 		p.WorkspaceID = *r.WorkspaceID
 	}
@@ -280,8 +305,16 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 	}
 	out := make([]Credential, len(rows))
 	for i, r := range rows {
-		out[i] = Credential{ID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Hint: r.Hint, WorkspaceIDs: r.WorkspaceIds,
-			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt}
+		out[i] = Credential{
+			ID:           r.CredentialID,
+			Kind:         CredentialKind(r.Kind),
+			Name:         r.Name,
+			Hint:         r.Hint,
+			WorkspaceIDs: r.WorkspaceIds,
+			CreatedAt:    r.CreatedAt,
+			ExpiresAt:    r.ExpiresAt,
+			RevokedAt:    r.RevokedAt,
+		}
 	}
 	return out, nil
 }

@@ -81,7 +81,12 @@ func newKeyring(t testing.TB) *keyring {
 	t.Cleanup(db.Close)
 	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
-	k := &keyring{db: db, heard: &overheard{DBTX: db.Pool}, good: map[string]string{}, revoked: map[string]string{}}
+	k := &keyring{
+		db:      db,
+		heard:   &overheard{DBTX: db.Pool},
+		good:    map[string]string{},
+		revoked: map[string]string{},
+	}
 	db.Queries = store.New(k.heard)
 	k.Service = access.New(db, keys, nil, access.Options{})
 	w, err := k.CreateWorkspace(t.Context(), "Keys", "", true)
@@ -136,8 +141,14 @@ func wrong(good, revoked string) map[string]string {
 	}
 	nothing := good[:secret] + strings.Repeat("2", len(good)-secret)
 	return map[string]string{
-		"wrong first byte": other(secret), "wrong last byte": other(len(good) - 2), "entirely wrong": nothing,
-		"too short": good[:len(good)-1], "half": good[:secret+(len(good)-secret)/2], "too long": good + "2", "far too long": good + strings.Repeat("2", 4000), "revoked": revoked,
+		"wrong first byte": other(secret),
+		"wrong last byte":  other(len(good) - 2),
+		"entirely wrong":   nothing,
+		"too short":        good[:len(good)-1],
+		"half":             good[:secret+(len(good)-secret)/2],
+		"too long":         good + "2",
+		"far too long":     good + strings.Repeat("2", 4000),
+		"revoked":          revoked,
 	}
 }
 

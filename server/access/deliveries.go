@@ -47,7 +47,12 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: after, MaxRows: events, MaxDeliveries: fanOutDeliveries})
+		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{
+			WorkspaceID:   workspace,
+			After:         after,
+			MaxRows:       events,
+			MaxDeliveries: fanOutDeliveries,
+		})
 		if err != nil || len(taken) == 0 {
 			return err
 		}
@@ -135,8 +140,16 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Prompt: r.Webhook.IsPrompt, Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
-		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
+	e := Endpoint{
+		Webhook:     w,
+		WorkspaceID: r.Webhook.WorkspaceID,
+		Failures:    int(r.Webhook.ConsecutiveFailures),
+		Prompt:      r.Webhook.IsPrompt,
+		Paused:      r.Paused,
+		Suspended:   r.Suspended,
+		Disabled:    w.DisabledAt != nil,
+		FailingFor:  time.Duration(r.FailingSeconds * float64(time.Second)),
+	}
 	if r.OldSecretSigns {
 		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
 		if err != nil {
@@ -167,15 +180,32 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 	if busy == nil {
 		busy = []uuid.UUID{}
 	}
-	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30)), MaxBytes: int32(min(bytes, 1<<30))})
+	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{
+		WebhookID: webhook,
+		Busy:      busy,
+		MaxRows:   int32(min(limit, 1<<30)),
+		MaxBytes:  int32(min(bytes, 1<<30)),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhook, err)
 	}
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
-		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
-		if out[i].Event, err = s.ReadEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
-			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
+		out[i] = Delivery{
+			Step:   int(r.Step),
+			Due:    r.DueAt,
+			Size:   int(r.Size),
+			Unread: r.Unread,
+		}
+		if out[i].Event, err = s.ReadEvent(store.Event{
+			EventID:     r.EventID,
+			EventType:   r.EventType,
+			WorkspaceID: r.WorkspaceID,
+			OccurredAt:  r.OccurredAt,
+			CreatedAt:   r.CreatedAt,
+			Payload:     r.Payload,
+			PinSealed:   r.PinSealed,
+		}); err != nil {
 			out[i].Unopened = err // it must not block the others
 		}
 	}
@@ -224,8 +254,14 @@ type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that are due and not leased.
 func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
-	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
-		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
+	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{
+		MaxRows:              limit,
+		ButWorkspaces:        but.Wide,
+		ButMakers:            but.Makers,
+		ButDoubted:           but.Doubted,
+		ButDoubtedWorkspaces: but.DoubtedWide,
+		ButDoubtedMakers:     but.DoubtedMakers,
+	})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
 	for i, r := range rows {
 		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsPrompt

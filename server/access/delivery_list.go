@@ -62,7 +62,12 @@ const deliveryBatch = 500
 // ListDeliveries lists deliveries to a webhook, latest first, at most limit. It returns none for an unknown
 // webhook.
 func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, limit int) (out []DeliveryLog, err error) {
-	arg := store.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states()}
+	arg := store.ListDeliveriesParams{
+		WorkspaceID: p.WorkspaceID,
+		WebhookID:   webhook,
+		EventID:     f.EventID,
+		States:      f.states(),
+	}
 	arg.After, arg.Before = f.bounds()
 	for len(out) < limit {
 		arg.MaxRows = int32(min(limit, deliveryBatch))
@@ -73,8 +78,14 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 		for _, r := range rows {
 			arg.Before = r.EventID
 			if f.takes(r.EventType) && len(out) < limit {
-				out = append(out, DeliveryLog{EventID: r.EventID, EventType: r.EventType, OccurredAt: r.OccurredAt.UTC(),
-					State: DeliveryState(r.State), Attempts: int(r.Attempts), Next: r.NextAttemptAt})
+				out = append(out, DeliveryLog{
+					EventID:    r.EventID,
+					EventType:  r.EventType,
+					OccurredAt: r.OccurredAt.UTC(),
+					State:      DeliveryState(r.State),
+					Attempts:   int(r.Attempts),
+					Next:       r.NextAttemptAt,
+				})
 			}
 		}
 		if len(rows) < int(arg.MaxRows) {
@@ -86,7 +97,13 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 
 // walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
 func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []store.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
-	arg := store.WalkDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states(), MaxRows: deliveryBatch}
+	arg := store.WalkDeliveriesParams{
+		WorkspaceID: p.WorkspaceID,
+		WebhookID:   webhook,
+		EventID:     f.EventID,
+		States:      f.states(),
+		MaxRows:     deliveryBatch,
+	}
 	arg.After, arg.Before = f.bounds()
 	if bytes.Compare(from[:], arg.After[:]) > 0 {
 		arg.After = from
@@ -214,10 +231,20 @@ func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 	}
 	out := make([]Endpoint, len(rows))
 	for i, r := range rows {
-		out[i] = Endpoint{WorkspaceID: r.Webhook.WorkspaceID, Suspended: r.Suspended, Failures: int(r.Webhook.ConsecutiveFailures), Disabled: r.Webhook.DisabledAt != nil,
-			FailingFor: time.Duration(r.FailingSeconds * float64(time.Second)),
-			Webhook: Webhook{ID: r.Webhook.WebhookID, URL: r.Webhook.Url, EventTypes: r.Webhook.EventTypes,
-				DisabledAt: r.Webhook.DisabledAt, DisabledReason: TextOf(r.Webhook.DisabledReason)}}
+		out[i] = Endpoint{
+			WorkspaceID: r.Webhook.WorkspaceID,
+			Suspended:   r.Suspended,
+			Failures:    int(r.Webhook.ConsecutiveFailures),
+			Disabled:    r.Webhook.DisabledAt != nil,
+			FailingFor:  time.Duration(r.FailingSeconds * float64(time.Second)),
+			Webhook: Webhook{
+				ID:             r.Webhook.WebhookID,
+				URL:            r.Webhook.Url,
+				EventTypes:     r.Webhook.EventTypes,
+				DisabledAt:     r.Webhook.DisabledAt,
+				DisabledReason: TextOf(r.Webhook.DisabledReason),
+			},
+		}
 	}
 	return out, nil
 }

@@ -73,8 +73,14 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 		if health.Past && w.DisabledAt == nil { // enabled again since
 			return nil
 		}
-		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
-			IsPrompt: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
+		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{
+			WebhookID: webhook,
+			Failures:  int32(health.Failures),
+			IsPrompt:  health.Prompt,
+			Recovered: health.Recovered,
+			Pause:     health.Pause,
+			Silence:   silence,
+		})
 		if err != nil {
 			return err
 		}
@@ -158,7 +164,12 @@ func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, rea
 		return err
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
-	return s.Write(ctx, tx, store.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
+	return s.Write(ctx, tx, store.InsertEventParams{
+		EventID:     NewID(),
+		WorkspaceID: w.WorkspaceID,
+		EventType:   WebhookDisabled,
+		Payload:     MustJSON(fields),
+	})
 }
 
 // ListDeliveryAttempts lists the attempts to deliver an event to a webhook, oldest first.

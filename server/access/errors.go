@@ -69,5 +69,10 @@ const invalidInput = "invalid_input"
 
 // Invalidf returns an error about one parameter. field may be empty.
 func Invalidf(field, format string, args ...any) *Error {
-	return &Error{Kind: Invalid, Type: invalidInput, Field: field, Message: fmt.Sprintf(format, args...)}
+	return &Error{
+		Kind:    Invalid,
+		Type:    invalidInput,
+		Field:   field,
+		Message: fmt.Sprintf(format, args...),
+	}
 }

@@ -68,7 +68,12 @@ type About struct {
 
 // AboutDevice returns the About of a device.
 func AboutDevice(d store.Device) About {
-	return About{Workspace: d.WorkspaceID, Account: d.ConnectedAccountID, Device: &d.DeviceID, Metadata: d.CustomMetadata}
+	return About{
+		Workspace: d.WorkspaceID,
+		Account:   d.ConnectedAccountID,
+		Device:    &d.DeviceID,
+		Metadata:  d.CustomMetadata,
+	}
 }
 
 // AboutCode returns the About of a code on a device. Codes in a backup pool are silent.
@@ -168,8 +173,16 @@ func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams
 		fields["access_code_id"] = *a.Code
 	}
 	maps.Copy(fields, a.Fields)
-	arg = store.InsertEventParams{EventID: NewID(), WorkspaceID: a.Workspace, EventType: eventType, DeviceID: a.Device, AccessCodeID: a.Code,
-		ConnectedAccountID: account, Payload: MustJSON(fields), OccurredAt: a.At}
+	arg = store.InsertEventParams{
+		EventID:            NewID(),
+		WorkspaceID:        a.Workspace,
+		EventType:          eventType,
+		DeviceID:           a.Device,
+		AccessCodeID:       a.Code,
+		ConnectedAccountID: account,
+		Payload:            MustJSON(fields),
+		OccurredAt:         a.At,
+	}
 	if len(a.Secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), MustJSON(a.Secret))
 	}
@@ -192,7 +205,14 @@ func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
 // ReadEvent decodes a row and opens its secret fields. It fails with ErrUnopened where they cannot be opened.
 func (s *Service) ReadEvent(r store.Event) (Event, error) {
-	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
+	e := Event{
+		ID:          r.EventID,
+		Type:        r.EventType,
+		WorkspaceID: r.WorkspaceID,
+		OccurredAt:  r.OccurredAt.UTC(),
+		CreatedAt:   r.CreatedAt.UTC(),
+		Fields:      r.Payload,
+	}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
 		if err != nil {
@@ -303,10 +323,19 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, Invalidf("", "Must specify either since or between")
 	}
-	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
-		AccessCodeIds: ParseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
-		CustomerKey: NonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
-		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+	arg := store.ListEventsParams{
+		WorkspaceID:   p.WorkspaceID,
+		EventIds:      ParseIDs(f.IDs),
+		EventTypes:    f.Types,
+		DeviceIds:     ParseIDs(f.DeviceIDs),
+		AccessCodeIds: ParseIDs(f.CodeIDs),
+		Reach:         p.Reach,
+		MaxRows:       int32(min(f.Limit, 1<<30)),
+		SkipRows:      int32(min(f.Offset, 1<<30)),
+		CustomerKey:   NonEmpty(f.CustomerKey),
+		AcsSystemIds:  writtenIDs(f.SystemIDs),
+		Until:         time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
 	var err error
 	if f.Between == nil {
 		if arg.Since, err = ParseTime("since", f.Since); err != nil {

@@ -21,7 +21,13 @@ type Condition struct {
 // that it should accept.
 func (s *Service) Condition(ctx context.Context) (Condition, error) {
 	c, err := s.db.Condition(ctx)
-	return Condition{At: c.At, ReadOnly: c.ReadOnly, Outdated: err == nil && c.Schema < store.NewestSchema(), Full: c.Full, Keys: s.keys.Trouble()}, err
+	return Condition{
+		At:       c.At,
+		ReadOnly: c.ReadOnly,
+		Outdated: err == nil && c.Schema < store.NewestSchema(),
+		Full:     c.Full,
+		Keys:     s.keys.Trouble(),
+	}, err
 }
 
 // Lateness is how long unleased work has been due, in all workspaces.

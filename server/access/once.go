@@ -55,8 +55,13 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 		name = append(append(name, 0), r.Content...)
 	}
 	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
-	o.row = store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
-		KeyMac: s.keys.MAC("idempotency_keys.key", name), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
+	o.row = store.IdempotencyKey{
+		WorkspaceID:  p.WorkspaceID,
+		CredentialID: p.CredentialID,
+		Operation:    r.Operation,
+		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
+		RequestMac:   slices.Concat(o.asked, s.reachMAC(p)),
+	}
 	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
 		return nil, false, err
@@ -115,17 +120,28 @@ func (o *once) name() string {
 // claim inserts the key, or returns the row of the known request. It fails like Once.
 func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err error) {
 	o.row.IdempotencyKeyID = NewID()
-	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
-		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
-		Patience: milliseconds(o.s.opt.KeyPatience)})
+	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		WorkspaceID:      o.row.WorkspaceID,
+		CredentialID:     o.row.CredentialID,
+		Operation:        o.row.Operation,
+		KeyMac:           o.row.KeyMac,
+		RequestMac:       o.row.RequestMac,
+		Retention:        KeyRetention,
+		Patience:         milliseconds(o.s.opt.KeyPatience),
+	})
 	switch {
 	case store.GaveUp(err):
 		return nil, keyInUse()
 	case !store.IsNoRows(err):
 		return nil, err
 	}
-	r, err := o.s.db.GetIdempotencyKey(ctx, store.GetIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, CredentialID: o.row.CredentialID,
-		Operation: o.row.Operation, KeyMac: o.row.KeyMac})
+	r, err := o.s.db.GetIdempotencyKey(ctx, store.GetIdempotencyKeyParams{
+		WorkspaceID:  o.row.WorkspaceID,
+		CredentialID: o.row.CredentialID,
+		Operation:    o.row.Operation,
+		KeyMac:       o.row.KeyMac,
+	})
 	switch {
 	case store.IsNoRows(err): // released concurrently
 		return nil, keyInUse()
@@ -172,9 +188,15 @@ func reachedStill(then, now []byte) bool {
 
 // storeAnswer stores the answer, and returns the stored one: that of another instance, if it was faster.
 func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
-	kept, err := o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
-		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac,
-		AnswerSealed: o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer)})
+	kept, err := o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		WorkspaceID:      o.row.WorkspaceID,
+		CredentialID:     o.row.CredentialID,
+		Operation:        o.row.Operation,
+		KeyMac:           o.row.KeyMac,
+		RequestMac:       o.row.RequestMac,
+		AnswerSealed:     o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer),
+	})
 	switch {
 	case store.IsNoRows(err):
 		return answer, nil
@@ -205,8 +227,12 @@ func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	if attempt != uuid.Nil {
 		o.row.ActionAttemptID = &attempt
 	}
-	err := s.db.HoldIdempotencyKey(ctx, store.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
-		ActionAttemptID: o.row.ActionAttemptID, Hold: keyHeldFor})
+	err := s.db.HoldIdempotencyKey(ctx, store.HoldIdempotencyKeyParams{
+		WorkspaceID:      o.row.WorkspaceID,
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		ActionAttemptID:  o.row.ActionAttemptID,
+		Hold:             keyHeldFor,
+	})
 	if err == nil {
 		err = s.db.CommitOne(ctx)
 	}

@@ -43,7 +43,14 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		old, err := tx.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
+		old, err := tx.OldEvents(ctx, store.OldEventsParams{
+			WorkspaceID: workspace,
+			Retention:   retention,
+			Before:      before,
+			AfterAt:     after.At,
+			AfterID:     after.ID,
+			MaxRows:     oldEventBatch,
+		})
 		if err != nil || len(old) == 0 {
 			return err
 		}

@@ -73,7 +73,12 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 // with NotFound for the user identity, and with Invalid where the session belongs to another one.
 func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSession, identities []string) error {
 	for _, text := range identities {
-		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
+		missing := &Error{
+			Kind:    NotFound,
+			Type:    "user_identity_not_found",
+			Message: "Could not find a user identity with this user_identity_id.",
+			Data:    map[string]any{"user_identity_id": text},
+		}
 		id, err := uuid.Parse(text)
 		if err != nil {
 			return missing
@@ -141,7 +146,14 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: TextOf(r.CustomerKey)}
+	p := Principal{
+		WorkspaceID:  r.WorkspaceID,
+		CredentialID: r.ClientSessionID,
+		Kind:         EndUser,
+		Suspended:    r.IsSuspended,
+		Reach:        r.Accounts,
+		Customer:     TextOf(r.CustomerKey),
+	}
 	if p.Reach == nil {
 		p.Reach = []uuid.UUID{} // nil would mean all accounts
 	}

@@ -60,9 +60,19 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	if err := s.roomForWebhook(ctx, p.WorkspaceID); err != nil {
 		return Webhook{}, err
 	}
-	w := Webhook{ID: NewID(), URL: address, EventTypes: types, Secret: newSecret()}
-	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
-		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
+	w := Webhook{
+		ID:         NewID(),
+		URL:        address,
+		EventTypes: types,
+		Secret:     newSecret(),
+	}
+	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{
+		WebhookID:    w.ID,
+		WorkspaceID:  p.WorkspaceID,
+		Url:          w.URL,
+		EventTypes:   w.EventTypes,
+		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret)),
+	})
 	if err != nil {
 		return Webhook{}, fmt.Errorf("create the webhook: %w", err)
 	}
@@ -179,8 +189,12 @@ func CheckEventType(t string) *Error {
 }
 
 func unknownEventTypes(unknown []string) *Error {
-	return &Error{Kind: Invalid, Type: "invalid_event_types", Data: map[string]any{"invalid_event_types": unknown},
-		Message: fmt.Sprintf("No such event type: %s. Use \"*\" for all. The documentation lists the types.", strings.Join(unknown, ", "))}
+	return &Error{
+		Kind:    Invalid,
+		Type:    "invalid_event_types",
+		Data:    map[string]any{"invalid_event_types": unknown},
+		Message: fmt.Sprintf("No such event type: %s. Use \"*\" for all. The documentation lists the types.", strings.Join(unknown, ", ")),
+	}
 }
 
 func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
@@ -188,11 +202,23 @@ func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
 	}
-	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret), DisabledAt: r.DisabledAt, DisabledReason: TextOf(r.DisabledReason)}, nil
+	return Webhook{
+		ID:             r.WebhookID,
+		URL:            r.Url,
+		EventTypes:     r.EventTypes,
+		Secret:         string(secret),
+		DisabledAt:     r.DisabledAt,
+		DisabledReason: TextOf(r.DisabledReason),
+	}, nil
 }
 
 func webhookNotFound(id string) *Error {
-	return &Error{Kind: NotFound, Type: "webhook_not_found", Message: "Could not find a webhook with this webhook_id.", Data: map[string]any{"webhook_id": id}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "webhook_not_found",
+		Message: "Could not find a webhook with this webhook_id.",
+		Data:    map[string]any{"webhook_id": id},
+	}
 }
 
 // GetWebhook reads a webhook. It fails with NotFound.

@@ -220,7 +220,12 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 				return err
 			}
 		}
-		err = tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
+		err = tx.SetLogin(ctx, store.SetLoginParams{
+			ConnectWebviewID:   webview,
+			Status:             string(status),
+			SelectedProvider:   &provider,
+			ConnectedAccountID: &a.ConnectedAccountID,
+		})
 		if err != nil {
 			return err
 		}
@@ -276,8 +281,14 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	if n.Gateway != "" {
 		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
 	}
-	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: MustJSON(n.user()),
-		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
+	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{
+		ConnectedAccountID: id,
+		DisplayName:        a.DisplayName,
+		UserIdentifier:     MustJSON(n.user()),
+		ConfigSealed:       s.keys.Seal(accountPlace(id), config),
+		AddressMac:         a.AddressMac,
+		GatewayMac:         gateway,
+	})
 	if err != nil {
 		return err
 	}
@@ -317,8 +328,14 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if isNew && w.AcceptedCapabilities != nil {
 		a.AcceptedCapabilities = w.AcceptedCapabilities
 	}
-	return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
-		CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+	return tx.DescribeAccount(ctx, store.DescribeAccountParams{
+		ConnectedAccountID:   account,
+		DisplayName:          a.DisplayName,
+		CustomMetadata:       a.CustomMetadata,
+		CustomerKey:          a.CustomerKey,
+		ManageNewDevices:     a.ManageNewDevices,
+		AcceptedCapabilities: a.AcceptedCapabilities,
+	})
 }
 
 // authorizeWaiting authorizes the webviews that wait for the devices of an account.

@@ -31,8 +31,15 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 		if err := s.roomForWorkspace(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
-			ConnectPartnerName: NonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: MustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
+		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{
+			WorkspaceID:                 id,
+			Name:                        n.Name,
+			CompanyName:                 cmp.Or(n.CompanyName, n.ConnectPartnerName),
+			ConnectPartnerName:          NonEmpty(n.ConnectPartnerName),
+			IsSandbox:                   n.Sandbox,
+			ConnectWebviewCustomization: MustJSON(n.Webviews),
+			MadeBy:                      p.CredentialID,
+		}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
@@ -101,12 +108,21 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 			return err
 		}
 		look := toWorkspace(r, nil).Webviews
-		look = WebviewLook{LogoShape: cmp.Or(c.Webviews.LogoShape, look.LogoShape), PrimaryButtonColor: cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
-			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
+		look = WebviewLook{
+			LogoShape:              cmp.Or(c.Webviews.LogoShape, look.LogoShape),
+			PrimaryButtonColor:     cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
+			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor),
+			SuccessMessage:         cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage),
+		}
 		suspended := *cmp.Or(c.Suspended, &r.IsSuspended)
-		if err := tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
-			ConnectPartnerName: cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
-			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: MustJSON(look)}); err != nil {
+		if err := tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{
+			WorkspaceID:                 r.WorkspaceID,
+			Name:                        cmp.Or(c.Name, r.Name),
+			ConnectPartnerName:          cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName),
+			IsSuspended:                 suspended,
+			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled),
+			ConnectWebviewCustomization: MustJSON(look),
+		}); err != nil {
 			return err
 		}
 		switch {
@@ -155,8 +171,12 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccoun
 				return err
 			}
 		}
-		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: NewID(), WorkspaceID: p.WorkspaceID,
-			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
+		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{
+			ActionAttemptID: NewID(),
+			WorkspaceID:     p.WorkspaceID,
+			ActionType:      ResetSandboxWorkspace,
+			Patience:        s.opt.AttemptPatience,
+		})
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func TestWebviewThatWaitsForDevicesTakesOneAccount(t *testing.T) {
 		t.Errorf("a wrong password meanwhile: %d", status)
 	}
 	for range 2 { // that it was refused does not let it in
-		if status, to, body := enter(t, w.URL, "yale", as("jane")); status != http.StatusConflict || !strings.Contains(body, "good for one account") {
+		if status, to, body := enter(t, w.URL, "yale", as("jane")); status != http.StatusConflict || !strings.Contains(body, "works for one only") {
 			t.Errorf("another account: %d %s", status, to)
 		}
 	}

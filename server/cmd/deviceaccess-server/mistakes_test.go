@@ -240,7 +240,7 @@ func TestAuditShowsTheNewest(t *testing.T) {
 	if said := p.said("accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"); !strings.Contains(said, "there are 2 workspaces for real devices: name one") {
 		t.Errorf("%s", said)
 	}
-	if said := p.said("keys", "revoke", "00000000-0000-7000-8000-000000000000"); !strings.Contains(said, "There is no such credential, or it is revoked already.") {
+	if said := p.said("keys", "revoke", "00000000-0000-7000-8000-000000000000"); !strings.Contains(said, "There is no such credential, or it is already revoked.") {
 		t.Errorf("%s", said)
 	}
 }
