@@ -207,7 +207,15 @@ func (s *Service) room(account uuid.UUID, most, has, more int) int {
 	if more <= room {
 		return more
 	}
-	s.opt.Log.Warn("the vendor lists more for the account than the server stores; the rest is ignored", "account", account, "kept", has, "left_out", more-room)
+	s.opt.Log.Warn(
+		"the vendor lists more for the account than the server stores; the rest is ignored",
+		"account",
+		account,
+		"kept",
+		has,
+		"left_out",
+		more-room,
+	)
 	return room
 }
 
@@ -224,10 +232,19 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	return key, nil
 }
 
-func serverKey(ctx context.Context, db *store.Queries, keys *encryption.Keys, name string, fresh func() []byte) ([]byte, error) {
+func serverKey(
+	ctx context.Context,
+	db *store.Queries,
+	keys *encryption.Keys,
+	name string,
+	fresh func() []byte,
+) ([]byte, error) {
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
-		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
+		if err := db.InsertServerKey(
+			ctx,
+			store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())},
+		); err != nil {
 			return nil, fmt.Errorf("store the key %s: %w", name, err)
 		}
 		sealed, err = db.GetServerKey(ctx, name) // another instance may have been faster

@@ -124,16 +124,30 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		}
-		if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
+		if err := tx.SetAccountErrorOfDevices(
+			ctx,
+			store.SetAccountErrorOfDevicesParams{ConnectedAccountID: id},
+		); err != nil {
 			return err
 		}
-		if err := tx.DeleteAccount(ctx, store.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
+		if err := tx.DeleteAccount(
+			ctx,
+			store.DeleteAccountParams{
+				ConnectedAccountID: id,
+				ConfigSealed:       s.keys.Seal(accountPlace(id), []byte("{}")),
+			},
+		); err != nil {
 			return err
 		}
 		if err := s.failWaiting(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := s.Emit(ctx, tx, "connected_account.deleted", About{Workspace: a.WorkspaceID, Account: id}); err != nil {
+		if err := s.Emit(
+			ctx,
+			tx,
+			"connected_account.deleted",
+			About{Workspace: a.WorkspaceID, Account: id},
+		); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, tx, AccountLane, id)
@@ -159,7 +173,10 @@ func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.Connecte
 
 // AddressConnected fails with Conflict where another account than id has the address. id may be zero.
 func (s *Service) AddressConnected(ctx context.Context, adapter, address string, id uuid.UUID) error {
-	a, err := s.db.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
+	a, err := s.db.GetAccountByAddress(
+		ctx,
+		store.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)},
+	)
 	switch {
 	case store.IsNoRows(err) || (err == nil && a.ConnectedAccountID == id):
 		return nil
@@ -167,10 +184,14 @@ func (s *Service) AddressConnected(ctx context.Context, adapter, address string,
 		return fmt.Errorf("look for the address: %w", err)
 	}
 	return &Error{
-		Kind:    Conflict,
-		Type:    "connected_account_exists",
-		Data:    map[string]any{"connected_account_id": a.ConnectedAccountID},
-		Message: fmt.Sprintf("%s is already connected, as account %s. Two accounts would fight over its devices.", address, a.ConnectedAccountID),
+		Kind: Conflict,
+		Type: "connected_account_exists",
+		Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
+		Message: fmt.Sprintf(
+			"%s is already connected, as account %s. Two accounts would fight over its devices.",
+			address,
+			a.ConnectedAccountID,
+		),
 	}
 }
 

@@ -30,11 +30,23 @@ func (s *Service) holdGateway(ctx context.Context, tx store.Tx, adapter, gateway
 
 // accountOfGateway returns another account than but that reaches the gateway. The operator may have connected
 // several.
-func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, gateway string, but uuid.UUID) (a store.ConnectedAccount, found bool, err error) {
+func (s *Service) accountOfGateway(
+	ctx context.Context,
+	tx store.Tx,
+	adapter, gateway string,
+	but uuid.UUID,
+) (a store.ConnectedAccount, found bool, err error) {
 	if gateway == "" {
 		return a, false, nil
 	}
-	a, err = tx.GetAccountByGateway(ctx, store.GetAccountByGatewayParams{Adapter: adapter, GatewayMac: s.gatewayMAC(adapter, gateway), ConnectedAccountID: but})
+	a, err = tx.GetAccountByGateway(
+		ctx,
+		store.GetAccountByGatewayParams{
+			Adapter:            adapter,
+			GatewayMac:         s.gatewayMAC(adapter, gateway),
+			ConnectedAccountID: but,
+		},
+	)
 	if store.IsNoRows(err) {
 		return a, false, nil
 	}
@@ -61,7 +73,13 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 	return nil
 }
 
-func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a store.ConnectedAccount, gateway string, stranger bool) error {
+func (s *Service) meetGateway(
+	ctx context.Context,
+	tx store.Tx,
+	a store.ConnectedAccount,
+	gateway string,
+	stranger bool,
+) error {
 	if err := s.holdGateway(ctx, tx, a.Adapter, gateway); err != nil {
 		return err
 	}
@@ -71,8 +89,18 @@ func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a store.Connecte
 			return err
 		}
 		if found {
-			return &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This gateway is connected as another account."}
+			return &Error{
+				Kind:    Conflict,
+				Type:    "connected_account_exists",
+				Message: "This gateway is connected as another account.",
+			}
 		}
 	}
-	return tx.SetAccountGateway(ctx, store.SetAccountGatewayParams{ConnectedAccountID: a.ConnectedAccountID, GatewayMac: s.gatewayMAC(a.Adapter, gateway)})
+	return tx.SetAccountGateway(
+		ctx,
+		store.SetAccountGatewayParams{
+			ConnectedAccountID: a.ConnectedAccountID,
+			GatewayMac:         s.gatewayMAC(a.Adapter, gateway),
+		},
+	)
 }

@@ -73,7 +73,13 @@ const mostWaiting = 20
 
 // newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
 // returns the last of them. Anything else fails with TooMany.
-func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
+func (s *Service) newAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c store.AccessCode,
+	actionType string,
+	opt attemptOptions,
+) (store.ActionAttempt, error) {
 	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{
 		DeviceID:     c.DeviceID,
 		AccessCodeID: c.AccessCodeID,
@@ -85,10 +91,14 @@ func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCod
 		return last, nil
 	case err == nil:
 		return last, &Error{
-			Kind:    TooMany,
-			Type:    "too_many_requests",
-			Data:    map[string]any{"access_code_id": c.AccessCodeID},
-			Message: fmt.Sprintf("%d such requests already wait for the device of this access code. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting),
+			Kind: TooMany,
+			Type: "too_many_requests",
+			Data: map[string]any{"access_code_id": c.AccessCodeID},
+			Message: fmt.Sprintf(
+				"%d such requests already wait for the device of this access code. Try again when one of them "+
+					"has ended; /action_attempts/list with its device_id shows them.",
+				mostWaiting,
+			),
 		}
 	case !store.IsNoRows(err):
 		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
@@ -97,11 +107,23 @@ func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCod
 }
 
 // doneAttempt inserts an attempt that has already succeeded.
-func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
+func (s *Service) doneAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c store.AccessCode,
+	actionType string,
+) (store.ActionAttempt, error) {
 	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
 }
 
-func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) (store.ActionAttempt, error) {
+func (s *Service) insertAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c store.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) (store.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
@@ -113,7 +135,12 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 }
 
 // attemptOf returns the row of an attempt about a code.
-func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
+func (s *Service) attemptOf(
+	c store.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) store.InsertActionAttemptParams {
 	return store.InsertActionAttemptParams{
 		ActionAttemptID: NewID(),
 		WorkspaceID:     c.WorkspaceID,
@@ -128,7 +155,13 @@ func (s *Service) attemptOf(c store.AccessCode, actionType string, status Attemp
 }
 
 // finish ends an attempt. ended reports whether it was still pending.
-func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
+func (s *Service) finish(
+	ctx context.Context,
+	tx store.Tx,
+	r store.ActionAttempt,
+	status AttemptStatus,
+	errorType, message string,
+) (ended bool, err error) {
 	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{
 		ActionAttemptID: r.ActionAttemptID,
 		Status:          string(status),
@@ -161,7 +194,10 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	if err != nil {
 		return Attempt{}, notFound
 	}
-	r, err := s.db.GetActionAttempt(ctx, store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach})
+	r, err := s.db.GetActionAttempt(
+		ctx,
+		store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach},
+	)
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound
 	}
@@ -174,7 +210,13 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 // ListAttempts lists action attempts by identifiers, by device, or by both, oldest first, and reports whether
 // more follow the page. It fails with Invalid if neither is given, and with NotFound if none of the identifiers
 // exists.
-func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, deviceID string, page Page) ([]Attempt, bool, error) {
+func (s *Service) ListAttempts(
+	ctx context.Context,
+	p Principal,
+	ids *[]string,
+	deviceID string,
+	page Page,
+) ([]Attempt, bool, error) {
 	if ids == nil && deviceID == "" {
 		return nil, false, Invalidf("", "Must specify at least one of action_attempt_ids or device_id")
 	}
@@ -210,7 +252,11 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 		return nil, false, fmt.Errorf("list the action attempts: %w", err)
 	}
 	if len(rows) == 0 && ids != nil && len(*ids) > 0 && page.After.At.IsZero() {
-		return nil, false, &Error{Kind: NotFound, Type: "action_attempts_not_found", Message: "Could not find any of these action attempts."}
+		return nil, false, &Error{
+			Kind:    NotFound,
+			Type:    "action_attempts_not_found",
+			Message: "Could not find any of these action attempts.",
+		}
 	}
 	rows, more := Cut(page, rows)
 	out := make([]Attempt, len(rows))

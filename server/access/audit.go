@@ -165,7 +165,12 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	id := ids[0]
 	actors, known, at := []string{id.String()}, map[uuid.UUID]bool{}, Position{At: LongAgo}
 	for {
-		rows, err := s.auditPage(ctx, AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}, nil, at)
+		rows, err := s.auditPage(
+			ctx,
+			AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true},
+			nil,
+			at,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
@@ -186,7 +191,12 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	}
 }
 
-func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]store.AuditLog, error) {
+func (s *Service) auditPage(
+	ctx context.Context,
+	f AuditFilter,
+	actors []string,
+	at Position,
+) ([]store.AuditLog, error) {
 	if f.OldestFirst {
 		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{
 			AfterAt:     at.At,
@@ -236,7 +246,11 @@ const oldAuditBatch = 1000 // entries deleted in one transaction
 
 // DropOldAudit deletes entries of the audit log that are older than the retention, in all workspaces, until
 // none is left or goOn returns false.
-func (s *Service) DropOldAudit(ctx context.Context, retention time.Duration, goOn func() bool) (dropped int64, err error) {
+func (s *Service) DropOldAudit(
+	ctx context.Context,
+	retention time.Duration,
+	goOn func() bool,
+) (dropped int64, err error) {
 	for goOn() {
 		n, err := s.db.DropAuditEntries(ctx, store.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
 		dropped += n

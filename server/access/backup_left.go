@@ -54,7 +54,8 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 			w.Codes = append(w.Codes, one)
 		}
 	}
-	w.ReadNeeded = t.d.ReadNeeded && (len(w.Codes) > 0 || len(t.inPool()) == 0) // without a pool only its presence is checked
+	w.ReadNeeded = t.d.ReadNeeded &&
+		(len(w.Codes) > 0 || len(t.inPool()) == 0) // without a pool only its presence is checked
 	return w, nil
 }
 

@@ -50,7 +50,10 @@ func savePool(ctx context.Context, tx store.Tx, d *store.Device, p BackupPool) e
 		return nil
 	}
 	d.BackupPool = MustJSON(p)
-	if err := tx.SetBackupPool(ctx, store.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
+	if err := tx.SetBackupPool(
+		ctx,
+		store.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool},
+	); err != nil {
 		return fmt.Errorf("write the state of the backup pool: %w", err)
 	}
 	return nil
@@ -69,24 +72,33 @@ func (p BackupPool) errors() []Problem {
 	if !p.Told || p.Ready > 0 {
 		return nil
 	}
-	return []Problem{{
-		Code:    "empty_backup_access_code_pool",
-		Scope:   OfDevice,
-		At:      *p.ShortSince,
-		Message: "There is no backup access code on the device. The server keeps retrying. Check the other errors of the device.",
-	}}
+	return []Problem{
+		{
+			Code:  "empty_backup_access_code_pool",
+			Scope: OfDevice,
+			At:    *p.ShortSince,
+			Message: "There is no backup access code on the device. The server keeps retrying. Check the " +
+				"other errors of the device.",
+		},
+	}
 }
 
 func (p BackupPool) warnings() []Problem {
 	if !p.Told || p.Ready == 0 {
 		return nil
 	}
-	return []Problem{{
-		Code:    "partial_backup_access_code_pool",
-		Scope:   OfDevice,
-		At:      *p.ShortSince,
-		Message: fmt.Sprintf("The device has %d of %d backup access codes. The server keeps retrying.", p.Ready, p.Wanted),
-	}}
+	return []Problem{
+		{
+			Code:  "partial_backup_access_code_pool",
+			Scope: OfDevice,
+			At:    *p.ShortSince,
+			Message: fmt.Sprintf(
+				"The device has %d of %d backup access codes. The server keeps retrying.",
+				p.Ready,
+				p.Wanted,
+			),
+		},
+	}
 }
 
 // HasBackupPool reports whether the device supports a backup pool.
@@ -97,7 +109,10 @@ func checkPool(asked, timeBound bool) error {
 	if !asked || timeBound {
 		return nil
 	}
-	return Invalidf("use_backup_access_code_pool", "Cannot use the backup pool for ongoing codes. Set starts_at and ends_at")
+	return Invalidf(
+		"use_backup_access_code_pool",
+		"Cannot use the backup pool for ongoing codes. Set starts_at and ends_at",
+	)
 }
 
 // enablePool records that a code of the device uses the pool.
@@ -217,7 +232,8 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 // conflictsWithCode reports whether another code needs the PIN of a pool code.
 func (t *deviceTx) inTheWay(c *store.AccessCode) bool {
 	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
-		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && encryption.Equal(other.PinMac, c.PinMac)
+		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil &&
+			encryption.Equal(other.PinMac, c.PinMac)
 	})
 }
 

@@ -21,51 +21,72 @@ import (
 // Conflict where the code is being deleted.
 func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (Code, error) {
 	var pulled uuid.UUID
-	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		switch {
-		case c.RemovingSince != nil:
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so no backup code can replace it."}
-		case c.StartsAt == nil:
-			return a, &Error{
-				Kind:    Invalid,
-				Type:    "access_code_not_time_bound",
-				Field:   "access_code_id",
-				Message: "Backup access codes can be pulled for time-bound access codes only. This one is ongoing.",
+	_, err := s.onCode(
+		ctx,
+		p,
+		id,
+		true,
+		func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+			switch {
+			case c.RemovingSince != nil:
+				return a, &Error{
+					Kind:    Conflict,
+					Type:    "access_code_being_deleted",
+					Message: "The access code is being removed from its device, so no backup code can replace it.",
+				}
+			case c.StartsAt == nil:
+				return a, &Error{
+					Kind:    Invalid,
+					Type:    "access_code_not_time_bound",
+					Field:   "access_code_id",
+					Message: "Backup access codes can be pulled for time-bound access codes only. This one is ongoing.",
+				}
+			case !c.UsesBackupPool:
+				return a, noBackup(
+					"The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.",
+				)
 			}
-		case !c.UsesBackupPool:
-			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
-		}
-		if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
-			pulled = IDOf(c.PulledBackupCodeID)
-			return a, err
-		}
-		if err := checkPullTime(c, s.opt.Now()); err != nil {
-			return a, err
-		}
-		codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
-		if err != nil {
-			return a, err
-		}
-		at := slices.IndexFunc(codes, spare)
-		if at < 0 || d.RemovedAt != nil {
-			return a, noBackup("There is no backup access code on the device at the moment. Try again when is_backup_access_code_available is true.")
-		}
-		backup := codes[at]
-		pulled = backup.AccessCodeID
-		backup.InPool, backup.StartsAt, backup.EndsAt, backup.ExternalModificationAllowed = false, c.StartsAt, c.EndsAt, c.ExternalModificationAllowed
-		backup.Status = string(StatusSetting)
-		s.wantAnew(&backup)
-		c.PulledBackupCodeID = &pulled
-		for _, row := range []store.AccessCode{backup, c} {
-			if err := save(ctx, tx, row); err != nil {
+			if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
+				pulled = IDOf(c.PulledBackupCodeID)
 				return a, err
 			}
-		}
-		if err := s.Emit(ctx, tx, "access_code.backup_access_code_pulled", AboutCode(d, c).With("backup_access_code_id", pulled)); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-	})
+			if err := checkPullTime(c, s.opt.Now()); err != nil {
+				return a, err
+			}
+			codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+			if err != nil {
+				return a, err
+			}
+			at := slices.IndexFunc(codes, spare)
+			if at < 0 || d.RemovedAt != nil {
+				return a, noBackup(
+					"There is no backup access code on the device at the moment. Try again when " +
+						"is_backup_access_code_available is true.",
+				)
+			}
+			backup := codes[at]
+			pulled = backup.AccessCodeID
+			backup.InPool, backup.StartsAt, backup.EndsAt = false, c.StartsAt, c.EndsAt
+			backup.ExternalModificationAllowed = c.ExternalModificationAllowed
+			backup.Status = string(StatusSetting)
+			s.wantAnew(&backup)
+			c.PulledBackupCodeID = &pulled
+			for _, row := range []store.AccessCode{backup, c} {
+				if err := save(ctx, tx, row); err != nil {
+					return a, err
+				}
+			}
+			if err := s.Emit(
+				ctx,
+				tx,
+				"access_code.backup_access_code_pulled",
+				AboutCode(d, c).With("backup_access_code_id", pulled),
+			); err != nil {
+				return a, err
+			}
+			return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+		},
+	)
 	if err != nil {
 		return Code{}, err
 	}
@@ -107,19 +128,25 @@ func (s *Service) unframed(c store.AccessCode) ([]Problem, error) {
 		return nil, err
 	}
 	if c.RemovingSince != nil {
-		return []Problem{{
-			Code:    warnDelayRemoving,
-			Scope:   OfCode,
-			At:      *c.RemovingSince,
-			Message: "The device never accepted the time frame of the code, so the code opens until it is removed. The server keeps retrying.",
-		}}, nil
+		return []Problem{
+			{
+				Code:  warnDelayRemoving,
+				Scope: OfCode,
+				At:    *c.RemovingSince,
+				Message: "The device never accepted the time frame of the code, so the code opens until it is " +
+					"removed. The server keeps retrying.",
+			},
+		}, nil
 	}
-	return []Problem{{
-		Code:    warnDelaySetting,
-		Scope:   OfCode,
-		At:      c.WantedAt,
-		Message: "The code opens, but the device does not have its time frame yet. Until then the code also opens after ends_at. The server keeps retrying.",
-	}}, nil
+	return []Problem{
+		{
+			Code:  warnDelaySetting,
+			Scope: OfCode,
+			At:    c.WantedAt,
+			Message: "The code opens, but the device does not have its time frame yet. Until then the code " +
+				"also opens after ends_at. The server keeps retrying.",
+		},
+	}, nil
 }
 
 func noBackup(message string) *Error {
@@ -172,7 +199,10 @@ func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c store.AccessCode
 	if c.PulledBackupCodeID == nil {
 		return nil, nil
 	}
-	b, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
+	b, err := tx.FindAccessCode(
+		ctx,
+		store.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID},
+	)
 	if store.IsNoRows(err) || (err == nil && (!b.IsManaged || b.RemovingSince != nil)) {
 		return nil, nil
 	}

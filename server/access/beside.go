@@ -17,12 +17,25 @@ func (s *Service) AtEndOfAccount(f EndOfAccount) { s.endOfAccount = append(s.end
 
 // EmitFields writes an event in the transaction of the change that it reports. Its type must be one of
 // EmittedEvents. fields are those of the type, in addition to the account.
-func (s *Service) EmitFields(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, fields map[string]any) error {
+func (s *Service) EmitFields(
+	ctx context.Context,
+	tx store.Tx,
+	eventType string,
+	workspace, account uuid.UUID,
+	fields map[string]any,
+) error {
 	return s.Emit(ctx, tx, eventType, About{Workspace: workspace, Account: account, Fields: fields})
 }
 
 // EmitEach is EmitFields for n events of a type, each with its own fields.
-func (s *Service) EmitEach(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, n int, fields func(int) map[string]any) error {
+func (s *Service) EmitEach(
+	ctx context.Context,
+	tx store.Tx,
+	eventType string,
+	workspace, account uuid.UUID,
+	n int,
+	fields func(int) map[string]any,
+) error {
 	all := make([]Occurrence, n)
 	for i := range all {
 		all[i] = Occurrence{Type: eventType, About: About{Workspace: workspace, Account: account, Fields: fields(i)}}
@@ -32,7 +45,12 @@ func (s *Service) EmitEach(ctx context.Context, tx store.Tx, eventType string, w
 
 // OnAnswer records that an account answers, and runs record with its answer in the same transaction. It skips a
 // disconnected account.
-func (s *Service) OnAnswer(ctx context.Context, h Fence, account uuid.UUID, record func(tx store.Tx, a store.ConnectedAccount) error) error {
+func (s *Service) OnAnswer(
+	ctx context.Context,
+	h Fence,
+	account uuid.UUID,
+	record func(tx store.Tx, a store.ConnectedAccount) error,
+) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

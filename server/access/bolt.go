@@ -97,10 +97,14 @@ func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error
 
 func tooManyCommands(id uuid.UUID, n int64) error {
 	return &Error{
-		Kind:    TooMany,
-		Type:    "too_many_requests",
-		Data:    map[string]any{"device_id": id},
-		Message: fmt.Sprintf("%d commands already wait for this device. Try again when one of them has ended; /action_attempts/list with its device_id shows them.", n),
+		Kind: TooMany,
+		Type: "too_many_requests",
+		Data: map[string]any{"device_id": id},
+		Message: fmt.Sprintf(
+			"%d commands already wait for this device. Try again when one of them has ended; "+
+				"/action_attempts/list with its device_id shows them.",
+			n,
+		),
 	}
 }
 
@@ -124,11 +128,24 @@ func canMove(caps Capabilities, lock bool) error {
 }
 
 // newDeviceAttempt inserts an attempt about a device and none of its codes.
-func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration) (store.ActionAttempt, error) {
+func (s *Service) newDeviceAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	action string,
+	patience time.Duration,
+) (store.ActionAttempt, error) {
 	return s.newDeviceAttemptWith(ctx, tx, d, action, patience, attemptOptions{})
 }
 
-func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
+func (s *Service) newDeviceAttemptWith(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	action string,
+	patience time.Duration,
+	opt attemptOptions,
+) (store.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{
 		ActionAttemptID: NewID(),
 		WorkspaceID:     d.WorkspaceID,
@@ -146,7 +163,14 @@ func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store
 }
 
 // finishWithEvent ends an attempt, and emits the event of its type, if there is one.
-func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
+func (s *Service) finishTold(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	r store.ActionAttempt,
+	status AttemptStatus,
+	errorType, message string,
+) error {
 	ended, err := s.finish(ctx, tx, r, status, errorType, message)
 	prefix, announced := attemptEvents[r.ActionType]
 	if err != nil || !ended || !announced {
@@ -156,7 +180,11 @@ func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r
 	if status == Failed {
 		outcome = ".failed"
 	}
-	a := AboutDevice(d).With("action_attempt_id", r.ActionAttemptID).With("action_type", r.ActionType).With("status", string(status))
+	a := AboutDevice(
+		d,
+	).With("action_attempt_id", r.ActionAttemptID).
+		With("action_type", r.ActionType).
+		With("status", string(status))
 	return s.Emit(ctx, tx, prefix+outcome, a)
 }
 
@@ -193,13 +221,21 @@ func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interrupti
 
 // RecordBoltStarted records that a lock command or auto-lock setting is about to be sent, so that it is not
 // sent again after a crash. still reports whether the caller must send it.
-func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) (still bool, err error) {
+func (s *Service) RecordBoltStarted(
+	ctx context.Context,
+	h Fence,
+	device uuid.UUID,
+	w BoltWork,
+) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.late(a) && t.d.RemovedAt == nil {
 				still = true
-				return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
+				return t.tx.StartActionAttempt(
+					ctx,
+					store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now},
+				)
 			}
 		}
 		return nil
@@ -227,9 +263,21 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID
 }
 
 // RecordBoltFailed records that the command failed, and why.
-func (s *Service) RecordBoltFailed(ctx context.Context, h Fence, device uuid.UUID, w BoltWork, errorType, message string) error {
+func (s *Service) RecordBoltFailed(
+	ctx context.Context,
+	h Fence,
+	device uuid.UUID,
+	w BoltWork,
+	errorType, message string,
+) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
-		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
+		return t.end(
+			ctx,
+			func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt },
+			Failed,
+			errorType,
+			message,
+		)
 	})
 }
 
@@ -249,7 +297,10 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
 	if t.inOrder(a.At) {
 		if t.d.Locked == nil || *t.d.Locked != locked {
 			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
-			if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+			if err := t.tx.SetDeviceLocked(
+				ctx,
+				store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now},
+			); err != nil {
 				return err
 			}
 		}

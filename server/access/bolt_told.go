@@ -39,7 +39,12 @@ const (
 
 // RecordOperation records an operation at a device, once. known reports whether the account has a device of
 // that reference. The list of the account shows unknown devices.
-func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) (known bool, err error) {
+func (s *Service) RecordOperation(
+	ctx context.Context,
+	account uuid.UUID,
+	ref string,
+	o Operation,
+) (known bool, err error) {
 	if !ValidRef(ref) {
 		return false, nil
 	}
@@ -78,7 +83,10 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 	if !ValidRef(arg.Operation) {
 		arg.Operation = fmt.Sprintf("%x", sha256.Sum256([]byte(arg.Operation)))
 	}
-	if err := t.tx.ForgetLockOperations(ctx, store.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
+	if err := t.tx.ForgetLockOperations(
+		ctx,
+		store.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation},
+	); err != nil {
 		return false, err
 	}
 	n, err := t.tx.SeeLockOperation(ctx, arg)

@@ -59,7 +59,12 @@ func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.St
 // It fails with Forbidden (publishable_keys_must_create_empty_client_sessions), with NotFound for what it
 // should reach, with Invalid for an expiry time in the past, and with Invalid
 // (client_session_token_already_exists) where the end user has a session and taken is RefuseIfTaken.
-func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
+func (s *Service) CreateClientSession(
+	ctx context.Context,
+	p Principal,
+	n NewClientSession,
+	taken IfTaken,
+) (c ClientSession, err error) {
 	if p.Kind == PublishableKey {
 		if err := checkEmpty(n); err != nil {
 			return c, err
@@ -74,21 +79,31 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if n.UserIdentifierKey != "" {
-			if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey}); err != nil {
+			if err := tx.LockEndUser(
+				ctx,
+				store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey},
+			); err != nil {
 				return err
 			}
-			r, err := tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: n.UserIdentifierKey})
+			r, err := tx.GetClientSessionOfEndUser(
+				ctx,
+				store.GetClientSessionOfEndUserParams{
+					WorkspaceID:       p.WorkspaceID,
+					UserIdentifierKey: n.UserIdentifierKey,
+				},
+			)
 			switch {
 			case store.IsNoRows(err):
 			case err != nil:
 				return err
 			case taken == RefuseIfTaken:
 				return &Error{
-					Kind:    Invalid,
-					Type:    "client_session_token_already_exists",
-					Field:   "user_identifier_key",
-					Data:    map[string]any{"client_session_id": r.ClientSessionID},
-					Message: "This end user already has a client session. Get it with /client_sessions/get_or_create, or delete it first.",
+					Kind:  Invalid,
+					Type:  "client_session_token_already_exists",
+					Field: "user_identifier_key",
+					Data:  map[string]any{"client_session_id": r.ClientSessionID},
+					Message: "This end user already has a client session. Get it with " +
+						"/client_sessions/get_or_create, or delete it first.",
 				}
 			case taken == GrantIfTaken:
 				c, err = s.granted(ctx, tx, r, n.Reach)
@@ -123,7 +138,10 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		}); err != nil {
 			return err
 		}
-		r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
+		r, err := tx.GetClientSession(
+			ctx,
+			store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id},
+		)
 		if err != nil {
 			return err
 		}
@@ -135,7 +153,13 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 
 // sessionOfIdentity returns the session of a user identity, or nil if the request must create one. It applies
 // to requests without a user identifier key.
-func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principal, n NewClientSession, taken IfTaken) (*ClientSession, error) {
+func (s *Service) sessionOfIdentity(
+	ctx context.Context,
+	tx store.Tx,
+	p Principal,
+	n NewClientSession,
+	taken IfTaken,
+) (*ClientSession, error) {
 	if taken == RefuseIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
 		return nil, nil
 	}
@@ -143,10 +167,16 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	if err != nil {
 		return nil, nil //nolint:nilerr // grant reports it
 	}
-	if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
+	if err := tx.LockEndUser(
+		ctx,
+		store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()},
+	); err != nil {
 		return nil, err
 	}
-	r, err := tx.GetClientSessionOfIdentity(ctx, store.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id})
+	r, err := tx.GetClientSessionOfIdentity(
+		ctx,
+		store.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id},
+	)
 	if store.IsNoRows(err) {
 		return nil, nil
 	}
@@ -168,8 +198,12 @@ func checkEmpty(n NewClientSession) error {
 	case n.UserIdentifierKey == "":
 		return Invalidf("user_identifier_key", "Required")
 	case !n.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
-		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
-			Message: "With a publishable key a client session takes only a user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
+		return &Error{
+			Kind: Forbidden,
+			Type: "publishable_keys_must_create_empty_client_sessions",
+			Message: "With a publishable key a client session takes only a user_identifier_key. Grant it " +
+				"access with /client_sessions/grant_access and an API key.",
+		}
 	}
 	return nil
 }
@@ -203,9 +237,15 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 		if bad != nil {
 			return r, missing
 		}
-		r, err = tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err = tx.GetClientSession(
+			ctx,
+			store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed},
+		)
 	} else {
-		r, err = tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key})
+		r, err = tx.GetClientSessionOfEndUser(
+			ctx,
+			store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key},
+		)
 	}
 	if store.IsNoRows(err) || (err == nil && p.Kind == EndUser && r.ClientSessionID != p.CredentialID) {
 		return r, missing
@@ -231,7 +271,12 @@ type SessionFilter struct {
 }
 
 // ListClientSessions lists active sessions, oldest first, and reports whether more follow the page.
-func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
+func (s *Service) ListClientSessions(
+	ctx context.Context,
+	p Principal,
+	f SessionFilter,
+	page Page,
+) (out []ClientSession, more bool, err error) {
 	arg := store.ListClientSessionsParams{
 		WorkspaceID:       p.WorkspaceID,
 		UserIdentifierKey: NonEmpty(f.UserIdentifierKey),
@@ -270,12 +315,20 @@ func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSe
 }
 
 // readSessions adds the current scope to sessions, and opens their tokens.
-func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
+func (s *Service) readSessions(
+	ctx context.Context,
+	db *store.Queries,
+	workspace uuid.UUID,
+	rows []store.ClientSession,
+) ([]ClientSession, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ClientSessionID
 	}
-	reached, err := db.ReachOfClientSessions(ctx, store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
+	reached, err := db.ReachOfClientSessions(
+		ctx,
+		store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids},
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,13 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(
+		r.PulledBackupCodeID,
+	), backupAvailable(
+		r,
+		d.BackupPool,
+		s.opt.Now(),
+	)
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, Problem{
 			Code:    *r.ErrorCode,
@@ -134,7 +140,8 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 		} else {
 			c.Errors = append(c.Errors, device.Errors()...)
 		}
-		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
+		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) &&
+			slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
 			c.Status = StatusUnknown // the vendor rejects our credentials
 		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {
@@ -186,7 +193,9 @@ func changeAt(r store.AccessCode, problem *string) string {
 func (s *Service) mutations(r store.AccessCode, caps Capabilities) ([]Mutation, error) {
 	switch {
 	case r.RemovingSince != nil:
-		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}, nil
+		return []Mutation{
+			{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince},
+		}, nil
 	case r.AppliedGen >= r.DesiredGen:
 		return nil, nil
 	case r.AppliedGen > 0:
@@ -289,7 +298,11 @@ func IDOf(p *uuid.UUID) uuid.UUID {
 }
 
 func codeNotFound(id string) *Error {
-	e := &Error{Kind: NotFound, Type: "access_code_not_found", Message: "Could not find an access_code with device_id or access_code_id"}
+	e := &Error{
+		Kind:    NotFound,
+		Type:    "access_code_not_found",
+		Message: "Could not find an access_code with device_id or access_code_id",
+	}
 	if id != "" {
 		e.Data = map[string]any{"access_code_id": id}
 	}
@@ -307,8 +320,12 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 		if err != nil {
 			return Code{}, codeNotFound(id)
 		}
-		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
+		r, err := s.db.GetAccessCode(
+			ctx,
+			store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed},
+		)
+		if store.IsNoRows(err) ||
+			(err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
@@ -363,7 +380,12 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	return out, more, err
 }
 
-func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []store.ListAccessCodesOfDeviceRow, err error) {
+func (s *Service) findCodes(
+	ctx context.Context,
+	p Principal,
+	f CodeFilter,
+	page Page,
+) (pairs []store.ListAccessCodesOfDeviceRow, err error) {
 	accounts := p.Reach // nil: all
 	if f.CustomerKey != "" {
 		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
@@ -415,13 +437,20 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 		}
 		return pairs, err
 	default:
-		return nil, Invalidf("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+		return nil, Invalidf(
+			"",
+			"Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, "+
+				"access_method_id or customer_key",
+		)
 	}
 }
 
 // accountsOfCustomer returns the customer's accounts in scope. It is never nil, which would mean all accounts.
 func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key string) ([]uuid.UUID, error) {
-	all, err := s.db.AccountsOfCustomer(ctx, store.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
+	all, err := s.db.AccountsOfCustomer(
+		ctx,
+		store.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key},
+	)
 	reached := []uuid.UUID{}
 	for _, id := range all {
 		if p.CanSee(id) {

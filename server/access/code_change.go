@@ -25,7 +25,13 @@ type CodeChange struct {
 
 // onCode runs f on a code in a transaction with its device locked. It fails with NotFound for an unknown code
 // or one of the other kind.
-func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bool, f func(store.Tx, store.Device, store.AccessCode) (store.ActionAttempt, error)) (Attempt, error) {
+func (s *Service) onCode(
+	ctx context.Context,
+	p Principal,
+	id string,
+	managed bool,
+	f func(store.Tx, store.Device, store.AccessCode) (store.ActionAttempt, error),
+) (Attempt, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, codeNotFound(id)
@@ -39,7 +45,10 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach})
+		d, err := tx.LockWorkspaceDevice(
+			ctx,
+			store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach},
+		)
 		if store.IsNoRows(err) { // or erased since, with its codes
 			return codeNotFound(id)
 		}
@@ -49,7 +58,10 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
-		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // the current row
+		c, err = tx.FindAccessCode(
+			ctx,
+			store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed},
+		) // the current row
 		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
 			return codeNotFound(id)
 		}
@@ -117,27 +129,48 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 // TooMany where twenty changes of it wait. It fails with Conflict where the PIN is on the device already
 // (duplicate_access_code) or the code is being deleted.
 func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
-	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
-			return a, codeNotFound(ch.ID)
-		}
-		if c.RemovingSince != nil {
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and cannot be changed. Create a new one."}
-		}
-		if offline(c) {
-			return a, offlineUnchangeable(ch)
-		}
-		if ch.Managed != nil && !*ch.Managed {
-			return s.unmanage(ctx, tx, d, c)
-		}
-		return s.update(ctx, tx, d, c, ch)
-	})
+	return s.onCode(
+		ctx,
+		p,
+		ch.ID,
+		true,
+		func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+			if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
+				return a, codeNotFound(ch.ID)
+			}
+			if c.RemovingSince != nil {
+				return a, &Error{
+					Kind: Conflict,
+					Type: "access_code_being_deleted",
+					Message: "The access code is being removed from its device and cannot be changed. Create " +
+						"a new one.",
+				}
+			}
+			if offline(c) {
+				return a, offlineUnchangeable(ch)
+			}
+			if ch.Managed != nil && !*ch.Managed {
+				return s.unmanage(ctx, tx, d, c)
+			}
+			return s.update(ctx, tx, d, c, ch)
+		},
+	)
 }
 
 // update changes a managed code on its locked device.
-func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange) (a store.ActionAttempt, err error) {
+func (s *Service) update(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	c store.AccessCode,
+	ch CodeChange,
+) (a store.ActionAttempt, err error) {
 	if !d.Online && !ch.EvenIfOffline {
-		return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to apply the change when it returns."}
+		return a, &Error{
+			Kind:    Invalid,
+			Type:    "device_offline",
+			Message: "The device is offline. Leave attempt_for_offline_device out to apply the change when it returns.",
+		}
 	}
 	undo, err := s.allow(ctx, tx, &c, ch.ExternalModificationAllowed)
 	if err != nil {
@@ -176,7 +209,13 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 }
 
 // applyChange applies a CodeChange to a row. It returns the changes of what the device has.
-func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) ([]codeChange, error) {
+func (s *Service) change(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	c *store.AccessCode,
+	ch CodeChange,
+) ([]codeChange, error) {
 	caps := capabilities(d)
 	was, err := s.stateOf(*c)
 	if err != nil {
@@ -227,7 +266,10 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 // checkChangedPIN fails with Invalid where a device does not accept the PIN for an existing code.
 func checkChangedPIN(pin string, caps Capabilities) error {
 	if caps.ProviderPIN {
-		return Invalidf("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code). Delete this code and create another")
+		return Invalidf(
+			"code",
+			"The vendor of this device chooses the PINs (cannot_specify_pin_code). Delete this code and create another",
+		)
 	}
 	return checkPIN(pin, caps)
 }
@@ -244,7 +286,9 @@ func changedTimeFrame(c store.AccessCode, ch CodeChange, now time.Time) (*time.T
 		return nil, nil, Invalidf("type", "A time_bound access code needs both starts_at and ends_at")
 	case ch.StartsAt == "" && ch.EndsAt == "":
 		return c.StartsAt, c.EndsAt, nil
-	case ch.StartsAt == "" && c.StartsAt == nil, ch.EndsAt == "" && c.EndsAt == nil, ch.StartsAt != "" && ch.EndsAt != "":
+	case ch.StartsAt == "" && c.StartsAt == nil,
+		ch.EndsAt == "" && c.EndsAt == nil,
+		ch.StartsAt != "" && ch.EndsAt != "":
 		return parseTimeFrame(ch.StartsAt, ch.EndsAt, now)
 	case ch.StartsAt != "":
 		starts, err := ParseTime("starts_at", ch.StartsAt)
@@ -268,17 +312,29 @@ func sameTime(a, b *time.Time) bool {
 }
 
 // unmanage leaves a code on its device and makes it unmanaged.
-func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+func (s *Service) unmanage(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	c store.AccessCode,
+) (a store.ActionAttempt, err error) {
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
-		return a, Invalidf("is_managed", "The device has not confirmed the code yet. Wait until its status is set, or delete it.")
+		return a, Invalidf(
+			"is_managed",
+			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",
+		)
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(
+			ctx,
+			store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+		); err != nil {
 			return a, err
 		}
 	}
 	c.Status = string(StatusSet) // also before it starts, as with all unmanaged codes
-	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = false, false, nil, nil, nil, nil
+	c.IsManaged, c.IsBackup = false, false
+	c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = nil, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
@@ -292,33 +348,51 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 // the code never reached the device. A repeated request returns another attempt of the same removal, of which
 // there are at most twenty. It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
-	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
-		if deviceID != "" && !IsID(deviceID, c.DeviceID) {
-			return store.ActionAttempt{}, codeNotFound(id)
-		}
-		if err := s.checkOfflineDeletion(d, c); err != nil {
-			return store.ActionAttempt{}, err
-		}
-		return s.remove(ctx, tx, d, c, DeleteAccessCode)
-	})
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		true,
+		func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+			if deviceID != "" && !IsID(deviceID, c.DeviceID) {
+				return store.ActionAttempt{}, codeNotFound(id)
+			}
+			if err := s.checkOfflineDeletion(d, c); err != nil {
+				return store.ActionAttempt{}, err
+			}
+			return s.remove(ctx, tx, d, c, DeleteAccessCode)
+		},
+	)
 }
 
 // DeleteUnmanagedCode marks an unmanaged code for removal from its device. It fails with NotFound. Where the
 // vendor does not support the removal, the attempt fails.
 func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id string) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
-		if !capabilities(d).DeleteUnmanaged {
-			a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
-			if err != nil {
-				return a, err
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		false,
+		func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+			if !capabilities(d).DeleteUnmanaged {
+				a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
+				if err != nil {
+					return a, err
+				}
+				return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 			}
-			return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-		}
-		return s.remove(ctx, tx, d, c, DeleteUnmanagedAccessCode)
-	})
+			return s.remove(ctx, tx, d, c, DeleteUnmanagedAccessCode)
+		},
+	)
 }
 
-func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, actionType string) (a store.ActionAttempt, err error) {
+func (s *Service) remove(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	c store.AccessCode,
+	actionType string,
+) (a store.ActionAttempt, err error) {
 	if err := s.removeBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
@@ -362,7 +436,10 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		return err
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(
+			ctx,
+			store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+		); err != nil {
 			return err
 		}
 	}
@@ -380,7 +457,14 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		case ConvertAccessCode:
 			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is not on its device any more.")
 		default:
-			_, err = s.finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device confirmed.")
+			_, err = s.finish(
+				ctx,
+				tx,
+				a,
+				Failed,
+				"access_code_deleted",
+				"The access code was deleted before the device confirmed.",
+			)
 		}
 		if err != nil {
 			return err
@@ -389,7 +473,8 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 	if !c.IsManaged {
 		return s.Emit(ctx, tx, "access_code.unmanaged.removed", AboutCode(d, c))
 	}
-	if c.AppliedGen > 0 && !offline(c) && d.RemovedAt == nil { // the code stays on a removed device and continues to open
+	if c.AppliedGen > 0 && !offline(c) &&
+		d.RemovedAt == nil { // the code stays on a removed device and continues to open
 		if err := s.Emit(ctx, tx, "access_code.removed_from_device", AboutCode(d, c)); err != nil {
 			return err
 		}
@@ -404,19 +489,47 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 // ConvertCode requests to make an unmanaged code managed. That happens after the next read of the device, if
 // the code is still on it. Where the vendor does not support it, the attempt fails. It fails with NotFound, and
 // with TooMany where twenty conversions of it wait.
-func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, externalModificationAllowed *bool) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		if c.RemovingSince != nil {
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and cannot be converted."}
-		}
-		if a, err = s.newAttempt(ctx, tx, c, ConvertAccessCode, attemptOptions{ExternalModificationAllowed: externalModificationAllowed}); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, true)
-	})
+func (s *Service) ConvertCode(
+	ctx context.Context,
+	p Principal,
+	id string,
+	externalModificationAllowed *bool,
+) (Attempt, error) {
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		false,
+		func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+			if c.RemovingSince != nil {
+				return a, &Error{
+					Kind:    Conflict,
+					Type:    "access_code_being_deleted",
+					Message: "The access code is being removed from its device and cannot be converted.",
+				}
+			}
+			if a, err = s.newAttempt(
+				ctx,
+				tx,
+				c,
+				ConvertAccessCode,
+				attemptOptions{ExternalModificationAllowed: externalModificationAllowed},
+			); err != nil {
+				return a, err
+			}
+			return a, s.wakeDevice(ctx, tx, d.DeviceID, true)
+		},
+	)
 }
 
-func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, a store.ActionAttempt, errorType, message string) error {
+func (s *Service) failConversion(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	c store.AccessCode,
+	a store.ActionAttempt,
+	errorType, message string,
+) error {
 	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}

@@ -59,7 +59,10 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 		if one.PIN == "" {
 			sharing := ids
 			if n.OwnPINs {
-				sharing = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN })
+				sharing = slices.DeleteFunc(
+					slices.Clone(ids),
+					func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN },
+				)
 			}
 			one.PIN, err = s.sharedPIN(ctx, tx, sharing, places, n.PreferredLength)
 			switch {
@@ -159,7 +162,10 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
 	err = tx.Together(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+			at.device, err = tx.LockWorkspaceDevice(
+				ctx,
+				store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach},
+			)
 			return err
 		},
 		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
@@ -169,7 +175,10 @@ func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at 
 // lockManagedDevice locks a managed device of the workspace. It fails with NotFound, and with Invalid
 // (device_unmanaged).
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
-	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
+	d, err := tx.LockWorkspaceDevice(
+		ctx,
+		store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach},
+	)
 	return d, mayWorkOn(d, id, p, err)
 }
 
@@ -186,14 +195,21 @@ func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 
 // sharedPIN generates a PIN that all the devices accept, of the preferred length if possible, else of the
 // shortest. It fails with Invalid (code_cannot_be_shared).
-func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
+func (s *Service) sharedPIN(
+	ctx context.Context,
+	tx store.Tx,
+	ids []uuid.UUID,
+	places map[uuid.UUID]place,
+	preferred int,
+) (string, error) {
 	refuse := func(format string, args ...any) error {
 		return &Error{
 			Kind:  Invalid,
 			Type:  "code_cannot_be_shared",
 			Field: "device_ids",
 			Message: fmt.Sprintf(format, args...) +
-				" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code.",
+				" Leave it out, or give each device a code of its own with " +
+				"behavior_when_code_cannot_be_shared create_random_code.",
 		}
 	}
 	var lengths []int
@@ -247,7 +263,13 @@ func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 }
 
 // freeOnAll returns the PINs that are on none of the devices.
-func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, pins []string) ([]string, error) {
+func (s *Service) freeOnAll(
+	ctx context.Context,
+	tx store.Tx,
+	ids []uuid.UUID,
+	places map[uuid.UUID]place,
+	pins []string,
+) ([]string, error) {
 	for _, id := range ids {
 		if len(pins) == 0 {
 			break
@@ -272,10 +294,16 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	if n.CommonCodeKey == "" {
 		return nil
 	}
-	if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey}); err != nil {
+	if err := tx.LockCommonCode(
+		ctx,
+		store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey},
+	); err != nil {
 		return err
 	}
-	others, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
+	others, err := tx.CodesOfKey(
+		ctx,
+		store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey},
+	)
 	if err != nil {
 		return err
 	}
@@ -284,12 +312,20 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	case err != nil:
 		return err
 	case p.Reach != nil && (!all || len(others) == 0): // the message must not reveal whether such codes exist
-		return Invalidf("common_code_key", "This client session can see no codes with this key, and cannot create keys. Leave it out, or create the codes together with /access_codes/create_multiple, which gives them a key")
+		return Invalidf(
+			"common_code_key",
+			"This client session can see no codes with this key, and cannot create keys. Leave it out, or "+
+				"create the codes together with /access_codes/create_multiple, which gives them a key",
+		)
 	case len(others) == 0:
 		return nil
 	}
 	if len(others) >= mostSharing {
-		return Invalidf("common_code_key", "%d codes have this key, which is the maximum, because they are changed together. Choose another key", len(others))
+		return Invalidf(
+			"common_code_key",
+			"%d codes have this key, which is the maximum, because they are changed together. Choose another key",
+			len(others),
+		)
 	}
 	pin, err := s.pinOf(others[0])
 	if err != nil {
@@ -299,7 +335,10 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 		return Invalidf("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
 	}
 	if n.PIN != "" && n.PIN != pin {
-		return Invalidf("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
+		return Invalidf(
+			"common_code_key",
+			"The codes of this key have another code. Leave `code` out to share it, or choose another key",
+		)
 	}
 	n.PIN = pin
 	return nil
@@ -326,7 +365,10 @@ func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.Acc
 // device.
 func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch CodeChange) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key}); err != nil {
+		if err := tx.LockCommonCode(
+			ctx,
+			store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key},
+		); err != nil {
 			return err
 		}
 		codes, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: key})
@@ -350,7 +392,10 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			if !d.IsManaged && d.RemovedAt == nil {
 				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
-			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // the current row
+			c, err = tx.FindAccessCode(
+				ctx,
+				store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID},
+			) // the current row
 			if store.IsNoRows(err) || (err == nil && (TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}

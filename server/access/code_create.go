@@ -71,7 +71,13 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 // insertCode inserts a new code and the attempt to program it in one round trip of write, the last of the
 // transaction. A code that is programmed later has an attempt that already succeeded, because only the time
 // must pass.
-func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams, write together) (r store.AccessCode, a store.ActionAttempt, err error) {
+func (s *Service) insertCode(
+	ctx context.Context,
+	tx store.Tx,
+	d store.Device,
+	row store.InsertAccessCodeParams,
+	write together,
+) (r store.AccessCode, a store.ActionAttempt, err error) {
 	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
 	if ahead > 0 {
 		status = Succeeded
@@ -129,7 +135,14 @@ type together func(context.Context, ...func(store.Tx) error) error
 // ahead returns how long a new code needs no work on its device. It is 0 where the device is due now, also
 // where a backup pool may need to make room for the code.
 func (s *Service) ahead(d store.Device, row store.InsertAccessCodeParams) time.Duration {
-	when := programAt(store.AccessCode{StartsAt: row.StartsAt, PreferNativeScheduling: row.PreferNativeScheduling, OfflineKind: row.OfflineKind}, capabilities(d))
+	when := programAt(
+		store.AccessCode{
+			StartsAt:               row.StartsAt,
+			PreferNativeScheduling: row.PreferNativeScheduling,
+			OfflineKind:            row.OfflineKind,
+		},
+		capabilities(d),
+	)
 	if when == nil || row.UsesBackupPool || readPool(d).Enabled {
 		return 0
 	}
@@ -137,7 +150,11 @@ func (s *Service) ahead(d store.Device, row store.InsertAccessCodeParams) time.D
 }
 
 // newCode returns the row of a code on d, checked against the device and its codes.
-func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
+func (s *Service) newCode(
+	d store.Device,
+	taken []store.TakenOnDeviceRow,
+	n NewCode,
+) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if n.Offline || n.OneTime {
 		return s.newOfflineCode(d, taken, n)
@@ -159,14 +176,22 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 		}
 	}
 	if caps.ProviderPIN && n.CommonCodeKey != "" {
-		return r, Invalidf("common_code_key", "The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out")
+		return r, Invalidf(
+			"common_code_key",
+			"The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out",
+		)
 	}
 	name := defaultNameFor(caps)
 	if n.Name != nil {
 		name = *n.Name
 	}
 	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
-	if err := All(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
+	if err := All(
+		checkName(name, caps),
+		checkNewPIN(n.PIN, caps),
+		err,
+		checkPool(n.BackupPool, starts != nil || err != nil),
+	); err != nil {
 		return r, err
 	}
 	row := store.AccessCode{
@@ -221,7 +246,10 @@ func checkNewPIN(pin string, caps Capabilities) error {
 	case pin == "":
 		return nil
 	case caps.ProviderPIN:
-		return Invalidf("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code). Leave `code` out")
+		return Invalidf(
+			"code",
+			"The vendor of this device chooses the PINs (cannot_specify_pin_code). Leave `code` out",
+		)
 	default:
 		return checkPIN(pin, caps)
 	}
@@ -250,10 +278,17 @@ func (s *Service) checkFree(device uuid.UUID, taken []store.TakenOnDeviceRow, se
 	e := &Error{Kind: Conflict, Type: "duplicate_access_code", Field: "code"}
 	if other := taken[i]; other.IsManaged {
 		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf("The device already has this code: managed access code %s. Choose another code.", other.AccessCodeID)
+		e.Message = fmt.Sprintf(
+			"The device already has this code: managed access code %s. Choose another code.",
+			other.AccessCodeID,
+		)
 	} else {
 		e.Data = map[string]any{"unmanaged_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf("The device already has this code: unmanaged access code %s. Convert that one, delete it, or choose another code.", other.AccessCodeID)
+		e.Message = fmt.Sprintf(
+			"The device already has this code: unmanaged access code %s. Convert that one, delete it, or "+
+				"choose another code.",
+			other.AccessCodeID,
+		)
 	}
 	return e
 }

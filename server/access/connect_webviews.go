@@ -123,15 +123,26 @@ type NewWebview struct {
 func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) (Webview, error) {
 	var selection error
 	if n.SelectionMode != "" && n.SelectionMode != "none" {
-		selection = Invalidf("device_selection_mode", "Devices cannot be selected on the page: all devices of the account appear. Leave it out, or use none")
+		selection = Invalidf(
+			"device_selection_mode",
+			"Devices cannot be selected on the page: all devices of the account appear. Leave it out, or use none",
+		)
 	}
 	data, err := ApplyMetadata([]byte("{}"), n.Metadata)
-	if err := All(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
+	if err := All(
+		selection,
+		webURL("custom_redirect_url", n.RedirectURL),
+		webURL("custom_redirect_failure_url", n.FailureURL),
+		err,
+	); err != nil {
 		return Webview{}, err
 	}
 	if p.Kind == EndUser { // its accounts belong to its customer only
 		if n.CustomerKey != "" && n.CustomerKey != p.Customer {
-			return Webview{}, Invalidf("customer_key", "A client session creates webviews for its own customer only. Leave it out")
+			return Webview{}, Invalidf(
+				"customer_key",
+				"A client session creates webviews for its own customer only. Leave it out",
+			)
 		}
 		n.CustomerKey = p.Customer
 	}
@@ -166,7 +177,13 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		} else if err != nil {
 			return err
 		}
-		if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
+		if err := tx.GrantWebviewsToClientSession(
+			ctx,
+			store.GrantWebviewsToClientSessionParams{
+				ClientSessionID: p.CredentialID,
+				Webviews:        []uuid.UUID{r.ConnectWebviewID},
+			},
+		); err != nil {
 			return err
 		}
 		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
@@ -189,7 +206,8 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	var there, has []string
 	for _, p := range s.providers(workspace) {
 		there = append(there, p.Name)
-		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) && !slices.Contains(n.Excluded, p.Name) &&
+		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) &&
+			!slices.Contains(n.Excluded, p.Name) &&
 			(n.Category == "" || slices.Contains(p.Categories, n.Category))
 		if wanted && (n.Capabilities == nil || common(p.Capabilities, *n.Capabilities)) {
 			chosen, has = append(chosen, p.Name), append(has, p.Capabilities...)
@@ -201,7 +219,11 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	}
 	switch {
 	case len(there) == 0:
-		return nil, nil, Invalidf("", "No vendor offers a login in this workspace. Start the server with --connect-gateways to let people connect gateways")
+		return nil, nil, Invalidf(
+			"",
+			"No vendor offers a login in this workspace. Start the server with --connect-gateways to let "+
+				"people connect gateways",
+		)
 	case len(chosen) == 0:
 		field := "accepted_providers"
 		if n.Providers == nil && capabilities != nil {
@@ -211,7 +233,11 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 		} else if n.Providers == nil {
 			field = "excluded_providers"
 		}
-		return nil, nil, Invalidf(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
+		return nil, nil, Invalidf(
+			field,
+			"No vendor is left to choose. In this workspace people can log in to: %s",
+			strings.Join(there, ", "),
+		)
 	case !named && len(n.Excluded) == 0:
 		return nil, capabilities, nil
 	}
@@ -239,7 +265,8 @@ func webURL(field, text string) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) || u.User != nil {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) ||
+		u.User != nil {
 		return Invalidf(field, "It must begin with https:// or http:// and a host, without a user")
 	}
 	return nil
@@ -261,7 +288,10 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	if err != nil {
 		return Webview{}, WebviewNotFound(id)
 	}
-	r, err := s.db.GetConnectWebview(ctx, store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	r, err := s.db.GetConnectWebview(
+		ctx,
+		store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+	)
 	switch {
 	case store.IsNoRows(err):
 		return Webview{}, WebviewNotFound(id)
@@ -269,7 +299,10 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
 	if p.Kind == EndUser {
-		sees, err := s.db.SeesWebview(ctx, store.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
+		sees, err := s.db.SeesWebview(
+			ctx,
+			store.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed},
+		)
 		if err != nil {
 			return Webview{}, fmt.Errorf("read the webview: %w", err)
 		}
@@ -344,7 +377,10 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		return WebviewNotFound(id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.LockWorkspaceWebview(ctx, store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		_, err := tx.LockWorkspaceWebview(
+			ctx,
+			store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+		)
 		if store.IsNoRows(err) {
 			return WebviewNotFound(id)
 		}
@@ -358,7 +394,10 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		return tx.DeleteConnectWebview(
+			ctx,
+			store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+		)
 	})
 	return Wrap(err, "delete the webview")
 }

@@ -117,12 +117,18 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 		if bad != nil {
 			return ConnectedAccount{}, missing
 		}
-		r, err = s.db.GetWorkspaceAccount(ctx, store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
+		r, err = s.db.GetWorkspaceAccount(
+			ctx,
+			store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed},
+		)
 		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
+		r, err = s.db.GetAccountByEmail(
+			ctx,
+			store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach},
+		)
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -142,7 +148,12 @@ type AccountFilter struct {
 }
 
 // ListConnectedAccounts lists accounts, oldest first, and reports whether more follow the page.
-func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f AccountFilter, page Page) ([]ConnectedAccount, bool, error) {
+func (s *Service) ListConnectedAccounts(
+	ctx context.Context,
+	p Principal,
+	f AccountFilter,
+	page Page,
+) ([]ConnectedAccount, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
@@ -183,18 +194,33 @@ type AccountUpdate struct {
 // UpdateConnectedAccount changes what the workspace stores about an account. An account that moves to another
 // customer leaves the scope of the former customer's sessions. It fails with NotFound, and with Invalid where
 // the name or the metadata breaks a rule.
-func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
+func (s *Service) UpdateConnectedAccount(
+	ctx context.Context,
+	p Principal,
+	id string,
+	u AccountUpdate,
+) (a ConnectedAccount, err error) {
 	account, err := uuid.Parse(id)
 	if err != nil {
 		return a, AccountNotFound("connected_account_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
-			if err := tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
+			if err := tx.LeaveCustomer(
+				ctx,
+				store.LeaveCustomerParams{
+					WorkspaceID:        p.WorkspaceID,
+					ConnectedAccountID: account,
+					CustomerKey:        u.CustomerKey,
+				},
+			); err != nil {
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		r, err := tx.LockWorkspaceAccount(
+			ctx,
+			store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach},
+		)
 		if store.IsNoRows(err) {
 			return AccountNotFound("connected_account_id", id)
 		}

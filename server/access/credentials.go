@@ -130,7 +130,10 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
-			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(
+				ctx,
+				store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id},
+			); err != nil {
 				return err
 			}
 		}
@@ -191,7 +194,8 @@ func (s *Service) sessionKey(ctx context.Context) ([]byte, error) {
 func notReserved() string {
 	for {
 		short := base58(8)
-		if !strings.HasPrefix(short, "at") && !strings.HasPrefix(short, "cst") && !strings.HasPrefix(short, "pk") && !strings.HasPrefix(short, "test") {
+		if !strings.HasPrefix(short, "at") && !strings.HasPrefix(short, "cst") && !strings.HasPrefix(short, "pk") &&
+			!strings.HasPrefix(short, "test") {
 			return short
 		}
 	}
@@ -243,8 +247,12 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	case (kind == PublishableKey) != (CredentialKind(r.Kind) == PublishableKey):
 		return Principal{}, unauthorized(kind)
 	case kind == PublishableKey && !r.PublishableKeys:
-		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
-			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and is_publishable_key_auth_enabled true."}
+		return Principal{}, &Error{
+			Kind: Unauthorized,
+			Type: invalidPublishableKey,
+			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and " +
+				"is_publishable_key_auth_enabled true.",
+		}
 	}
 	p := Principal{
 		CredentialID: r.CredentialID,
@@ -286,7 +294,11 @@ func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, err
 const invalidPublishableKey = "invalid_publishable_key"
 
 func unauthorized(kind CredentialKind) *Error {
-	what := map[CredentialKind]string{APIKey: "API Key not found", PAT: "Personal access token not found", ConsoleSession: "Console session token not found or expired"}
+	what := map[CredentialKind]string{
+		APIKey:         "API Key not found",
+		PAT:            "Personal access token not found",
+		ConsoleSession: "Console session token not found or expired",
+	}
 	if kind == PublishableKey {
 		return &Error{Kind: Unauthorized, Type: invalidPublishableKey, Message: "Publishable key not found"}
 	}
@@ -294,7 +306,11 @@ func unauthorized(kind CredentialKind) *Error {
 }
 
 func unknownWorkspace() *Error {
-	return &Error{Kind: Unauthorized, Type: "workspace_not_found", Message: "This credential has no access to the workspace named in the seam-workspace header."}
+	return &Error{
+		Kind:    Unauthorized,
+		Type:    "workspace_not_found",
+		Message: "This credential has no access to the workspace named in the seam-workspace header.",
+	}
 }
 
 // ListCredentials lists every credential. For administration only.
@@ -325,7 +341,11 @@ func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.RevokeCredential(ctx, id)
 		if err == nil && n == 0 {
-			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential, or it is already revoked."}
+			err = &Error{
+				Kind:    NotFound,
+				Type:    "credential_not_found",
+				Message: "There is no such credential, or it is already revoked.",
+			}
 		}
 		if err != nil {
 			return err

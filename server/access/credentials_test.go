@@ -94,7 +94,10 @@ func newKeyring(t testing.TB) *keyring {
 	k.workspace = w.ID
 	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
 		for _, tokens := range []map[string]string{k.good, k.revoked} {
-			token, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{w.ID}})
+			token, c, err := k.IssueCredential(
+				t.Context(),
+				access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{w.ID}},
+			)
 			must(err)
 			tokens[string(kind)] = token
 			if _, revoked := k.revoked[string(kind)]; revoked {
@@ -103,11 +106,19 @@ func newKeyring(t testing.TB) *keyring {
 		}
 	}
 	for _, tokens := range []map[string]string{k.good, k.revoked} {
-		c, err := k.CreateClientSession(t.Context(), access.Principal{WorkspaceID: w.ID}, access.NewClientSession{}, access.RefuseIfTaken)
+		c, err := k.CreateClientSession(
+			t.Context(),
+			access.Principal{WorkspaceID: w.ID},
+			access.NewClientSession{},
+			access.RefuseIfTaken,
+		)
 		must(err)
 		tokens[string(access.EndUser)] = c.Token
 		if _, revoked := k.revoked[string(access.EndUser)]; revoked {
-			_, err := db.RevokeClientSession(t.Context(), store.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID})
+			_, err := db.RevokeClientSession(
+				t.Context(),
+				store.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID},
+			)
 			must(err)
 		}
 	}
@@ -119,7 +130,10 @@ func TestIssueCredential_NegativeLifetime(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(t)
 	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
-		_, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{k.workspace}, Lifetime: -1})
+		_, c, err := k.IssueCredential(
+			t.Context(),
+			access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{k.workspace}, Lifetime: -1},
+		)
 		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid {
 			t.Errorf("%s: %v, expires %v", kind, err, c.ExpiresAt)
 		}
@@ -211,7 +225,8 @@ func TestTokensAreNotStored(t *testing.T) {
 	for kind, token := range k.good {
 		var known int
 		err := k.db.Pool.QueryRow(t.Context(), `select (select count(*) from credentials c where c::text like '%' || $1 || '%')
-			+ (select count(*) from client_sessions s where s::text like '%' || $1 || '%')`, token[:len(token)-4]).Scan(&known)
+			+ (select count(*) from client_sessions s where s::text like '%' || $1 || '%')`, token[:len(token)-4]).
+			Scan(&known)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,12 @@ const fanOutDeliveries = 5_000
 // FanOut creates the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
 // which it returns. It alternates between the accounts, starting with the one after the given account. last is
 // the account that had the last turn.
-func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
+func (s *Service) FanOut(
+	ctx context.Context,
+	h Fence,
+	workspace, after uuid.UUID,
+	events int32,
+) (woken []uuid.UUID, last uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -64,7 +69,10 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 			types[e.EventType] = true
 		}
 		// Lock only webhooks that receive one of these events, so that the others cost nothing.
-		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, store.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
+		arg.WebhookIds, err = tx.LockWebhooksFor(
+			ctx,
+			store.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))},
+		)
 		if err != nil || len(arg.WebhookIds) == 0 {
 			return err
 		}
@@ -83,8 +91,16 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 
 // wakeWebhooks wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
 // at the end of its pause, and those of a suspended workspace when it resumes.
-func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.UUID, ids []uuid.UUID) (woken []uuid.UUID, err error) {
-	if woken, err = tx.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
+func (s *Service) wakeWebhooks(
+	ctx context.Context,
+	tx store.Tx,
+	workspace uuid.UUID,
+	ids []uuid.UUID,
+) (woken []uuid.UUID, err error) {
+	if woken, err = tx.WakeWebhooks(
+		ctx,
+		store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids},
+	); err != nil {
 		return nil, err
 	}
 	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)
@@ -176,7 +192,12 @@ type Delivery struct {
 
 // DueDeliveries lists what is due at a webhook, the longest due first, without busy events. The events beyond
 // the given number of bytes are Unread.
-func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit, bytes int) ([]Delivery, error) {
+func (s *Service) DueDeliveries(
+	ctx context.Context,
+	webhook uuid.UUID,
+	busy []uuid.UUID,
+	limit, bytes int,
+) ([]Delivery, error) {
 	if busy == nil {
 		busy = []uuid.UUID{}
 	}
@@ -253,7 +274,11 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that are due and not leased.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
+func (s *Service) DueWebhooks(
+	ctx context.Context,
+	limit int32,
+	but worker.Crowds,
+) ([]uuid.UUID, PromptWebhooks, error) {
 	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{
 		MaxRows:              limit,
 		ButWorkspaces:        but.Wide,
@@ -270,7 +295,10 @@ func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowd
 }
 
 // WebhookOwners returns the workspaces of webhooks and the creators of these workspaces.
-func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
+func (s *Service) WebhookOwners(
+	ctx context.Context,
+	webhooks []uuid.UUID,
+) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {

@@ -61,7 +61,13 @@ const deliveryBatch = 500
 
 // ListDeliveries lists deliveries to a webhook, latest first, at most limit. It returns none for an unknown
 // webhook.
-func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, limit int) (out []DeliveryLog, err error) {
+func (s *Service) ListDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	limit int,
+) (out []DeliveryLog, err error) {
 	arg := store.ListDeliveriesParams{
 		WorkspaceID: p.WorkspaceID,
 		WebhookID:   webhook,
@@ -96,7 +102,13 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 }
 
 // walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
-func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []store.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
+func (s *Service) walk(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	from uuid.UUID,
+) (rows []store.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
 	arg := store.WalkDeliveriesParams{
 		WorkspaceID: p.WorkspaceID,
 		WebhookID:   webhook,
@@ -115,11 +127,20 @@ func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f De
 		last = rows[len(rows)-1].EventID
 	}
 	more = len(rows) == deliveryBatch
-	return slices.DeleteFunc(rows, func(r store.WalkDeliveriesRow) bool { return !f.takes(r.EventType) }), last, more, nil
+	return slices.DeleteFunc(
+		rows,
+		func(r store.WalkDeliveriesRow) bool { return !f.takes(r.EventType) },
+	), last, more, nil
 }
 
 // CountDeliveries counts the deliveries after an event by state. uuid.Nil counts all. It reads them in batches.
-func (s *Service) CountDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (map[DeliveryState]int, error) {
+func (s *Service) CountDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (map[DeliveryState]int, error) {
 	counts := map[DeliveryState]int{}
 	for more := true; more; {
 		var rows []store.WalkDeliveriesRow
@@ -144,7 +165,13 @@ type Replayed struct {
 // ReplayDeliveries makes one batch of deliveries pending again, oldest first, with their identifiers and
 // bodies. It starts after an event; uuid.Nil starts at the first. A filter without states selects failed and
 // held deliveries. It fails with NotFound, and with Conflict where the webhook is disabled.
-func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (out Replayed, err error) {
+func (s *Service) ReplayDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (out Replayed, err error) {
 	if f.States == nil {
 		f.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
 	}
@@ -158,12 +185,19 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	}
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if w.DisabledAt != nil {
-			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + TextOf(w.DisabledReason)}
+			return &Error{
+				Kind:    Conflict,
+				Type:    "webhook_disabled",
+				Message: "The webhook is disabled: " + TextOf(w.DisabledReason),
+			}
 		}
 		if err := tx.AwaitPartitions(ctx); err != nil {
 			return err
 		}
-		n, err := tx.ReplayDeliveries(ctx, store.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()})
+		n, err := tx.ReplayDeliveries(
+			ctx,
+			store.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()},
+		)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -195,7 +229,12 @@ func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.U
 
 // DisableWebhook disables a webhook. Attempts in flight continue. was reports whether it was already disabled.
 // It fails with NotFound.
-func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.UUID, reason string) (was bool, err error) {
+func (s *Service) DisableWebhook(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	reason string,
+) (was bool, err error) {
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if was = w.DisabledAt != nil; was {
 			return nil
@@ -209,7 +248,12 @@ func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.
 }
 
 // onWebhook runs do in a transaction with the webhook locked. It fails with NotFound.
-func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, store.Webhook) error) error {
+func (s *Service) onWebhook(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	do func(store.Tx, store.Webhook) error,
+) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWebhook(ctx, webhook)
 		if store.IsNoRows(err) || err == nil && w.WorkspaceID != p.WorkspaceID {

@@ -17,7 +17,10 @@ const hashKeyName = "hashes"
 // FollowKeys makes keys use the data keys and the hash key of a database. Every instance calls it first. With
 // begin, it creates the first data key if there is none.
 func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin bool) error {
-	if err := keys.Follow(ctx, func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
+	if err := keys.Follow(
+		ctx,
+		func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) },
+	); err != nil {
 		return err
 	}
 	if begin {
@@ -107,8 +110,13 @@ func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) err
 		return err
 	}
 	if newest := store.NewestSchema(); c.Schema > newest {
-		return &Error{Kind: Conflict, Type: "schema_is_newer", Message: fmt.Sprintf("The schema of the database has version %d, and this program knows it up to %d: "+
-			"it would leave secrets in unknown columns sealed with the retired key. Rotate with the newer program.", c.Schema, newest)}
+		return &Error{
+			Kind: Conflict,
+			Type: "schema_is_newer",
+			Message: fmt.Sprintf("The schema of the database has version %d, and this program knows it up to %d: "+
+				"it would leave secrets in unknown columns sealed with the retired key. Rotate with the newer "+
+				"program.", c.Schema, newest),
+		}
 	}
 	err = s.db.InTxOnce(ctx, func(alone store.Tx) error { // this transaction only holds the lock
 		if err := alone.MayStandStill(ctx); err != nil {
@@ -117,7 +125,12 @@ func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) err
 		if free, err := alone.LockRotation(ctx); err != nil {
 			return err
 		} else if !free {
-			return &Error{Kind: Conflict, Type: "rotation_under_way", Message: "Another rotation of the encryption is under way. The terminal that started it shows its progress."}
+			return &Error{
+				Kind: Conflict,
+				Type: "rotation_under_way",
+				Message: "Another rotation of the encryption is under way. The terminal that started it shows " +
+					"its progress.",
+			}
 		}
 		return s.rotate(ctx, tell)
 	})
@@ -216,11 +229,15 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 				return err
 			}
 			if changed {
-				if err := tx.RewrapDataKey(ctx, store.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped}); err != nil {
+				if err := tx.RewrapDataKey(
+					ctx,
+					store.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped},
+				); err != nil {
 					return err
 				}
 			}
-			// A single key is the first one: a rotation leaves its predecessor. The first key may lack the mark of a finished rotation.
+			// A single key is the first one: a rotation leaves its predecessor. The first key may lack the mark of a
+			// finished rotation.
 			if r.IsCurrent && r.ResealedAt == nil && !changed && len(rows) > 1 {
 				current, resumed = d.ID, true
 			}
@@ -233,7 +250,10 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 			return err
 		}
 		current = fresh.ID
-		return errors.Join(tx.RetireDataKeys(ctx), tx.InsertDataKey(ctx, store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}))
+		return errors.Join(
+			tx.RetireDataKeys(ctx),
+			tx.InsertDataKey(ctx, store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}),
+		)
 	})
 	if err != nil {
 		return 0, false, err
@@ -261,7 +281,13 @@ func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotatio
 }
 
 // reseal seals the values of a column again, in one pass.
-func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current byte, total int64, tell func(Rotation)) error {
+func (s *Service) reseal(
+	ctx context.Context,
+	column store.SealedColumn,
+	current byte,
+	total int64,
+	tell func(Rotation),
+) error {
 	parts, err := s.db.Parts(ctx, column)
 	if err != nil {
 		return err
@@ -275,7 +301,13 @@ func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current
 	return nil
 }
 
-func (s *Service) resealPart(ctx context.Context, column store.SealedColumn, current byte, progress *Rotation, tell func(Rotation)) error {
+func (s *Service) resealPart(
+	ctx context.Context,
+	column store.SealedColumn,
+	current byte,
+	progress *Rotation,
+	tell func(Rotation),
+) error {
 	for block := int64(0); ; {
 		was, next, err := s.db.SealedByOthers(ctx, column, current, block)
 		if err != nil {

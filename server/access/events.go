@@ -266,7 +266,10 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 		if bad != nil {
 			return Event{}, eventNotFound("")
 		}
-		r, err = s.db.GetLatestEvent(ctx, store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
+		r, err = s.db.GetLatestEvent(
+			ctx,
+			store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType},
+		)
 	default:
 		return Event{}, Invalidf("", "Must specify either event_id or both device_id and event_type")
 	}

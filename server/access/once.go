@@ -49,7 +49,13 @@ type Resuming func(ctx context.Context, attempt uuid.UUID) (answer []byte, err e
 // It fails with Conflict (KeyInUse) when another request with the key is not answered in time. It fails with
 // Contradiction (KeyReused) when the key was used for another request, or by a client session whose scope has
 // shrunk since.
-func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
+func (s *Service) Once(
+	ctx context.Context,
+	p Principal,
+	r KeyedRequest,
+	do Answering,
+	resume Resuming,
+) (answer []byte, replayed bool, err error) {
 	name := []byte(r.Key)
 	if p.Kind == PublishableKey {
 		name = append(append(name, 0), r.Content...)
@@ -148,11 +154,20 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 	case err != nil:
 		return nil, err
 	case len(r.RequestMac) < len(o.asked) || !encryption.Equal(r.RequestMac[:len(o.asked)], o.asked):
-		return nil, &Error{Kind: Contradiction, Type: KeyReused,
-			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each new request, and the same key only with the same parameters."}
+		return nil, &Error{
+			Kind: Contradiction,
+			Type: KeyReused,
+			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each " +
+				"new request, and the same key only with the same parameters.",
+		}
 	case !reachedStill(r.RequestMac[len(o.asked):], o.row.RequestMac[len(o.asked):]):
-		return nil, &Error{Kind: Contradiction, Type: KeyReused,
-			Message: "This request was already answered, but the client session does not reach any more what it reached then. The answer is not replayed, and nothing was done now. Check the current state before you send a new key."}
+		return nil, &Error{
+			Kind: Contradiction,
+			Type: KeyReused,
+			Message: "This request was already answered, but the client session does not reach any more what " +
+				"it reached then. The answer is not replayed, and nothing was done now. Check the current " +
+				"state before you send a new key.",
+		}
 	case r.AnswerSealed == nil && r.ActionAttemptID == nil:
 		return nil, keyInUse()
 	}
@@ -210,7 +225,10 @@ func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
 func (o *once) drop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(store.Apart(context.WithoutCancel(ctx)), keyGivenWithin)
 	defer cancel()
-	if err := o.s.db.DropIdempotencyKey(ctx, store.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID}); err != nil {
+	if err := o.s.db.DropIdempotencyKey(
+		ctx,
+		store.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID},
+	); err != nil {
 		o.s.opt.Log.WarnContext(ctx, "cannot release an Idempotency-Key", "error", err)
 	}
 }
@@ -256,7 +274,10 @@ func RequestName(ctx context.Context) string {
 // DropOldAnswers deletes the expired answers of a workspace.
 func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
 	for {
-		n, err := s.db.DropOldIdempotencyKeys(ctx, store.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch})
+		n, err := s.db.DropOldIdempotencyKeys(
+			ctx,
+			store.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch},
+		)
 		if err != nil {
 			return fmt.Errorf("delete old answers of workspace %s: %w", workspace, err)
 		}
@@ -273,7 +294,12 @@ const (
 )
 
 func keyInUse() *Error {
-	return &Error{Kind: Conflict, Type: KeyInUse, Message: "A request with this Idempotency-Key is still in progress. Send it again with the same key to get its result."}
+	return &Error{
+		Kind: Conflict,
+		Type: KeyInUse,
+		Message: "A request with this Idempotency-Key is still in progress. Send it again with the same key " +
+			"to get its result.",
+	}
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -293,7 +319,12 @@ type line struct {
 
 // acquire waits until no other request with that name is in progress. The caller must call leave. It fails with
 // Conflict after the timeout, with the error of withoutSlot, and when ctx ends.
-func (u *underWay) enter(ctx context.Context, name string, timeout time.Duration, withoutSlot func(context.Context, func() error) error) (leave func(), err error) {
+func (u *underWay) enter(
+	ctx context.Context,
+	name string,
+	timeout time.Duration,
+	withoutSlot func(context.Context, func() error) error,
+) (leave func(), err error) {
 	if withoutSlot == nil {
 		withoutSlot = func(_ context.Context, wait func() error) error { return wait() }
 	}

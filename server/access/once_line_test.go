@@ -68,7 +68,12 @@ func TestAbandonedRequestDoesNotBlockKey(t *testing.T) {
 		busy := errors.New("no slot")
 		done := make(chan error)
 		go func() {
-			_, err := u.enter(t.Context(), "a", time.Second, func(_ context.Context, wait func() error) error { return errors.Join(wait(), busy) })
+			_, err := u.enter(
+				t.Context(),
+				"a",
+				time.Second,
+				func(_ context.Context, wait func() error) error { return errors.Join(wait(), busy) },
+			)
 			done <- err
 		}()
 		synctest.Wait()

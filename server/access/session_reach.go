@@ -23,7 +23,10 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSessio
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
-	r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
+	r, err := tx.GetClientSession(
+		ctx,
+		store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID},
+	)
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -42,31 +45,49 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 		return err
 	}
 	if r.UserIdentityID != nil {
-		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
+		if err := tx.SetIdentityOfClientSession(
+			ctx,
+			store.SetIdentityOfClientSessionParams{
+				ClientSessionID: r.ClientSessionID,
+				UserIdentityID:  r.UserIdentityID,
+			},
+		); err != nil {
 			return err
 		}
 	}
-	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)})
+	accounts, err := tx.AccountsOfWorkspace(
+		ctx,
+		store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)},
+	)
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
 		return AccountNotFound("connected_account_id", missing)
 	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)})
+	webviews, err := tx.WebviewsOfWorkspace(
+		ctx,
+		store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)},
+	)
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
 		return WebviewNotFound(missing)
 	}
-	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+	if err := tx.GrantWebviewsToClientSession(
+		ctx,
+		store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews},
+	); err != nil {
 		return err
 	}
 	if err := tx.KeepWebviewsOfIdentity(ctx, r.ClientSessionID); err != nil {
 		return err
 	}
-	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
+	return tx.GrantAccountsToClientSession(
+		ctx,
+		store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts},
+	)
 }
 
 // setIdentity sets the user identity of a session, and locks that identity until the transaction ends. It fails
@@ -90,7 +111,10 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSess
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != id:
-			return Invalidf("user_identity_id", "The client session belongs to another user identity. Create one for this user identity")
+			return Invalidf(
+				"user_identity_id",
+				"The client session belongs to another user identity. Create one for this user identity",
+			)
 		}
 		r.UserIdentityID = &id
 	}
@@ -113,9 +137,17 @@ func firstMissing(texts []string, ids []uuid.UUID) string {
 
 // GrantAccess adds to the scope of a session, named by its identifier or its end user. It fails with Invalid
 // unless exactly one is given, or for an empty grant, and with NotFound.
-func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
+func (s *Service) GrantAccess(
+	ctx context.Context,
+	p Principal,
+	id, key string,
+	more Reach,
+) (c ClientSession, err error) {
 	if more.empty() {
-		return c, Invalidf("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
+		return c, Invalidf(
+			"",
+			"Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id",
+		)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := findSession(ctx, tx, p, id, key)
@@ -136,7 +168,10 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	}
 	switch {
 	case store.IsNoRows(err):
-		return refuse("client_session_not_found", "There is no client session with this token; it may have been deleted.")
+		return refuse(
+			"client_session_not_found",
+			"There is no client session with this token; it may have been deleted.",
+		)
 	case err != nil:
 		return Principal{}, fmt.Errorf("look up the client session: %w", err)
 	case r.Revoked:

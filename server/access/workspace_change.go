@@ -23,7 +23,11 @@ type NewWorkspace struct {
 // and creates one that no credential may enter yet. It fails with Invalid, also where the credential may enter
 // the maximum already.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
-	if err := All(CheckLabel("name", n.Name), CheckText("company_name", n.CompanyName), CheckText("connect_partner_name", n.ConnectPartnerName)); err != nil {
+	if err := All(
+		CheckLabel("name", n.Name),
+		CheckText("company_name", n.CompanyName),
+		CheckText("connect_partner_name", n.ConnectPartnerName),
+	); err != nil {
 		return w, err
 	}
 	id := NewID()
@@ -43,7 +47,10 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
-			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(
+				ctx,
+				store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id},
+			); err != nil {
 				return err
 			}
 		}
@@ -70,10 +77,18 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal
 		return nil
 	}
 	most := s.opt.MostWorkspaces
-	n, err := tx.CountWorkspacesOfCredential(ctx, store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
+	n, err := tx.CountWorkspacesOfCredential(
+		ctx,
+		store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))},
+	)
 	if err == nil && int(n) >= most {
-		return Invalidf("", "This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one of those that /workspaces/list shows; "+
-			"/workspaces/reset_sandbox empties a sandbox", most)
+		return Invalidf(
+			"",
+			"This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one "+
+				"of those that /workspaces/list shows; "+
+				"/workspaces/reset_sandbox empties a sandbox",
+			most,
+		)
 	}
 	return err
 }
@@ -143,14 +158,23 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 //
 // Every write holds the row of its device or account. So concurrent work ends before the reset, or finds
 // nothing, and erased rows do not come back.
-func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccount, forget func(context.Context, []Account)) (a Attempt, err error) {
+func (s *Service) ResetSandbox(
+	ctx context.Context,
+	p Principal,
+	fresh NewAccount,
+	forget func(context.Context, []Account),
+) (a Attempt, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
 			return err
 		}
 		if !w.IsSandbox {
-			return &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only a sandbox workspace can be reset. The devices of this one are real."}
+			return &Error{
+				Kind:    Invalid,
+				Type:    "workspace_not_sandbox",
+				Message: "Only a sandbox workspace can be reset. The devices of this one are real.",
+			}
 		}
 		rows, err := tx.LockAccountsOfWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
@@ -181,7 +205,10 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccoun
 			return err
 		}
 		tx.Begins()
-		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // the deadline of the attempt
+		if err := tx.HastenRetention(
+			ctx,
+			store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt},
+		); err != nil { // the deadline of the attempt
 			return err
 		}
 		a = toAttempt(r)
