@@ -36,6 +36,7 @@ type Error struct {
 	Also []*Error
 }
 
+// Error returns the type and the message.
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 // WaitedTooLong reports whether an operation timed out on a database lock. It had no effect and can be retried.
