@@ -2130,7 +2130,7 @@ func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) 
 	gone := answerError(
 		http.StatusConflict,
 		"access_code_being_deleted",
-		"The access code is being removed from its device and can no longer be converted.",
+		"The access code is being removed from its device and cannot be converted.",
 	)
 	for name, id := range map[string]func(id string) string{
 		"planned":   func(id string) string { return lockA + "/" + id },

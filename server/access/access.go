@@ -177,7 +177,13 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{db: db, keys: keys, waker: waker, opt: opt, news: newNews(opt.NewsPerSecond, opt.NewsAtOnce)}
+	s := &Service{
+		db:    db,
+		keys:  keys,
+		waker: waker,
+		opt:   opt,
+		news:  newNews(opt.NewsPerSecond, opt.NewsAtOnce),
+	}
 	s.onEmit = s.count
 	s.AtEndOfAccount(s.removeAll)
 	return s
@@ -202,7 +208,15 @@ func (s *Service) room(account uuid.UUID, most, has, more int) int {
 	if more <= room {
 		return more
 	}
-	s.opt.Log.Warn("the vendor lists more for the account than the server stores; the rest is ignored", "account", account, "kept", has, "left_out", more-room)
+	s.opt.Log.Warn(
+		"the vendor lists more for the account than the server stores; the rest is ignored",
+		"account",
+		account,
+		"kept",
+		has,
+		"left_out",
+		more-room,
+	)
 	return room
 }
 
@@ -219,10 +233,19 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	return key, nil
 }
 
-func serverKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys, name string, fresh func() []byte) ([]byte, error) {
+func serverKey(
+	ctx context.Context,
+	db *dbsqlc.Queries,
+	keys *encryption.Keys,
+	name string,
+	fresh func() []byte,
+) ([]byte, error) {
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
-		if err := db.InsertServerKey(ctx, dbsqlc.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
+		if err := db.InsertServerKey(
+			ctx,
+			dbsqlc.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())},
+		); err != nil {
 			return nil, fmt.Errorf("store the key %s: %w", name, err)
 		}
 		sealed, err = db.GetServerKey(ctx, name) // another instance may have been faster
@@ -238,7 +261,7 @@ func serverKeyPlace(name string) string { return "server_keys.sealed/" + name }
 func openServerKey(keys *encryption.Keys, name string, sealed []byte) ([]byte, error) {
 	key, err := keys.Open(serverKeyPlace(name), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was created with?", name, err)
+		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)
 	}
 	return key, nil
 }

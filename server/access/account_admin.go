@@ -62,8 +62,14 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if c.Address != "" {
 			user.APIURL = c.Address
 		}
-		n, err := tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: MustJSON(user),
-			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address), GatewayMac: s.gatewayMAC(a.Adapter, c.Gateway)})
+		n, err := tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{
+			ConnectedAccountID: id,
+			DisplayName:        c.DisplayName,
+			UserIdentifier:     MustJSON(user),
+			ConfigSealed:       s.keys.Seal(accountPlace(id), c.Config),
+			AddressMac:         s.addressMAC(a.Adapter, c.Address),
+			GatewayMac:         s.gatewayMAC(a.Adapter, c.Gateway),
+		})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -90,8 +96,14 @@ func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) 
 			return err
 		}
 		tx.Concerns(a.WorkspaceID)
-		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
-			CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
+			ConnectedAccountID:   id,
+			DisplayName:          name,
+			CustomMetadata:       a.CustomMetadata,
+			CustomerKey:          a.CustomerKey,
+			ManageNewDevices:     a.ManageNewDevices,
+			AcceptedCapabilities: a.AcceptedCapabilities,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("rename the account %s: %w", id, err)
@@ -113,16 +125,30 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		}
-		if err := tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
+		if err := tx.SetAccountErrorOfDevices(
+			ctx,
+			dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: id},
+		); err != nil {
 			return err
 		}
-		if err := tx.DeleteAccount(ctx, dbsqlc.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
+		if err := tx.DeleteAccount(
+			ctx,
+			dbsqlc.DeleteAccountParams{
+				ConnectedAccountID: id,
+				ConfigSealed:       s.keys.Seal(accountPlace(id), []byte("{}")),
+			},
+		); err != nil {
 			return err
 		}
 		if err := s.failWaiting(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := s.Emit(ctx, tx, "connected_account.deleted", About{Workspace: a.WorkspaceID, Account: id}); err != nil {
+		if err := s.Emit(
+			ctx,
+			tx,
+			"connected_account.deleted",
+			About{Workspace: a.WorkspaceID, Account: id},
+		); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, tx, AccountLane, id)
@@ -136,22 +162,38 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (dbsqlc.ConnectedAccount, error) {
 	a, err := tx.LockAccount(ctx, id)
 	if store.IsNoRows(err) || (err == nil && a.DeletedAt != nil) {
-		return a, &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "There is no such account.", Data: map[string]any{"connected_account_id": id}}
+		return a, &Error{
+			Kind:    NotFound,
+			Type:    "connected_account_not_found",
+			Message: "There is no such account.",
+			Data:    map[string]any{"connected_account_id": id},
+		}
 	}
 	return a, err
 }
 
 // AddressConnected fails with Conflict where another account than id has the address. id may be zero.
 func (s *Service) AddressConnected(ctx context.Context, adapter, address string, id uuid.UUID) error {
-	a, err := s.db.GetAccountByAddress(ctx, dbsqlc.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
+	a, err := s.db.GetAccountByAddress(
+		ctx,
+		dbsqlc.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)},
+	)
 	switch {
 	case store.IsNoRows(err) || (err == nil && a.ConnectedAccountID == id):
 		return nil
 	case err != nil:
 		return fmt.Errorf("look for the address: %w", err)
 	}
-	return &Error{Kind: Conflict, Type: "connected_account_exists", Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
-		Message: fmt.Sprintf("%s is already connected, as account %s. Two accounts would fight over its devices.", address, a.ConnectedAccountID)}
+	return &Error{
+		Kind: Conflict,
+		Type: "connected_account_exists",
+		Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
+		Message: fmt.Sprintf(
+			"%s is already connected, as account %s. Two accounts would fight over its devices.",
+			address,
+			a.ConnectedAccountID,
+		),
+	}
 }
 
 // addressMAC returns the MAC of an address, or nil for no address. Accounts without one are not compared.

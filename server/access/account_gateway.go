@@ -31,11 +31,23 @@ func (s *Service) holdGateway(ctx context.Context, tx store.Tx, adapter, gateway
 
 // accountOfGateway returns another account than but that reaches the gateway. The operator may have connected
 // several.
-func (s *Service) accountOfGateway(ctx context.Context, tx store.Tx, adapter, gateway string, but uuid.UUID) (a dbsqlc.ConnectedAccount, found bool, err error) {
+func (s *Service) accountOfGateway(
+	ctx context.Context,
+	tx store.Tx,
+	adapter, gateway string,
+	but uuid.UUID,
+) (a dbsqlc.ConnectedAccount, found bool, err error) {
 	if gateway == "" {
 		return a, false, nil
 	}
-	a, err = tx.GetAccountByGateway(ctx, dbsqlc.GetAccountByGatewayParams{Adapter: adapter, GatewayMac: s.gatewayMAC(adapter, gateway), ConnectedAccountID: but})
+	a, err = tx.GetAccountByGateway(
+		ctx,
+		dbsqlc.GetAccountByGatewayParams{
+			Adapter:            adapter,
+			GatewayMac:         s.gatewayMAC(adapter, gateway),
+			ConnectedAccountID: but,
+		},
+	)
 	if store.IsNoRows(err) {
 		return a, false, nil
 	}
@@ -62,7 +74,13 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 	return nil
 }
 
-func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, gateway string, stranger bool) error {
+func (s *Service) meetGateway(
+	ctx context.Context,
+	tx store.Tx,
+	a dbsqlc.ConnectedAccount,
+	gateway string,
+	stranger bool,
+) error {
 	if err := s.holdGateway(ctx, tx, a.Adapter, gateway); err != nil {
 		return err
 	}
@@ -72,8 +90,18 @@ func (s *Service) meetGateway(ctx context.Context, tx store.Tx, a dbsqlc.Connect
 			return err
 		}
 		if found {
-			return &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This gateway is connected as another account."}
+			return &Error{
+				Kind:    Conflict,
+				Type:    "connected_account_exists",
+				Message: "This gateway is connected as another account.",
+			}
 		}
 	}
-	return tx.SetAccountGateway(ctx, dbsqlc.SetAccountGatewayParams{ConnectedAccountID: a.ConnectedAccountID, GatewayMac: s.gatewayMAC(a.Adapter, gateway)})
+	return tx.SetAccountGateway(
+		ctx,
+		dbsqlc.SetAccountGatewayParams{
+			ConnectedAccountID: a.ConnectedAccountID,
+			GatewayMac:         s.gatewayMAC(a.Adapter, gateway),
+		},
+	)
 }

@@ -15,13 +15,24 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a dbsqlc.Connec
 	if a.ErrorCode == nil {
 		return nil
 	}
-	if _, err := tx.SetAccountError(ctx, dbsqlc.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+	if _, err := tx.SetAccountError(
+		ctx,
+		dbsqlc.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID},
+	); err != nil {
 		return err
 	}
-	if err := tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+	if err := tx.SetAccountErrorOfDevices(
+		ctx,
+		dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID},
+	); err != nil {
 		return err
 	}
-	return s.Emit(ctx, tx, "connected_account.connected", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
+	return s.Emit(
+		ctx,
+		tx,
+		"connected_account.connected",
+		About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID},
+	)
 }
 
 // accountSynced announces that the devices of an account have appeared, after it was connected or answers
@@ -38,7 +49,10 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a dbsqlc.Conne
 	case first == 0 && a.ErrorCode == nil:
 		return nil
 	case first == 1:
-		if err := tx.FinishWorkspaceAttempts(ctx, dbsqlc.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace}); err != nil {
+		if err := tx.FinishWorkspaceAttempts(
+			ctx,
+			dbsqlc.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace},
+		); err != nil {
 			return err
 		}
 	default:
@@ -66,7 +80,10 @@ func (s *Service) recordAccountError(ctx context.Context, h Fence, account uuid.
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		n, err := tx.SetAccountError(ctx, dbsqlc.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
+		n, err := tx.SetAccountError(
+			ctx,
+			dbsqlc.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message},
+		)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -74,11 +91,22 @@ func (s *Service) recordAccountError(ctx context.Context, h Fence, account uuid.
 		if err != nil {
 			return err
 		}
-		err = tx.SetAccountErrorOfDevices(ctx, dbsqlc.SetAccountErrorOfDevicesParams{ConnectedAccountID: account, AccountError: accountErrorOf(accountErrors(a))})
+		err = tx.SetAccountErrorOfDevices(
+			ctx,
+			dbsqlc.SetAccountErrorOfDevicesParams{
+				ConnectedAccountID: account,
+				AccountError:       accountErrorOf(accountErrors(a)),
+			},
+		)
 		if err != nil {
 			return err
 		}
-		return s.Emit(ctx, tx, "connected_account.disconnected", withAccountTrouble(About{Workspace: a.WorkspaceID, Account: account}, a))
+		return s.Emit(
+			ctx,
+			tx,
+			"connected_account.disconnected",
+			withAccountTrouble(About{Workspace: a.WorkspaceID, Account: account}, a),
+		)
 	})
 	if err != nil {
 		return fmt.Errorf("record that account %s does not work: %w", account, err)

@@ -98,7 +98,10 @@ func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []str
 // ScheduleAccount schedules the next work on an account after a delay. An account that was woken after seq is
 // due immediately.
 func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, after time.Duration) error {
-	return s.db.ScheduleAccount(ctx, dbsqlc.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
+	return s.db.ScheduleAccount(
+		ctx,
+		dbsqlc.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after},
+	)
 }
 
 // AccountDue reports whether the account is due.
@@ -112,7 +115,10 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 
 // DueAccounts lists accounts that are due and not leased.
 func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers})
+	return s.db.DueAccounts(
+		ctx,
+		dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers},
+	)
 }
 
 // AccountOwners returns the workspaces of accounts and the creators of these workspaces.

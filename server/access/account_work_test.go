@@ -44,14 +44,23 @@ func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 	}
 	woken := `select count(distinct args ->> 'id') from river_job where args ->> 'lane' = '` + DeviceLane + `'`
 	few("a resync", s.Resync)
-	if due, jobs := count(`select count(*) from devices where read_needed and due_at <= now()`), count(woken); due != devices-removed || jobs != due {
+	if due, jobs := count(
+		`select count(*) from devices where read_needed and due_at <= now()`,
+	), count(
+		woken,
+	); due != devices-removed ||
+		jobs != due {
 		t.Errorf("%d due for a read and %d woken of %d", due, jobs, devices-removed)
 	}
 	few("a disconnection", s.DisconnectAccount)
-	if left := count(`select count(*) from devices where vendor_ref = 'left/' || device_id::text and removed_at is not null and not online and due_at <= now()`); left != devices {
+	if left := count(
+		`select count(*) from devices where vendor_ref = 'left/' || device_id::text and removed_at is not null and not online and due_at <= now()`,
+	); left != devices {
 		t.Errorf("%d of %d devices are removed", left, devices)
 	}
-	if announced := count(`select count(*) from events e join devices d using (device_id) where event_type = 'device.removed' and e.payload -> 'device_custom_metadata' = d.custom_metadata`); announced != devices-removed {
+	if announced := count(
+		`select count(*) from events e join devices d using (device_id) where event_type = 'device.removed' and e.payload -> 'device_custom_metadata' = d.custom_metadata`,
+	); announced != devices-removed {
 		t.Errorf("%d of %d removals are announced", announced, devices-removed)
 	}
 	if jobs := count(woken); jobs != devices {

@@ -98,9 +98,18 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	if n.Takes == nil {
 		n.Takes = []string{"lock"}
 	}
-	err := tx.InsertAccount(ctx, dbsqlc.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
-		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address), GatewayMac: s.gatewayMAC(n.Adapter, n.Gateway),
-		UserIdentifier: MustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
+	err := tx.InsertAccount(ctx, dbsqlc.InsertAccountParams{
+		ConnectedAccountID:   id,
+		WorkspaceID:          n.WorkspaceID,
+		Adapter:              n.Adapter,
+		DisplayName:          n.DisplayName,
+		ConfigSealed:         s.keys.Seal(accountPlace(id), n.Config),
+		AddressMac:           s.addressMAC(n.Adapter, n.Address),
+		GatewayMac:           s.gatewayMAC(n.Adapter, n.Gateway),
+		UserIdentifier:       MustJSON(n.user()),
+		ManageNewDevices:     !n.SeeOnly,
+		AcceptedCapabilities: n.Takes,
+	})
 	if err != nil {
 		return err
 	}
@@ -157,6 +166,14 @@ func (s *Service) toAccount(r dbsqlc.ConnectedAccount) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("open the credentials of account %s: %w", r.ConnectedAccountID, err)
 	}
-	return Account{ID: r.ConnectedAccountID, WorkspaceID: r.WorkspaceID, Adapter: r.Adapter, DisplayName: r.DisplayName, Config: config,
-		Deleted: r.DeletedAt != nil, Failing: r.ErrorCode != nil, Seq: r.WakeSeq}, nil
+	return Account{
+		ID:          r.ConnectedAccountID,
+		WorkspaceID: r.WorkspaceID,
+		Adapter:     r.Adapter,
+		DisplayName: r.DisplayName,
+		Config:      config,
+		Deleted:     r.DeletedAt != nil,
+		Failing:     r.ErrorCode != nil,
+		Seq:         r.WakeSeq,
+	}, nil
 }

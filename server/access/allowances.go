@@ -10,7 +10,7 @@ import (
 
 const (
 	allowanceFor   = 5 * time.Second // how long a count is trusted
-	allowancePart  = 10              // the share of the room that this instance may use (one part in ten), because other instances create some too
+	allowancePart  = 10              // this instance uses one part in ten, because other instances create some too
 	allowancesKept = 1000            // workspaces
 )
 

@@ -19,7 +19,7 @@ type room struct {
 	here  int
 }
 
-// enter waits for an attempt: ended is closed when it ends. Whoever enters leaves.
+// subscribe returns a channel that is closed when an attempt ends. The caller must call leave.
 func (w *waiting) enter(id uuid.UUID) (ended <-chan struct{}, leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,10 +50,10 @@ func (w *waiting) wake(id uuid.UUID) {
 	}
 }
 
-// AwaitAttempt waits until an attempt has ended, but not longer than within: then it is returned as it stands. What
-// ends it in this process wakes those who wait; that another instance has ended it is seen by looking now and then.
-// Whoever has waited is told what he sees by then. It fails like StandsNow; with NotFound, as the request that began the attempt would
-// if it came now; and when ctx ends.
+// AwaitAttempt waits until an attempt ends, at most within, and returns its current state. An end in this
+// process wakes the request immediately; polling notices the end in another instance. The result reflects the
+// caller's current scope. It fails like Recheck, with NotFound as the request that started the attempt would
+// now, and when ctx ends.
 func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, within time.Duration) (Attempt, error) {
 	if a.Status != Pending {
 		return a, nil
@@ -63,10 +63,10 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	}
 	ended, leave := s.waiting.enter(a.ID)
 	defer leave()
-	enough := time.NewTimer(within)
-	defer enough.Stop()
-	look := time.NewTicker(s.opt.AttemptEvery)
-	defer look.Stop()
+	expired := time.NewTimer(within)
+	defer expired.Stop()
+	poll := time.NewTicker(s.opt.AttemptEvery)
+	defer poll.Stop()
 	for waited, last := false, false; ; waited = true {
 		if waited {
 			var err error
@@ -74,7 +74,7 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 				return a, err
 			}
 		}
-		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before anybody waited
+		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before the subscription
 		if e, ok := AsError(err); ok && e.Kind == NotFound {
 			err = a.absent()
 		}
@@ -83,8 +83,8 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 		}
 		select {
 		case <-ended:
-		case <-look.C:
-		case <-enough.C:
+		case <-poll.C:
+		case <-expired.C:
 			last = true
 		case <-ctx.Done():
 			return got, ctx.Err()
@@ -92,7 +92,8 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	}
 }
 
-// absent is what the request that began an attempt fails with where what it named is not there, or is out of reach.
+// notFoundError returns the error of the request that started an attempt, where its resource is absent or out
+// of scope.
 func (a Attempt) absent() error {
 	switch a.Type {
 	case UpdateAccessCode, DeleteAccessCode, ConvertAccessCode, DeleteUnmanagedAccessCode:

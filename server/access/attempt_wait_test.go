@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whoever waits is woken once, and nobody who has left is kept.
+// Each waiter is woken once, and those that leave are removed.
 func TestWaitingForAttempts(t *testing.T) {
 	t.Parallel()
 	var w waiting
@@ -18,21 +18,21 @@ func TestWaitingForAttempts(t *testing.T) {
 		woken.Go(func() { <-ended; leave() })
 	}
 	_, leave := w.enter(other)
-	w.wake(uuid.New()) // nobody waits for it
+	w.wake(uuid.New()) // without waiters
 	w.wake(one)
 	woken.Wait()
 	w.wake(one)
 	if len(w.rooms) != 1 {
-		t.Errorf("%d are waited for", len(w.rooms))
+		t.Errorf("%d attempts have waiters", len(w.rooms))
 	}
 	again, leaveAgain := w.enter(one)
 	select {
 	case <-again:
-		t.Error("it is woken by what was before")
+		t.Error("an earlier end wakes a new waiter")
 	default:
 	}
 	leaveAgain()
 	if leave(); len(w.rooms) != 0 {
-		t.Errorf("%d are kept", len(w.rooms))
+		t.Errorf("%d attempts are left", len(w.rooms))
 	}
 }

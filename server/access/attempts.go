@@ -12,28 +12,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Attempt is the progress of an operation that ends later.
+// Attempt is the progress of an asynchronous operation.
 type Attempt struct {
 	ID        uuid.UUID
 	Type      string // an action_type of the API
 	Status    AttemptStatus
-	DeviceID  uuid.UUID // zero where it is about no device
-	CodeID    uuid.UUID // zero where it is about no code
-	ErrorType string    // of a failed one
-	Message   string    // of a failed one
+	DeviceID  uuid.UUID // zero: not about a device
+	CodeID    uuid.UUID // zero: not about a code
+	ErrorType string    // of a failed attempt
+	Message   string    // of a failed attempt
 	CreatedAt time.Time
 }
 
-// AttemptStatus is how an attempt stands.
+// AttemptStatus is the state of an attempt.
 type AttemptStatus string
 
+// Attempt states.
 const (
 	Pending   AttemptStatus = "pending"
 	Succeeded AttemptStatus = "success"
 	Failed    AttemptStatus = "error"
 )
 
-// The action types of the API.
+// Action types of the API.
 const (
 	LockDoor                  = "LOCK_DOOR"
 	UnlockDoor                = "UNLOCK_DOOR"
@@ -48,42 +49,82 @@ const (
 	ResetSandboxWorkspace     = "RESET_SANDBOX_WORKSPACE"
 )
 
-// attemptOptions is what an attempt does when it succeeds.
+// attemptOptions are applied when the attempt succeeds.
 type attemptOptions struct {
 	ExternalModificationAllowed *bool     `json:"external_modification_allowed,omitempty"` // convert
 	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
 }
 
 func toAttempt(r dbsqlc.ActionAttempt) Attempt {
-	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: IDOf(r.DeviceID), CodeID: IDOf(r.AccessCodeID),
-		ErrorType: TextOf(r.ErrorType), Message: TextOf(r.ErrorMessage), CreatedAt: r.CreatedAt}
+	return Attempt{
+		ID:        r.ActionAttemptID,
+		Type:      r.ActionType,
+		Status:    AttemptStatus(r.Status),
+		DeviceID:  IDOf(r.DeviceID),
+		CodeID:    IDOf(r.AccessCodeID),
+		ErrorType: TextOf(r.ErrorType),
+		Message:   TextOf(r.ErrorMessage),
+		CreatedAt: r.CreatedAt,
+	}
 }
 
-// mostWaiting is how many attempts may wait for the same to be done to one code: each look at its device goes through them.
+// maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
+// them all.
 const mostWaiting = 20
 
-// newAttempt writes an attempt that is about a code on its locked device. Where as many wait for the same as may, a removal
-// is given the last of them; anything else fails with TooMany.
-func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
-	last, err := tx.WaitingBehind(ctx, dbsqlc.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
+// newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
+// returns the last of them. Anything else fails with TooMany.
+func (s *Service) newAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+	opt attemptOptions,
+) (dbsqlc.ActionAttempt, error) {
+	last, err := tx.WaitingBehind(ctx, dbsqlc.WaitingBehindParams{
+		DeviceID:     c.DeviceID,
+		AccessCodeID: c.AccessCodeID,
+		ActionType:   actionType,
+		Others:       mostWaiting - 1,
+	})
 	switch {
 	case err == nil && (actionType == DeleteAccessCode || actionType == DeleteUnmanagedAccessCode):
 		return last, nil
 	case err == nil:
-		return last, &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"access_code_id": c.AccessCodeID},
-			Message: fmt.Sprintf("%d such requests wait for the device of this access code already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting)}
+		return last, &Error{
+			Kind: TooMany,
+			Type: "too_many_requests",
+			Data: map[string]any{"access_code_id": c.AccessCodeID},
+			Message: fmt.Sprintf(
+				"%d such requests already wait for the device of this access code. Try again when one of them "+
+					"has ended; /action_attempts/list with its device_id shows them.",
+				mostWaiting,
+			),
+		}
 	case !store.IsNoRows(err):
 		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
 	}
 	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
 }
 
-// doneAttempt is an attempt that has nothing left to do.
-func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string) (dbsqlc.ActionAttempt, error) {
+// doneAttempt inserts an attempt that has already succeeded.
+func (s *Service) doneAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+) (dbsqlc.ActionAttempt, error) {
 	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
 }
 
-func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
+func (s *Service) insertAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) (dbsqlc.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
@@ -94,16 +135,40 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c dbsqlc.Acces
 	return r, nil
 }
 
-// attemptOf is the row of an attempt that is about a code.
-func (s *Service) attemptOf(c dbsqlc.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) dbsqlc.InsertActionAttemptParams {
-	return dbsqlc.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
-		ActionType: actionType, Gen: c.DesiredGen, Options: MustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
+// attemptOf returns the row of an attempt about a code.
+func (s *Service) attemptOf(
+	c dbsqlc.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) dbsqlc.InsertActionAttemptParams {
+	return dbsqlc.InsertActionAttemptParams{
+		ActionAttemptID: NewID(),
+		WorkspaceID:     c.WorkspaceID,
+		DeviceID:        &c.DeviceID,
+		AccessCodeID:    &c.AccessCodeID,
+		ActionType:      actionType,
+		Gen:             c.DesiredGen,
+		Options:         MustJSON(opt),
+		Status:          string(status),
+		Patience:        s.opt.AttemptPatience,
+	}
 }
 
-// finish ends an attempt and says whether it had not ended before.
-func (s *Service) finish(ctx context.Context, tx store.Tx, r dbsqlc.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
-	n, err := tx.FinishActionAttempt(ctx, dbsqlc.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
-		ErrorType: NonEmpty(errorType), ErrorMessage: NonEmpty(Storable(message))})
+// finish ends an attempt. ended reports whether it was still pending.
+func (s *Service) finish(
+	ctx context.Context,
+	tx store.Tx,
+	r dbsqlc.ActionAttempt,
+	status AttemptStatus,
+	errorType, message string,
+) (ended bool, err error) {
+	n, err := tx.FinishActionAttempt(ctx, dbsqlc.FinishActionAttemptParams{
+		ActionAttemptID: r.ActionAttemptID,
+		Status:          string(status),
+		ErrorType:       NonEmpty(errorType),
+		ErrorMessage:    NonEmpty(Storable(message)),
+	})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
@@ -120,12 +185,20 @@ func options(r dbsqlc.ActionAttempt) (o attemptOptions) {
 
 // GetAttempt reads an action attempt. It fails with NotFound.
 func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attempt, error) {
-	notFound := &Error{Kind: NotFound, Type: "action_attempt_not_found", Message: "Could not find an action_attempt with this action_attempt_id.", Data: map[string]any{"action_attempt_id": id}}
+	notFound := &Error{
+		Kind:    NotFound,
+		Type:    "action_attempt_not_found",
+		Message: "Could not find an action_attempt with this action_attempt_id.",
+		Data:    map[string]any{"action_attempt_id": id},
+	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, notFound
 	}
-	r, err := s.db.GetActionAttempt(ctx, dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Reach})
+	r, err := s.db.GetActionAttempt(
+		ctx,
+		dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Reach},
+	)
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound
 	}
@@ -135,10 +208,16 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	return toAttempt(r), nil
 }
 
-// ListAttempts lists action attempts by their identifiers, of a device, or both, oldest first, and says
-// whether more follow the page. It fails with Invalid when neither is given, and with NotFound when none
-// of the identifiers names one.
-func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, deviceID string, page Page) ([]Attempt, bool, error) {
+// ListAttempts lists action attempts by identifiers, by device, or by both, oldest first, and reports whether
+// more follow the page. It fails with Invalid if neither is given, and with NotFound if none of the identifiers
+// exists.
+func (s *Service) ListAttempts(
+	ctx context.Context,
+	p Principal,
+	ids *[]string,
+	deviceID string,
+	page Page,
+) ([]Attempt, bool, error) {
 	if ids == nil && deviceID == "" {
 		return nil, false, Invalidf("", "Must specify at least one of action_attempt_ids or device_id")
 	}
@@ -153,17 +232,32 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 	var rows []dbsqlc.ActionAttempt
 	var err error
 	if ids != nil {
-		rows, err = s.db.ListActionAttempts(ctx, dbsqlc.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			ActionAttemptIds: ParseIDs(ids), DeviceID: device, MaxRows: page.Rows()})
+		rows, err = s.db.ListActionAttempts(ctx, dbsqlc.ListActionAttemptsParams{
+			WorkspaceID:      p.WorkspaceID,
+			AfterAt:          page.After.At,
+			AfterID:          page.After.ID,
+			ActionAttemptIds: ParseIDs(ids),
+			DeviceID:         device,
+			MaxRows:          page.Rows(),
+		})
 	} else {
-		rows, err = s.db.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
-			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
+		rows, err = s.db.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{
+			WorkspaceID: p.WorkspaceID,
+			DeviceID:    *device,
+			AfterAt:     page.After.At,
+			AfterID:     page.After.ID,
+			MaxRows:     page.Rows(),
+		})
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the action attempts: %w", err)
 	}
 	if len(rows) == 0 && ids != nil && len(*ids) > 0 && page.After.At.IsZero() {
-		return nil, false, &Error{Kind: NotFound, Type: "action_attempts_not_found", Message: "Could not find any of these action attempts."}
+		return nil, false, &Error{
+			Kind:    NotFound,
+			Type:    "action_attempts_not_found",
+			Message: "Could not find any of these action attempts.",
+		}
 	}
 	rows, more := Cut(page, rows)
 	out := make([]Attempt, len(rows))

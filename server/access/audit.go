@@ -12,54 +12,67 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// The audit log tells who has changed what. Package store writes it: one entry for each act that has changed something,
-// in the transaction of the change. What the server does by itself, and what it finds on devices, is told by events.
+// The audit log records who changed what. Package store writes one entry for each act, in the transaction of the
+// change. Events announce what the server does on its own and what it finds on devices.
 
-// Kinds of actors besides those of credentials.
+// Kinds of actors in addition to those of credentials.
 const (
-	ByPage        = "connect_webview" // a person who has a connect webview's link
+	ByPage        = "connect_webview" // a person with the link of a connect webview
 	ByCommandLine = "command_line"
 )
 
-// Act is who does what, for the audit log.
+// Act identifies the actor and the operation for the audit log.
 type Act struct {
 	Principal Principal
 	RequestID uuid.UUID
-	Operation string // a path of the contract
-	Named     func() []Subject
+	Operation string           // a path of the contract
+	Named     func() []Subject // returns the subjects that the request names
 }
 
-// Subject is something that is changed, by the kind and the value of its identifier.
+// Subject is a changed resource: the kind and the value of its identifier.
 type Subject = store.Subject
 
-// IsSubject says whether identifiers of that name are told of in the audit log.
+// IsSubject reports whether the audit log records identifiers of that name.
 func IsSubject(name string) bool { return store.IsSubject(name) }
 
-// Acting is the context for what a request does.
+// Acting returns the context of a request's changes.
 func Acting(ctx context.Context, a Act) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: string(a.Principal.Kind), ActorID: a.Principal.CredentialID, ActorName: a.Principal.Name, RequestID: a.RequestID,
-		Operation: a.Operation, WorkspaceID: a.Principal.WorkspaceID, Named: a.Named})
+	return store.Acting(ctx, &store.Act{
+		ActorKind:   string(a.Principal.Kind),
+		ActorID:     a.Principal.CredentialID,
+		ActorName:   a.Principal.Name,
+		RequestID:   a.RequestID,
+		Operation:   a.Operation,
+		WorkspaceID: a.Principal.WorkspaceID,
+		Named:       a.Named,
+	})
 }
 
-// ActingOnPage is the context for what a person does who logs in on a webview.
+// ActingOnPage returns the context of the changes by a person who logs in on a webview.
 func ActingOnPage(ctx context.Context, workspace, webview, request uuid.UUID, operation string) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: ByPage, ActorID: webview, RequestID: request, Operation: operation, WorkspaceID: workspace})
+	return store.Acting(ctx, &store.Act{
+		ActorKind:   ByPage,
+		ActorID:     webview,
+		RequestID:   request,
+		Operation:   operation,
+		WorkspaceID: workspace,
+	})
 }
 
-// ActingByCommand is the context for what a command does that a user of this machine has given.
+// ActingByCommand returns the context of the changes by a command that a user of this machine runs.
 func ActingByCommand(ctx context.Context, user, command string) context.Context {
 	return store.Acting(ctx, &store.Act{ActorKind: ByCommandLine, ActorName: user, Operation: command})
 }
 
-// SameAct says what a request with a key has made outside of the database, or has found there as it had made it before it was cut
-// off: each time that it comes to the same, it tells in the same entry. For requests without a key nothing is done.
+// SameAct says what a request with a key created outside of the database, or found there from an earlier try.
+// Repeated requests then update the same entry. Without a key, SameAct does nothing.
 func SameAct(ctx context.Context, made string) {
 	if name := RequestName(ctx); name != "" {
 		store.SameAct(ctx, name+"/"+made)
 	}
 }
 
-// Unasked is the context for what nobody has asked for.
+// Unasked returns the context of changes without an actor.
 func Unasked(ctx context.Context) context.Context { return store.Acting(ctx, nil) }
 
 // AuditEntry is one act.
@@ -73,29 +86,33 @@ type AuditEntry struct {
 	RequestID   *uuid.UUID
 	Operation   string
 	Subjects    []Subject
-	Outcome     string // done; begun: the action attempt among the subjects tells how it ended, or the user of an access system
+	// Outcome is done or begun. After begun, the action attempt or the access system user among the subjects
+	// has the result.
+	Outcome string
 }
 
-// AuditFilter says which entries are wanted; zero fields are no condition.
+// AuditFilter is a set of conditions that must all hold. Zero fields are no condition.
 type AuditFilter struct {
 	Since, Until time.Time
 	WorkspaceID  *uuid.UUID
-	Actor        string // its kind, identifier or name; of a credential by its identifier also the client sessions that it has made
-	Operation    string // or how it begins
-	RequestID    *uuid.UUID
-	SubjectID    *uuid.UUID
-	OldestFirst  bool
+	// Actor is a kind, an identifier, or a name. The identifier of a credential includes the client sessions it
+	// created.
+	Actor       string
+	Operation   string // the operation or a prefix of it
+	RequestID   *uuid.UUID
+	SubjectID   *uuid.UUID
+	OldestFirst bool
 }
 
 const auditPage = 500
 
-// Ends of all times, for conditions that are none.
+// Bounds for conditions that are not set.
 var (
 	LongAgo = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	Never   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// Audit walks through the audit log, a page at a time. It fails with Invalid. For administration only.
+// Audit iterates over the audit log, a page at a time. It fails with Invalid. For administration only.
 func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	if f.Since.IsZero() {
 		f.Since = LongAgo
@@ -128,7 +145,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 				if !yield(toAuditEntry(r), nil) {
 					return
 				}
-				at = Position{r.At, r.AuditID}
+				at = Position{At: r.At, ID: r.AuditID}
 			}
 			if len(rows) < auditPage {
 				return
@@ -137,7 +154,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 	}
 }
 
-// actors are who is asked for; nil: everybody.
+// resolveActors returns the actors of a filter. nil means all.
 func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	if f.Actor == "" {
 		return nil, nil
@@ -149,7 +166,12 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	id := ids[0]
 	actors, known, at := []string{id.String()}, map[uuid.UUID]bool{}, Position{At: LongAgo}
 	for {
-		rows, err := s.auditPage(ctx, AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}, nil, at)
+		rows, err := s.auditPage(
+			ctx,
+			AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true},
+			nil,
+			at,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
@@ -158,11 +180,11 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 				if subject.Kind != "client_session_id" || known[subject.ID] {
 					continue
 				}
-				if known[subject.ID] = true; r.ActorID != nil && *r.ActorID == id { // who is the first to change one has made it
+				if known[subject.ID] = true; r.ActorID != nil && *r.ActorID == id { // its first change is its creation
 					actors = append(actors, subject.ID.String())
 				}
 			}
-			at = Position{r.At, r.AuditID}
+			at = Position{At: r.At, ID: r.AuditID}
 		}
 		if len(rows) < auditPage {
 			return actors, nil
@@ -170,29 +192,66 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	}
 }
 
-func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]dbsqlc.AuditLog, error) {
+func (s *Service) auditPage(
+	ctx context.Context,
+	f AuditFilter,
+	actors []string,
+	at Position,
+) ([]dbsqlc.AuditLog, error) {
 	if f.OldestFirst {
-		return s.db.PlannedAnew.AuditAfter(ctx, dbsqlc.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
-			Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+		return s.db.PlannedAnew.AuditAfter(ctx, dbsqlc.AuditAfterParams{
+			AfterAt:     at.At,
+			AfterID:     at.ID,
+			Until:       f.Until,
+			WorkspaceID: f.WorkspaceID,
+			Actors:      actors,
+			Operation:   f.Operation,
+			RequestID:   f.RequestID,
+			SubjectID:   f.SubjectID,
+			MaxRows:     auditPage,
+		})
 	}
-	return s.db.PlannedAnew.AuditBefore(ctx, dbsqlc.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
-		Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+	return s.db.PlannedAnew.AuditBefore(ctx, dbsqlc.AuditBeforeParams{
+		BeforeAt:    at.At,
+		BeforeID:    at.ID,
+		Since:       f.Since,
+		WorkspaceID: f.WorkspaceID,
+		Actors:      actors,
+		Operation:   f.Operation,
+		RequestID:   f.RequestID,
+		SubjectID:   f.SubjectID,
+		MaxRows:     auditPage,
+	})
 }
 
 func toAuditEntry(r dbsqlc.AuditLog) AuditEntry {
-	e := AuditEntry{ID: r.AuditID, At: r.At, WorkspaceID: r.WorkspaceID, ActorKind: r.ActorKind, ActorID: r.ActorID, ActorName: r.ActorName,
-		RequestID: r.RequestID, Operation: r.Operation, Outcome: r.Outcome, Subjects: make([]Subject, len(r.SubjectIds))}
+	e := AuditEntry{
+		ID:          r.AuditID,
+		At:          r.At,
+		WorkspaceID: r.WorkspaceID,
+		ActorKind:   r.ActorKind,
+		ActorID:     r.ActorID,
+		ActorName:   r.ActorName,
+		RequestID:   r.RequestID,
+		Operation:   r.Operation,
+		Outcome:     r.Outcome,
+		Subjects:    make([]Subject, len(r.SubjectIds)),
+	}
 	for i, id := range r.SubjectIds {
 		e.Subjects[i] = Subject{Kind: r.SubjectKinds[i], ID: id}
 	}
 	return e
 }
 
-const oldAuditBatch = 1000 // entries removed in one transaction
+const oldAuditBatch = 1000 // entries deleted in one transaction
 
-// DropOldAudit removes entries of the audit log that are older than the retention, of all workspaces, until none is left
-// or goOn says no.
-func (s *Service) DropOldAudit(ctx context.Context, retention time.Duration, goOn func() bool) (dropped int64, err error) {
+// DropOldAudit deletes entries of the audit log that are older than the retention, in all workspaces, until
+// none is left or goOn returns false.
+func (s *Service) DropOldAudit(
+	ctx context.Context,
+	retention time.Duration,
+	goOn func() bool,
+) (dropped int64, err error) {
 	for goOn() {
 		n, err := s.db.DropAuditEntries(ctx, dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
 		dropped += n

@@ -6,27 +6,30 @@ import (
 	"time"
 )
 
-// BacklogCap is what a Backlog counts to at most, so that to ask for it costs little however much there is.
+// BacklogCap is the maximum of each count in a Backlog, which bounds the cost of the queries.
 const BacklogCap = 100_000
 
-// Backlog is what waits in the database, of all workspaces.
+// Backlog counts pending work in the database, in all workspaces.
 type Backlog struct {
-	Outbox       int64            // events that webhooks have not been given yet
-	OldestOutbox time.Duration    // for how long the oldest waits
-	Healthy      EndpointBacklog  // where the last attempt succeeded, or there was none
-	Failing      EndpointBacklog  // elsewhere
-	Slow         time.Duration    // for how long the delivery waits that has been due for longest, where others are sent meanwhile
-	Disabled     int64            // webhooks
-	Jobs         map[string]int64 // wake-ups that wait to be taken, by lane
+	Outbox       int64           // events without deliveries
+	OldestOutbox time.Duration   // how long the oldest of them has waited
+	Healthy      EndpointBacklog // endpoints whose last attempt succeeded, or without attempts
+	Failing      EndpointBacklog // all other endpoints
+	// Slow is how long the longest due delivery has waited at an endpoint that receives other deliveries
+	// meanwhile.
+	Slow     time.Duration
+	Disabled int64            // disabled webhooks
+	Jobs     map[string]int64 // queued wake-ups by lane
 }
 
-// EndpointBacklog is what is to be delivered.
+// EndpointBacklog counts pending deliveries.
 type EndpointBacklog struct {
-	Pending   int64         // deliveries, due now or later
-	OldestDue time.Duration // for how long the one waits that has been due for longest; of healthy ones, where nobody is at work
+	Pending int64 // deliveries, due now or later
+	// OldestDue is how long the longest due delivery has waited. Healthy endpoints count only while not leased.
+	OldestDue time.Duration
 }
 
-// Backlog counts what waits.
+// Backlog counts pending work.
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	outbox, err := s.db.CountOutbox(ctx, BacklogCap)
 	if err != nil {
@@ -55,4 +58,5 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, err
 }
 
+// Seconds converts seconds to a duration.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

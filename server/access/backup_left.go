@@ -9,10 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Nobody is told of the codes of a pool, and they open at any time. So none stays on a device that is given up as long
-// as there is a way to the device, nor once there is one again.
-
-// dropPool takes the whole pool off the device.
+// dropPool removes the whole pool from the device. The codes of a pool are not shown to users and open at any
+// time, so none may stay on a device that is given up.
 func (t *deviceTx) dropPool(ctx context.Context) error {
 	for _, c := range t.inPool() {
 		if c.RemovingSince != nil {
@@ -34,7 +32,7 @@ func (t *deviceTx) inPool() (pool []*dbsqlc.AccessCode) {
 	return pool
 }
 
-// lookForPool is LookAtDevice for a device that is not managed: what is left to do there is to take its pool off.
+// planPoolRemoval is LookAtDevice for an unmanaged device: the only work there is the removal of its pool.
 func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 	for _, c := range t.inPool() {
 		if err := t.tickCode(ctx, c); err != nil {
@@ -57,17 +55,24 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 			w.Codes = append(w.Codes, one)
 		}
 	}
-	w.ReadNeeded = t.d.ReadNeeded && (len(w.Codes) > 0 || len(t.inPool()) == 0) // without a pool it is only asked whether it is there still
+	w.ReadNeeded = t.d.ReadNeeded &&
+		(len(w.Codes) > 0 || len(t.inPool()) == 0) // without a pool only its presence is checked
 	return w, nil
 }
 
-// RecordThere notes that a device that is not managed is still in its account; seq is that of the work it was asked for.
+// RecordThere records that an unmanaged device is still in its account. seq is that of the work that checked
+// it.
 func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, seq int64) error {
 	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
-		if t.d.IsManaged || t.d.RemovedAt != nil { // meanwhile
+		if t.d.IsManaged || t.d.RemovedAt != nil { // changed since
 			return nil
 		}
-		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptySince: t.d.EmptySince})
+		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{
+			DeviceID:   device,
+			WakeSeq:    seq,
+			RereadAt:   t.d.RereadAt,
+			EmptySince: t.d.EmptySince,
+		})
 	})
 	if store.IsNoRows(err) { // erased with its workspace
 		return nil
@@ -75,7 +80,7 @@ func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, se
 	return err
 }
 
-// poolOnly is RecordRead for a device that is not managed: it finds out which codes of its pool have left it.
+// recordPool is RecordRead for an unmanaged device: it finds out which codes of the pool are off the device.
 func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error {
 	if len(r.inPool()) == 0 {
 		return nil
@@ -95,5 +100,10 @@ func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error 
 			}
 		}
 	}
-	return r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptySince: doubted})
+	return r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{
+		DeviceID:   r.d.DeviceID,
+		WakeSeq:    seq,
+		RereadAt:   r.again,
+		EmptySince: doubted,
+	})
 }

@@ -13,24 +13,25 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// A backup pool is made of codes that are on a device ahead of time, so that one is there at once when another code
-// does not work. They are rows like those of all managed codes, and are put, put right and taken away like them; but
-// until one is pulled nobody is shown it or told of it. How many there should be follows from the rows each time that
-// the device is looked at, so a crash loses nothing.
+// A backup pool consists of codes that are programmed ahead of time, so that one opens immediately when another code
+// does not work. Their rows are those of managed codes and are reconciled like them. Until a code is pulled it is
+// neither shown nor announced. Each pass over the device derives the wanted size from the rows, so a crash loses
+// nothing.
 
-// poolSize is how many codes a pool holds where the device has room. The published API does not say how many its own has.
+// poolSize is how many codes a pool holds where the device has room. The published API does not specify its own
+// number.
 const poolSize = 3
 
-// poolName is what codes of a pool are called on the device.
+// poolName is the name of pool codes on the device.
 const poolName = "Backup code"
 
-// BackupPool is how the backup pool of a device stands.
+// BackupPool is the state of the backup pool of a device.
 type BackupPool struct {
-	Enabled    bool       `json:"enabled,omitempty"`     // it was asked for, and has not been switched off since
-	Wanted     int        `json:"wanted,omitempty"`      // how many codes there should be
-	Ready      int        `json:"ready,omitempty"`       // how many there are
-	ShortSince *time.Time `json:"short_since,omitempty"` // since when there are fewer
-	Told       bool       `json:"told,omitempty"`        // for so long that it is shown
+	Enabled    bool       `json:"enabled,omitempty"`     // requested and not switched off since
+	Wanted     int        `json:"wanted,omitempty"`      // how many codes it should have
+	Ready      int        `json:"ready,omitempty"`       // how many codes it has
+	ShortSince *time.Time `json:"short_since,omitempty"` // since when it has too few
+	Told       bool       `json:"told,omitempty"`        // short for so long that a problem is shown
 }
 
 func readPool(d dbsqlc.Device) BackupPool { return toPool(d.BackupPool) }
@@ -50,13 +51,16 @@ func savePool(ctx context.Context, tx store.Tx, d *dbsqlc.Device, p BackupPool) 
 		return nil
 	}
 	d.BackupPool = MustJSON(p)
-	if err := tx.SetBackupPool(ctx, dbsqlc.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
-		return fmt.Errorf("write how the backup pool stands: %w", err)
+	if err := tx.SetBackupPool(
+		ctx,
+		dbsqlc.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool},
+	); err != nil {
+		return fmt.Errorf("write the state of the backup pool: %w", err)
 	}
 	return nil
 }
 
-// late is when it is to be shown that the pool is short; nil: it is not, or is shown.
+// shownAt returns when a problem becomes visible for a short pool. nil means never, or already visible.
 func (p BackupPool) late(after time.Duration) *time.Time {
 	if p.ShortSince == nil || p.Told {
 		return nil
@@ -69,40 +73,65 @@ func (p BackupPool) errors() []Problem {
 	if !p.Told || p.Ready > 0 {
 		return nil
 	}
-	return []Problem{{Code: "empty_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
-		Message: "There is no backup access code on the device. It is tried further to put some there; look at the other errors of the device."}}
+	return []Problem{
+		{
+			Code:  "empty_backup_access_code_pool",
+			Scope: OfDevice,
+			At:    *p.ShortSince,
+			Message: "There is no backup access code on the device. The server keeps retrying. Check the " +
+				"other errors of the device.",
+		},
+	}
 }
 
 func (p BackupPool) warnings() []Problem {
 	if !p.Told || p.Ready == 0 {
 		return nil
 	}
-	return []Problem{{Code: "partial_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
-		Message: fmt.Sprintf("There are %d backup access codes on the device, and should be %d. It is tried further to put more there.", p.Ready, p.Wanted)}}
+	return []Problem{
+		{
+			Code:  "partial_backup_access_code_pool",
+			Scope: OfDevice,
+			At:    *p.ShortSince,
+			Message: fmt.Sprintf(
+				"The device has %d of %d backup access codes. The server keeps retrying.",
+				p.Ready,
+				p.Wanted,
+			),
+		},
+	}
 }
 
-// HasBackupPool says whether a backup pool can be kept on the device.
+// HasBackupPool reports whether the device supports a backup pool.
 func (c Capabilities) HasBackupPool() bool { return c.OnlineCodes }
 
-// checkPool says why a new code cannot have a backup pool. It fails with Invalid.
+// checkPool fails with Invalid where a new code cannot use a backup pool.
 func checkPool(asked, timeBound bool) error {
 	if !asked || timeBound {
 		return nil
 	}
-	return Invalidf("use_backup_access_code_pool", "Cannot use the backup pool for ongoing codes; give starts_at and ends_at")
+	return Invalidf(
+		"use_backup_access_code_pool",
+		"Cannot use the backup pool for ongoing codes. Set starts_at and ends_at",
+	)
 }
 
-// enablePool notes that a code of the device asks for the pool.
+// enablePool records that a code of the device uses the pool.
 func (s *Service) enablePool(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	p := readPool(d)
 	p.Enabled = true
 	return savePool(ctx, tx, &d, p)
 }
 
-// switchPool switches the pool on or off, whatever codes ask for. It fails with Invalid.
+// switchPool switches the pool on or off, regardless of its codes. It fails with Invalid.
 func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 	if on && !t.caps.HasBackupPool() {
-		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "backup_access_code_pool_enabled", Message: "This device cannot hold access codes."}
+		return &Error{
+			Kind:    Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "backup_access_code_pool_enabled",
+			Message: "This device cannot hold access codes.",
+		}
 	}
 	p := readPool(t.d)
 	if p.Enabled == on {
@@ -115,7 +144,7 @@ func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 	return t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false)
 }
 
-// backupAvailable says whether another code can be pulled in place of this one now.
+// backupAvailable reports whether a backup code can be pulled for this code now.
 func backupAvailable(c dbsqlc.AccessCode, pool []byte, now time.Time) bool {
 	if !asksForPool(c) || c.PulledBackupCodeID != nil {
 		return false
@@ -128,12 +157,12 @@ func asksForPool(c dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.UsesBackupPool && c.StartsAt != nil && c.RemovingSince == nil
 }
 
-// spare says whether a code can be pulled now: the device has confirmed it.
+// isPullable reports whether a pool code can be pulled now: the device has confirmed it.
 func spare(c dbsqlc.AccessCode) bool {
 	return c.InPool && c.RemovingSince == nil && c.PinMac != nil && c.AppliedGen > 0 && c.AppliedGen == c.DesiredGen
 }
 
-// keepPool brings the pool's rows to what they should be; the device follows them.
+// keepPool brings the pool's rows to the wanted state. The device is then reconciled with them.
 func (t *deviceTx) keepPool(ctx context.Context) error {
 	p := readPool(t.d)
 	p.Wanted, p.Ready = t.poolWanted(p), 0
@@ -143,7 +172,7 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 			pool = append(pool, c)
 		}
 	}
-	slices.SortStableFunc(pool, func(a, b *dbsqlc.AccessCode) int { // those that are on the device stay first
+	slices.SortStableFunc(pool, func(a, b *dbsqlc.AccessCode) int { // keep those that are on the device
 		return int(min(b.AppliedGen, 1) - min(a.AppliedGen, 1))
 	})
 	kept := 0
@@ -181,8 +210,8 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 	return savePool(ctx, t.tx, &t.d, p)
 }
 
-// poolWanted is how many codes the pool should hold: none where no code asks for it, and never the last place of the
-// device. Those that are put there later have its places then.
+// poolWanted returns how many codes the pool should hold: none if no code uses it, and never the last place of
+// the device. Codes that are programmed later take the places of the pool then.
 func (t *deviceTx) poolWanted(p BackupPool) int {
 	asked := slices.ContainsFunc(t.codes, func(c *dbsqlc.AccessCode) bool { return asksForPool(*c) })
 	if !asked || !p.Enabled || !t.caps.HasBackupPool() {
@@ -201,14 +230,15 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 	return min(max(t.caps.MaxCodes-others-1, 0), poolSize)
 }
 
-// inTheWay says whether another code is to have the PIN of one of the pool.
+// conflictsWithCode reports whether another code needs the PIN of a pool code.
 func (t *deviceTx) inTheWay(c *dbsqlc.AccessCode) bool {
 	return slices.ContainsFunc(t.codes, func(other *dbsqlc.AccessCode) bool {
-		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && encryption.Equal(other.PinMac, c.PinMac)
+		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil &&
+			encryption.Equal(other.PinMac, c.PinMac)
 	})
 }
 
-// addToPool writes down one more code. It adds none where no PIN is free.
+// addToPool inserts one more code. It adds none where no PIN is free.
 func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	row := dbsqlc.AccessCode{AccessCodeID: NewID(), DeviceID: t.d.DeviceID}
 	if free, err := t.inventPIN(&row); err != nil || !free {
@@ -218,9 +248,20 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	if checkName(name, t.caps) != nil {
 		name = defaultNameFor(t.caps)
 	}
-	c, err := t.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
-		IsManaged: true, Name: &name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSetting), PreferNativeScheduling: true,
-		DesiredAt: t.now, IsBackup: true, InPool: true})
+	c, err := t.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{
+		AccessCodeID:           row.AccessCodeID,
+		WorkspaceID:            t.d.WorkspaceID,
+		DeviceID:               t.d.DeviceID,
+		IsManaged:              true,
+		Name:                   &name,
+		PinSealed:              row.PinSealed,
+		PinMac:                 row.PinMac,
+		Status:                 string(StatusSetting),
+		PreferNativeScheduling: true,
+		DesiredAt:              t.now,
+		IsBackup:               true,
+		InPool:                 true,
+	})
 	if err != nil {
 		return false, fmt.Errorf("write a code of the backup pool: %w", err)
 	}
@@ -229,7 +270,7 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 	return true, nil
 }
 
-// inventPIN gives a code of the pool a PIN, unless its vendor does. It says whether there was one.
+// inventPIN gives a pool code a PIN, unless its vendor does. It reports whether a PIN was free.
 func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 	if t.caps.ProviderPIN {
 		return true, nil
@@ -249,8 +290,8 @@ func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 	return true, nil
 }
 
-// tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has: for one that it hides,
-// or by a rule that its vendor does not tell.
+// replaceRefusedPIN gives a pool code another PIN where its device rejects the current one: because of a hidden
+// code, or by a rule that its vendor does not report.
 func (t *deviceTx) tryAnotherPIN(c *dbsqlc.AccessCode) error {
 	refused := TextOf(c.ErrorCode) == errDuplicate || TextOf(c.ErrorCode) == errConstraints
 	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {

@@ -12,75 +12,114 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// PullBackupCode takes a code out of the pool of the device, to be used in place of another, whose time frame it gets.
-// It opens at once, also while the device is offline: without a time frame until the device has taken that, so it is
-// given to nobody before the other code's time, or after it. Pulled again, it is the same one.
-// It fails with NotFound for the code, and (backup_access_code_not_found) where none can be pulled; with Invalid
-// (access_code_not_time_bound, and access_code_inactive at another time than the code's); and with Conflict where the
-// code is being deleted.
+// PullBackupCode takes a code out of the device's pool to replace another one, and gives it the time frame of
+// that one. It opens immediately, also on an offline device, where it has no time frame until the device
+// confirms. So it can be pulled only within the time frame of the other code. A second call returns the same
+// code.
+//
+// It fails with NotFound for the code, and (backup_access_code_not_found) where none can be pulled. It fails
+// with Invalid (access_code_not_time_bound, or access_code_inactive outside of the code's time frame), and with
+// Conflict where the code is being deleted.
 func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (Code, error) {
 	var pulled uuid.UUID
-	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
-		switch {
-		case c.RemovingSince != nil:
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so nothing can be pulled in its place."}
-		case c.StartsAt == nil:
-			return a, &Error{Kind: Invalid, Type: "access_code_not_time_bound", Field: "access_code_id", Message: "Backup access codes can be pulled for time-bound access codes only; this one is ongoing."}
-		case !c.UsesBackupPool:
-			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
-		}
-		if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
-			pulled = IDOf(c.PulledBackupCodeID)
-			return a, err
-		}
-		if err := checkPullTime(c, s.opt.Now()); err != nil {
-			return a, err
-		}
-		codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
-		if err != nil {
-			return a, err
-		}
-		at := slices.IndexFunc(codes, spare)
-		if at < 0 || d.RemovedAt != nil {
-			return a, noBackup("There is no backup access code on the device at the moment. Try again when is_backup_access_code_available is true.")
-		}
-		backup := codes[at]
-		pulled = backup.AccessCodeID
-		backup.InPool, backup.StartsAt, backup.EndsAt, backup.ExternalModificationAllowed = false, c.StartsAt, c.EndsAt, c.ExternalModificationAllowed
-		backup.Status = string(StatusSetting)
-		s.wantAnew(&backup)
-		c.PulledBackupCodeID = &pulled
-		for _, row := range []dbsqlc.AccessCode{backup, c} {
-			if err := save(ctx, tx, row); err != nil {
+	_, err := s.onCode(
+		ctx,
+		p,
+		id,
+		true,
+		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
+			switch {
+			case c.RemovingSince != nil:
+				return a, &Error{
+					Kind:    Conflict,
+					Type:    "access_code_being_deleted",
+					Message: "The access code is being removed from its device, so no backup code can replace it.",
+				}
+			case c.StartsAt == nil:
+				return a, &Error{
+					Kind:    Invalid,
+					Type:    "access_code_not_time_bound",
+					Field:   "access_code_id",
+					Message: "Backup access codes can be pulled for time-bound access codes only. This one is ongoing.",
+				}
+			case !c.UsesBackupPool:
+				return a, noBackup(
+					"The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.",
+				)
+			}
+			if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
+				pulled = IDOf(c.PulledBackupCodeID)
 				return a, err
 			}
-		}
-		if err := s.Emit(ctx, tx, "access_code.backup_access_code_pulled", AboutCode(d, c).With("backup_access_code_id", pulled)); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-	})
+			if err := checkPullTime(c, s.opt.Now()); err != nil {
+				return a, err
+			}
+			codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+			if err != nil {
+				return a, err
+			}
+			at := slices.IndexFunc(codes, spare)
+			if at < 0 || d.RemovedAt != nil {
+				return a, noBackup(
+					"There is no backup access code on the device at the moment. Try again when " +
+						"is_backup_access_code_available is true.",
+				)
+			}
+			backup := codes[at]
+			pulled = backup.AccessCodeID
+			backup.InPool, backup.StartsAt, backup.EndsAt = false, c.StartsAt, c.EndsAt
+			backup.ExternalModificationAllowed = c.ExternalModificationAllowed
+			backup.Status = string(StatusSetting)
+			s.wantAnew(&backup)
+			c.PulledBackupCodeID = &pulled
+			for _, row := range []dbsqlc.AccessCode{backup, c} {
+				if err := save(ctx, tx, row); err != nil {
+					return a, err
+				}
+			}
+			if err := s.Emit(
+				ctx,
+				tx,
+				"access_code.backup_access_code_pulled",
+				AboutCode(d, c).With("backup_access_code_id", pulled),
+			); err != nil {
+				return a, err
+			}
+			return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+		},
+	)
 	if err != nil {
 		return Code{}, err
 	}
 	return s.GetCode(ctx, p, true, pulled.String(), "", "")
 }
 
-// checkPullTime says why nothing can be pulled in place of a code at the moment. It fails with Invalid.
+// checkPullTime fails with Invalid outside of a code's time frame.
 func checkPullTime(c dbsqlc.AccessCode, now time.Time) error {
-	const what = "A backup access code opens as soon as it is pulled, "
+	const what = "A backup access code opens when it is pulled, "
 	switch {
 	case c.StartsAt.After(now):
-		return &Error{Kind: Invalid, Type: "access_code_inactive", Field: "access_code_id", Message: what + "and this access code is not to open before " +
-			c.StartsAt.UTC().Format(time.RFC3339) + ". Pull one then, or move starts_at of the access code ahead."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "access_code_inactive",
+			Field: "access_code_id",
+			Message: what + "and this access code must not open before " +
+				c.StartsAt.UTC().Format(time.RFC3339) + ". Pull one then, or set an earlier starts_at.",
+		}
 	case c.EndsAt != nil && !c.EndsAt.After(now):
-		return &Error{Kind: Invalid, Type: "access_code_inactive", Field: "access_code_id", Message: what + "and this access code is not to open since " +
-			c.EndsAt.UTC().Format(time.RFC3339) + "."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "access_code_inactive",
+			Field: "access_code_id",
+			Message: what + "and this access code ended at " +
+				c.EndsAt.UTC().Format(time.RFC3339) + ".",
+		}
 	}
 	return nil
 }
 
-// unframed warns of a code that was pulled and is on its device as it was in the pool still: it opens at any time.
+// pendingTimeFrame returns a warning for a pulled code whose device does not have its time frame yet: it opens
+// at any time.
 func (s *Service) unframed(c dbsqlc.AccessCode) ([]Problem, error) {
 	if !c.IsBackup || c.InPool || c.EndsAt == nil || c.AppliedGen == 0 || c.AppliedGen >= c.DesiredGen {
 		return nil, nil
@@ -90,18 +129,32 @@ func (s *Service) unframed(c dbsqlc.AccessCode) ([]Problem, error) {
 		return nil, err
 	}
 	if c.RemovingSince != nil {
-		return []Problem{{Code: warnDelayRemoving, Scope: OfCode, At: *c.RemovingSince,
-			Message: "The device never took the time frame of the code, so it opens until it is removed. It is tried further."}}, nil
+		return []Problem{
+			{
+				Code:  warnDelayRemoving,
+				Scope: OfCode,
+				At:    *c.RemovingSince,
+				Message: "The device never accepted the time frame of the code, so the code opens until it is " +
+					"removed. The server keeps retrying.",
+			},
+		}, nil
 	}
-	return []Problem{{Code: warnDelaySetting, Scope: OfCode, At: c.DesiredAt,
-		Message: "The code opens, but the device does not have its time frame yet: until it has, the code opens after ends_at, too. It is tried further."}}, nil
+	return []Problem{
+		{
+			Code:  warnDelaySetting,
+			Scope: OfCode,
+			At:    c.DesiredAt,
+			Message: "The code opens, but the device does not have its time frame yet. Until then the code " +
+				"also opens after ends_at. The server keeps retrying.",
+		},
+	}, nil
 }
 
 func noBackup(message string) *Error {
 	return &Error{Kind: NotFound, Type: "backup_access_code_not_found", Message: message}
 }
 
-// wantAnew notes that a code is to become another on its device, or is to be put there once more.
+// requestWrite starts a new generation of the code, so that the device is programmed again.
 func (s *Service) wantAnew(c *dbsqlc.AccessCode) {
 	if staysOff(*c) || warnsOfDelay(*c) {
 		clearWarning(c)
@@ -110,8 +163,8 @@ func (s *Service) wantAnew(c *dbsqlc.AccessCode) {
 	c.DesiredAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
 }
 
-// alignBackup gives the code that was pulled in place of c the time frame that c has now, as written down. It fails with Invalid where
-// the device has no room for both then.
+// alignBackup gives the code that was pulled for c the current time frame of c. It fails with Invalid where the
+// device has no room for both.
 func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
@@ -132,7 +185,7 @@ func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 	return save(ctx, tx, *b)
 }
 
-// removeBackup removes, with a code, the one that was pulled in its place: whoever takes access away means all of it.
+// removeBackup removes the code that was pulled for c, because the removal of c revokes both.
 func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil {
@@ -142,12 +195,15 @@ func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device
 	return err
 }
 
-// pulledFor is the managed code that was pulled in place of c and is not being removed; nil where there is none.
+// pulledFor returns the managed code that was pulled for c and is not being removed, or nil.
 func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) (*dbsqlc.AccessCode, error) {
 	if c.PulledBackupCodeID == nil {
 		return nil, nil
 	}
-	b, err := tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
+	b, err := tx.FindAccessCode(
+		ctx,
+		dbsqlc.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID},
+	)
 	if store.IsNoRows(err) || (err == nil && (!b.IsManaged || b.RemovingSince != nil)) {
 		return nil, nil
 	}

@@ -11,17 +11,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// BoltWork is a bolt that is to be moved.
+// BoltWork is a lock command.
 type BoltWork struct {
 	Attempt uuid.UUID
-	Lock    bool // otherwise unlock
-	Started bool // the command may have been sent: it is sent once only, what has become of it the device shows
+	Lock    bool // false: unlock
+	Started bool // the command may have been sent; it is never sent twice, and the device shows its result
 }
 
-// MoveBolt asks for a door to be locked or unlocked, and returns the attempt, which ends when the device has
-// confirmed. One of a device that is offline has failed already: a door must not open at another time than
-// when somebody asks for it.
-// It fails with NotFound, with Invalid where the device cannot be moved so from afar, and with TooMany.
+// MoveBolt requests to lock or unlock a door. It returns the attempt, which ends when the device confirms. On
+// an offline device the attempt has already failed, because a door must not open later than its user expects.
+// It fails with NotFound, with Invalid where the device does not support the command, and with TooMany.
 func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lock bool) (a Attempt, err error) {
 	id, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -67,11 +66,12 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 	return a, err
 }
 
-// mostCommands is how many commands may wait for one device, which does one after another: those behind them would be
-// given up before they had their turn.
+// maxCommands is how many commands may wait for one device, which runs one at a time. Later ones would expire
+// before their turn.
 const mostCommands = 20
 
-// mayCommand fails with TooMany where as many commands wait for a device as may; the device is locked.
+// checkCommandRoom fails with TooMany where the maximum of commands waits for a device, which the caller has
+// locked.
 func mayCommand(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	n, err := tx.CountCommands(ctx, d.DeviceID)
 	if err != nil || n < mostCommands {
@@ -80,12 +80,12 @@ func mayCommand(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	return tooManyCommands(d.DeviceID, n)
 }
 
-// hasTurns fails as mayCommand does, without locking the device: whoever goes on asking keeps it from nobody.
-// It fails with NotFound, too.
+// checkCommandQueue is checkCommandRoom without the lock on the device, so that a flood of requests does not
+// block it. It also fails with NotFound.
 func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error {
 	n, err := s.db.CountCommands(ctx, id)
 	if err != nil {
-		return fmt.Errorf("count what waits for the device: %w", err)
+		return fmt.Errorf("count the commands of the device: %w", err)
 	}
 	if n < mostCommands {
 		return nil
@@ -97,14 +97,27 @@ func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error
 }
 
 func tooManyCommands(id uuid.UUID, n int64) error {
-	return &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"device_id": id},
-		Message: fmt.Sprintf("%d commands wait for this device already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", n)}
+	return &Error{
+		Kind: TooMany,
+		Type: "too_many_requests",
+		Data: map[string]any{"device_id": id},
+		Message: fmt.Sprintf(
+			"%d commands already wait for this device. Try again when one of them has ended; "+
+				"/action_attempts/list with its device_id shows them.",
+			n,
+		),
+	}
 }
 
+// canMove fails with Invalid where the device does not support the command.
 func canMove(caps Capabilities, lock bool) error {
 	refused := func(what, flag string) error {
-		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
-			Message: fmt.Sprintf("This device cannot be %s from afar: its %s is false.", what, flag)}
+		return &Error{
+			Kind:    Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "device_id",
+			Message: fmt.Sprintf("This device cannot be %s remotely: its %s is false.", what, flag),
+		}
 	}
 	switch {
 	case lock && !caps.Lock:
@@ -115,14 +128,34 @@ func canMove(caps Capabilities, lock bool) error {
 	return nil
 }
 
-// newDeviceAttempt writes an attempt that is about a device and none of its codes.
-func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d dbsqlc.Device, action string, patience time.Duration) (dbsqlc.ActionAttempt, error) {
+// newDeviceAttempt inserts an attempt about a device and none of its codes.
+func (s *Service) newDeviceAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	action string,
+	patience time.Duration,
+) (dbsqlc.ActionAttempt, error) {
 	return s.newDeviceAttemptWith(ctx, tx, d, action, patience, attemptOptions{})
 }
 
-func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d dbsqlc.Device, action string, patience time.Duration, opt attemptOptions) (dbsqlc.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
-		ActionType: action, Options: MustJSON(opt), Status: string(Pending), Patience: patience})
+func (s *Service) newDeviceAttemptWith(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	action string,
+	patience time.Duration,
+	opt attemptOptions,
+) (dbsqlc.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{
+		ActionAttemptID: NewID(),
+		WorkspaceID:     d.WorkspaceID,
+		DeviceID:        &d.DeviceID,
+		ActionType:      action,
+		Options:         MustJSON(opt),
+		Status:          string(Pending),
+		Patience:        patience,
+	})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
@@ -130,18 +163,29 @@ func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d dbsql
 	return r, nil
 }
 
-// finishTold ends an attempt, with the event where its type has one.
-func (s *Service) finishTold(ctx context.Context, tx store.Tx, d dbsqlc.Device, r dbsqlc.ActionAttempt, status AttemptStatus, errorType, message string) error {
+// finishWithEvent ends an attempt, and emits the event of its type, if there is one.
+func (s *Service) finishTold(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	r dbsqlc.ActionAttempt,
+	status AttemptStatus,
+	errorType, message string,
+) error {
 	ended, err := s.finish(ctx, tx, r, status, errorType, message)
-	prefix, told := attemptEvents[r.ActionType]
-	if err != nil || !ended || !told {
+	prefix, announced := attemptEvents[r.ActionType]
+	if err != nil || !ended || !announced {
 		return err
 	}
 	outcome := ".succeeded"
 	if status == Failed {
 		outcome = ".failed"
 	}
-	a := AboutDevice(d).With("action_attempt_id", r.ActionAttemptID).With("action_type", r.ActionType).With("status", string(status))
+	a := AboutDevice(
+		d,
+	).With("action_attempt_id", r.ActionAttemptID).
+		With("action_type", r.ActionType).
+		With("status", string(status))
 	return s.Emit(ctx, tx, prefix+outcome, a)
 }
 
@@ -149,7 +193,7 @@ func movesBolt(a dbsqlc.ActionAttempt) bool {
 	return a.ActionType == LockDoor || a.ActionType == UnlockDoor
 }
 
-// bolt is the bolt's next work: attempts are done one after another, in the order they were asked for.
+// nextLockCommand returns the next lock command. Attempts run one at a time, in the order of the requests.
 func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 	for _, a := range t.pending {
 		if !movesBolt(a) {
@@ -164,27 +208,35 @@ func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 	return nil, nil
 }
 
-// Interruption is why nothing more is to be written to a device for now.
+// Interruption says why the server must not write to a device now.
 type Interruption struct {
-	AtDoor bool // somebody waits for the bolt to be moved, who comes before the codes
-	Gone   bool // the device has left its account, or is no longer managed
+	AtDoor bool // a lock command waits, which precedes the codes
+	Gone   bool // the device left its account or is unmanaged
 }
 
-// Interrupted says whether anything has come between what was decided about a device and the next write to it.
+// Interrupted returns what happened between a decision about a device and the next write to it.
 func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interruption, error) {
 	r, err := s.db.Interrupted(ctx, device)
 	return Interruption(r), err
 }
 
-// RecordBoltStarted notes, before a command to the bolt or about the automatic is sent, that this is about to happen:
-// after a crash nobody sends it again. It says whether it still is to be sent.
-func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) (still bool, err error) {
+// RecordBoltStarted records that a lock command or auto-lock setting is about to be sent, so that it is not
+// sent again after a crash. still reports whether the caller must send it.
+func (s *Service) RecordBoltStarted(
+	ctx context.Context,
+	h Fence,
+	device uuid.UUID,
+	w BoltWork,
+) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.late(a) && t.d.RemovedAt == nil {
 				still = true
-				return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
+				return t.tx.StartActionAttempt(
+					ctx,
+					dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now},
+				)
 			}
 		}
 		return nil
@@ -192,14 +244,14 @@ func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UU
 	return still, err
 }
 
-// RecordBoltNotStarted notes that the command did not get through after all: it may be sent again.
+// RecordBoltNotStarted records that the command was not sent and may be sent again.
 func (s *Service) RecordBoltNotStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
 		return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt})
 	})
 }
 
-// RecordBoltMoved notes that the device has confirmed.
+// RecordBoltMoved records that the device confirmed the command.
 func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) error {
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
 		for _, a := range t.pending {
@@ -211,29 +263,45 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID
 	})
 }
 
-// RecordBoltFailed notes that the bolt was not moved, and why.
-func (s *Service) RecordBoltFailed(ctx context.Context, h Fence, device uuid.UUID, w BoltWork, errorType, message string) error {
+// RecordBoltFailed records that the command failed, and why.
+func (s *Service) RecordBoltFailed(
+	ctx context.Context,
+	h Fence,
+	device uuid.UUID,
+	w BoltWork,
+	errorType, message string,
+) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
-		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
+		return t.end(
+			ctx,
+			func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt },
+			Failed,
+			errorType,
+			message,
+		)
 	})
 }
 
-// moved ends the attempt well and tells of the bolt; at is when it happened, nil: now.
+// recordMoved ends the attempt successfully and announces the bolt's position. at is when it moved; nil means
+// now.
 func (t *deviceTx) moved(ctx context.Context, a dbsqlc.ActionAttempt, at *time.Time) error {
 	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
 		return err
 	}
-	told := AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ActionAttemptID)
-	told.At = at
-	return t.tellBolt(ctx, a.ActionType == LockDoor, told)
+	about := AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ActionAttemptID)
+	about.At = at
+	return t.tellBolt(ctx, a.ActionType == LockDoor, about)
 }
 
-// tellBolt notes where the bolt is, unless it has been moved since, and tells it.
+// emitLock records the position of the bolt, unless it has moved since, and announces it.
 func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
 	if t.inOrder(a.At) {
 		if t.d.Locked == nil || *t.d.Locked != locked {
 			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
-			if err := t.tx.SetDeviceLocked(ctx, dbsqlc.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+			if err := t.tx.SetDeviceLocked(
+				ctx,
+				dbsqlc.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now},
+			); err != nil {
 				return err
 			}
 		}
@@ -249,8 +317,9 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
 	return t.s.Emit(ctx, t.tx, event, a)
 }
 
-// inOrder notes when the bolt was moved, by its vendor's clock, and says whether that is not before the last time that was told: pushes are
-// repeated until they come through. Two clocks are not compared, and one that is ahead, or was before ours was stepped back, says nothing about later.
+// advanceOperatedAt records when the bolt moved, by the vendor's clock. It returns false for a time before the
+// last announced one, because vendors repeat pushes. It ignores a recorded time in the future, which comes from
+// a clock that was ahead or stepped back.
 func (t *deviceTx) inOrder(at *time.Time) bool {
 	switch {
 	case at == nil:
@@ -262,8 +331,8 @@ func (t *deviceTx) inOrder(at *time.Time) bool {
 	return true
 }
 
-// boltDoubted says whether the bolt was seen elsewhere than last told, for so long that its vendor will not
-// tell of it any more, or when that will be.
+// lockUnconfirmed reports whether the bolt has differed from its announced position for so long that the vendor
+// will not report the movement. Otherwise again is when that will be the case.
 func (s *Service) boltDoubted(d dbsqlc.Device) (doubted bool, again *time.Time) {
 	if d.RemovedAt != nil || d.Locked == nil || d.AnnouncedLocked == nil || *d.Locked == *d.AnnouncedLocked {
 		return false, nil

@@ -12,19 +12,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Operation is what a vendor tells of somebody at a lock.
+// Operation is a vendor's report of an action at a lock.
 type Operation struct {
 	Kind    OperationKind
-	ID      string    // the vendor's identifier of it; empty where it has none
-	Locked  bool      // BoltMoved: where the bolt is now; BoltJammed: where it was to go
+	ID      string    // the vendor's identifier, or empty
+	Locked  bool      // BoltMoved: the new position; BoltJammed: the target position
 	Method  string    // BoltMoved: the method of the API's lock.locked
-	CodeRef string    // the vendor's reference of the code that was used, where known
+	CodeRef string    // the vendor's reference of the used code, if known
 	At      time.Time // zero: now
 }
 
-// OperationKind says what has happened.
+// OperationKind is the kind of an Operation.
 type OperationKind string
 
+// Kinds of operations.
 const (
 	BoltMoved    OperationKind = "moved"
 	BoltJammed   OperationKind = "jammed"
@@ -32,14 +33,19 @@ const (
 )
 
 const (
-	sameOperation = 2 * time.Second // what is told again so soon, without an identifier, is the same
-	keepOperation = 24 * time.Hour  // how long an identifier is known
-	lateOperation = time.Minute     // how long a vendor may take to tell of what we have had it do
+	sameOperation = 2 * time.Second // equal reports without an identifier within this time are duplicates
+	keepOperation = 24 * time.Hour  // how long an identifier is remembered
+	lateOperation = time.Minute     // how late a vendor may report our own command
 )
 
-// RecordOperation notes what a vendor tells of a bolt of the account's device of that reference, once. It says whether
-// there is such a device: of one that there is not the account's list tells.
-func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) (known bool, err error) {
+// RecordOperation records an operation at a device, once. known reports whether the account has a device of
+// that reference. The list of the account shows unknown devices.
+func (s *Service) RecordOperation(
+	ctx context.Context,
+	account uuid.UUID,
+	ref string,
+	o Operation,
+) (known bool, err error) {
 	if !ValidRef(ref) {
 		return false, nil
 	}
@@ -52,7 +58,7 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 	}
 	jammed := false
 	err = s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
-		jammed = false // what one try finds out is nothing to the next one
+		jammed = false // reset for each retry of the transaction
 		if t.d.RemovedAt != nil || !t.d.IsManaged {
 			return nil
 		}
@@ -66,10 +72,10 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 	if err != nil || !jammed {
 		return true, err
 	}
-	return true, s.Hint(ctx, account, "") // whose list shows the bolt: in a transaction of its own, as accounts are locked before their devices
+	return true, s.Hint(ctx, account, "") // in its own transaction, because accounts are locked before their devices
 }
 
-// knows says whether the operation has been told before, and notes it.
+// isDuplicate reports whether the operation was already recorded, and records it.
 func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 	arg := dbsqlc.SeeLockOperationParams{DeviceID: t.d.DeviceID, Operation: o.ID, Within: keepOperation}
 	if o.ID == "" {
@@ -78,13 +84,17 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 	if !ValidRef(arg.Operation) {
 		arg.Operation = fmt.Sprintf("%x", sha256.Sum256([]byte(arg.Operation)))
 	}
-	if err := t.tx.ForgetLockOperations(ctx, dbsqlc.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
+	if err := t.tx.ForgetLockOperations(
+		ctx,
+		dbsqlc.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation},
+	); err != nil {
 		return false, err
 	}
 	n, err := t.tx.SeeLockOperation(ctx, arg)
 	return n == 0, err
 }
 
+// recordOperation announces an operation.
 func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	o.At = *OnCalendar(&o.At)
 	a := AboutDevice(t.d)
@@ -97,7 +107,7 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	case BoltJammed:
 		return t.jammed(ctx, o)
 	}
-	// Of a lock that does not say what has moved it all servers hear, of which one has commanded it.
+	// A report without a method reaches all servers on the account, of which one sent the command.
 	silent := o.Method == "unknown" && o.ID == ""
 	if silent && t.shows(o.Locked) {
 		return nil
@@ -121,13 +131,13 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	return t.tellBolt(ctx, o.Locked, a)
 }
 
-// shows says whether the bolt was last told to be there, and was seen nowhere else since.
+// confirmsLocked reports whether the bolt's announced and observed positions are both this one.
 func (t *deviceTx) shows(locked bool) bool {
 	return t.d.Locked != nil && t.d.AnnouncedLocked != nil && *t.d.Locked == locked && *t.d.AnnouncedLocked == locked
 }
 
-// ours says whether the vendor tells of what we have had it do: of an attempt that waits for just that, or, where it says that this was
-// done from afar, of one that the device has confirmed already.
+// isOwnOperation reports whether the vendor reports our own command: a pending attempt for the same movement
+// or, for the remote method, one that the device has already confirmed.
 func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	action := UnlockDoor
 	if o.Locked {
@@ -147,20 +157,25 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 			if err := t.moved(ctx, a, at); err != nil {
 				return false, err
 			}
-			return true, t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // the next one may go ahead
+			return true, t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // to run the next command
 		}
 	}
 	if o.Method != "remote" {
 		return false, nil
 	}
-	a, err := t.tx.UntoldAttempt(ctx, dbsqlc.UntoldAttemptParams{WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID, ActionType: action, Within: lateOperation})
+	a, err := t.tx.UntoldAttempt(ctx, dbsqlc.UntoldAttemptParams{
+		WorkspaceID: t.d.WorkspaceID,
+		DeviceID:    t.d.DeviceID,
+		ActionType:  action,
+		Within:      lateOperation,
+	})
 	if store.IsNoRows(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if !o.At.IsZero() && t.inOrder(&o.At) { // by our clock it was told already
+	if !o.At.IsZero() && t.inOrder(&o.At) { // already announced with the time of our clock
 		if err := saveTold(ctx, t.tx, t.d); err != nil {
 			return false, err
 		}
@@ -168,14 +183,14 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	return true, t.tx.TellActionAttempt(ctx, a.ActionAttemptID)
 }
 
-// jammed ends the attempt that has met with a jam.
+// failJammed fails the attempt whose command met a jam.
 func (t *deviceTx) jammed(ctx context.Context, o Operation) error {
 	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 		return movesBolt(a) && a.StartedAt != nil && (a.ActionType == LockDoor) == o.Locked
 	}, Failed, "lock_jammed", "The bolt is jammed. Look at the door: something may be in its way.")
 }
 
-// codeUsed is the code of that reference; nil where it is not known, or to nobody.
+// codeUsed returns the code of a vendor reference, or nil if it is unknown or in the backup pool.
 func (t *deviceTx) codeUsed(ref string) *dbsqlc.AccessCode {
 	if c := t.code(t.codeByRef(ref)); c != nil && !c.InPool {
 		return c
@@ -183,7 +198,7 @@ func (t *deviceTx) codeUsed(ref string) *dbsqlc.AccessCode {
 	return nil
 }
 
-// aboutCodeUsed names the code that was used at the keypad, where it is known.
+// aboutCodeUsed adds the code that was used at the keypad, if known.
 func (t *deviceTx) aboutCodeUsed(a About, ref string) About {
 	c := t.codeUsed(ref)
 	if c == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// known holds capabilities by the JSON they were read from: a lock is listed many times for each time that
-// its capabilities change, and locks of one model have the same. What it returns is shared and not to be
+// capabilitiesByJSON caches capabilities by their JSON. Devices are listed far more often than their
+// capabilities change, and devices of one model have the same. Returned values are shared and must not be
 // changed.
 var known = capabilitiesCache{byJSON: map[string]Capabilities{}}
 
@@ -44,7 +44,8 @@ func capabilities(r dbsqlc.Device) Capabilities {
 	return toCapabilities(r.Capabilities, r.ReportedCodeLengths)
 }
 
-// toCapabilities are those that an adapter has found, with what is reported to be otherwise.
+// toCapabilities returns the capabilities that an adapter found, with the reported code lengths in place of its
+// own.
 func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
 	caps := known.read(found)
 	if reportedLengths != nil {
@@ -56,5 +57,5 @@ func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
 	return caps
 }
 
-// foundCapabilities are those that its adapter has found out, whatever else is known.
+// foundCapabilities returns the capabilities that the adapter found, without reported corrections.
 func foundCapabilities(r dbsqlc.Device) Capabilities { return known.read(r.Capabilities) }

@@ -60,7 +60,12 @@ func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.St
 // It fails with Forbidden (publishable_keys_must_create_empty_client_sessions), with NotFound for what it
 // should reach, with Invalid for an expiry time in the past, and with Invalid
 // (client_session_token_already_exists) where the end user has a session and taken is RefuseIfTaken.
-func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
+func (s *Service) CreateClientSession(
+	ctx context.Context,
+	p Principal,
+	n NewClientSession,
+	taken IfTaken,
+) (c ClientSession, err error) {
 	if p.Kind == PublishableKey {
 		if err := checkEmpty(n); err != nil {
 			return c, err
@@ -75,17 +80,32 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if n.UserIdentifierKey != "" {
-			if err := tx.LockEndUser(ctx, dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey}); err != nil {
+			if err := tx.LockEndUser(
+				ctx,
+				dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey},
+			); err != nil {
 				return err
 			}
-			r, err := tx.GetClientSessionOfEndUser(ctx, dbsqlc.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: n.UserIdentifierKey})
+			r, err := tx.GetClientSessionOfEndUser(
+				ctx,
+				dbsqlc.GetClientSessionOfEndUserParams{
+					WorkspaceID:       p.WorkspaceID,
+					UserIdentifierKey: n.UserIdentifierKey,
+				},
+			)
 			switch {
 			case store.IsNoRows(err):
 			case err != nil:
 				return err
 			case taken == RefuseIfTaken:
-				return &Error{Kind: Invalid, Type: "client_session_token_already_exists", Field: "user_identifier_key", Data: map[string]any{"client_session_id": r.ClientSessionID},
-					Message: "This end user already has a client session. Get it with /client_sessions/get_or_create, or delete it first."}
+				return &Error{
+					Kind:  Invalid,
+					Type:  "client_session_token_already_exists",
+					Field: "user_identifier_key",
+					Data:  map[string]any{"client_session_id": r.ClientSessionID},
+					Message: "This end user already has a client session. Get it with " +
+						"/client_sessions/get_or_create, or delete it first.",
+				}
 			case taken == GrantIfTaken:
 				c, err = s.granted(ctx, tx, r, n.Reach)
 				return err
@@ -107,12 +127,22 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		}
 		id, token := NewID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
-		if err := tx.InsertClientSession(ctx, dbsqlc.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
-			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: NonEmpty(n.UserIdentifierKey), CustomerKey: NonEmpty(n.CustomerKey),
-			ExpiresAt: expires, IsUnclaimed: p.Kind == PublishableKey}); err != nil {
+		if err := tx.InsertClientSession(ctx, dbsqlc.InsertClientSessionParams{
+			ClientSessionID:   id,
+			WorkspaceID:       p.WorkspaceID,
+			TokenHash:         hash[:],
+			TokenSealed:       s.keys.Seal(sessionPlace(id), []byte(token)),
+			UserIdentifierKey: NonEmpty(n.UserIdentifierKey),
+			CustomerKey:       NonEmpty(n.CustomerKey),
+			ExpiresAt:         expires,
+			IsUnclaimed:       p.Kind == PublishableKey,
+		}); err != nil {
 			return err
 		}
-		r, err := tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
+		r, err := tx.GetClientSession(
+			ctx,
+			dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id},
+		)
 		if err != nil {
 			return err
 		}
@@ -124,7 +154,13 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 
 // sessionOfIdentity returns the session of a user identity, or nil if the request must create one. It applies
 // to requests without a user identifier key.
-func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principal, n NewClientSession, taken IfTaken) (*ClientSession, error) {
+func (s *Service) sessionOfIdentity(
+	ctx context.Context,
+	tx store.Tx,
+	p Principal,
+	n NewClientSession,
+	taken IfTaken,
+) (*ClientSession, error) {
 	if taken == RefuseIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
 		return nil, nil
 	}
@@ -132,10 +168,16 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	if err != nil {
 		return nil, nil //nolint:nilerr // grant reports it
 	}
-	if err := tx.LockEndUser(ctx, dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
+	if err := tx.LockEndUser(
+		ctx,
+		dbsqlc.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()},
+	); err != nil {
 		return nil, err
 	}
-	r, err := tx.GetClientSessionOfIdentity(ctx, dbsqlc.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id})
+	r, err := tx.GetClientSessionOfIdentity(
+		ctx,
+		dbsqlc.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id},
+	)
 	if store.IsNoRows(err) {
 		return nil, nil
 	}
@@ -157,8 +199,12 @@ func checkEmpty(n NewClientSession) error {
 	case n.UserIdentifierKey == "":
 		return Invalidf("user_identifier_key", "Required")
 	case !n.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
-		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
-			Message: "With a publishable key a client session takes only a user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
+		return &Error{
+			Kind: Forbidden,
+			Type: "publishable_keys_must_create_empty_client_sessions",
+			Message: "With a publishable key a client session takes only a user_identifier_key. Grant it " +
+				"access with /client_sessions/grant_access and an API key.",
+		}
 	}
 	return nil
 }
@@ -192,9 +238,15 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 		if bad != nil {
 			return r, missing
 		}
-		r, err = tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err = tx.GetClientSession(
+			ctx,
+			dbsqlc.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed},
+		)
 	} else {
-		r, err = tx.GetClientSessionOfEndUser(ctx, dbsqlc.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key})
+		r, err = tx.GetClientSessionOfEndUser(
+			ctx,
+			dbsqlc.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key},
+		)
 	}
 	if store.IsNoRows(err) || (err == nil && p.Kind == EndUser && r.ClientSessionID != p.CredentialID) {
 		return r, missing
@@ -204,7 +256,12 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 
 // SessionNotFound returns the error for a session that does not exist or is not visible.
 func SessionNotFound(what, value string) *Error {
-	return &Error{Kind: NotFound, Type: "client_session_not_found", Message: "Could not find a client session with this " + what + ".", Data: map[string]any{what: value}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "client_session_not_found",
+		Message: "Could not find a client session with this " + what + ".",
+		Data:    map[string]any{what: value},
+	}
 }
 
 // SessionFilter is a set of conditions that must all hold. Zero values are no condition.
@@ -215,9 +272,20 @@ type SessionFilter struct {
 }
 
 // ListClientSessions lists active sessions, oldest first, and reports whether more follow the page.
-func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
-	arg := dbsqlc.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
-		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()}
+func (s *Service) ListClientSessions(
+	ctx context.Context,
+	p Principal,
+	f SessionFilter,
+	page Page,
+) (out []ClientSession, more bool, err error) {
+	arg := dbsqlc.ListClientSessionsParams{
+		WorkspaceID:       p.WorkspaceID,
+		UserIdentifierKey: NonEmpty(f.UserIdentifierKey),
+		WithoutKey:        f.WithoutKey,
+		AfterAt:           page.After.At,
+		AfterID:           page.After.ID,
+		MaxRows:           page.Rows(),
+	}
 	for _, one := range []struct {
 		text string
 		to   **uuid.UUID
@@ -248,12 +316,20 @@ func (s *Service) readSession(ctx context.Context, tx store.Tx, r dbsqlc.ClientS
 }
 
 // readSessions adds the current scope to sessions, and opens their tokens.
-func (s *Service) readSessions(ctx context.Context, db *dbsqlc.Queries, workspace uuid.UUID, rows []dbsqlc.ClientSession) ([]ClientSession, error) {
+func (s *Service) readSessions(
+	ctx context.Context,
+	db *dbsqlc.Queries,
+	workspace uuid.UUID,
+	rows []dbsqlc.ClientSession,
+) ([]ClientSession, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ClientSessionID
 	}
-	reached, err := db.ReachOfClientSessions(ctx, dbsqlc.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
+	reached, err := db.ReachOfClientSessions(
+		ctx,
+		dbsqlc.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -268,9 +344,19 @@ func (s *Service) readSessions(ctx context.Context, db *dbsqlc.Queries, workspac
 			return nil, fmt.Errorf("open the token of client session %s: %w", r.ClientSessionID, err)
 		}
 		has := reach[r.ClientSessionID]
-		out[i] = ClientSession{ID: r.ClientSessionID, WorkspaceID: r.WorkspaceID, Token: string(token), UserIdentifierKey: r.UserIdentifierKey,
-			UserIdentityID: r.UserIdentityID, CustomerKey: r.CustomerKey, AccountIDs: has.Accounts, WebviewIDs: has.Webviews, Devices: int(has.Devices),
-			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+		out[i] = ClientSession{
+			ID:                r.ClientSessionID,
+			WorkspaceID:       r.WorkspaceID,
+			Token:             string(token),
+			UserIdentifierKey: r.UserIdentifierKey,
+			UserIdentityID:    r.UserIdentityID,
+			CustomerKey:       r.CustomerKey,
+			AccountIDs:        has.Accounts,
+			WebviewIDs:        has.Webviews,
+			Devices:           int(has.Devices),
+			CreatedAt:         r.CreatedAt,
+			ExpiresAt:         r.ExpiresAt,
+		}
 	}
 	return out, nil
 }

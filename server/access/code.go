@@ -13,15 +13,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Status says how far a code is on its device.
+// Status is the state of a code on its device.
 type Status string
 
+// Code states.
 const (
-	StatusUnset    Status = "unset"    // not on the device, or there and not open yet
-	StatusSetting  Status = "setting"  // on its way
+	StatusUnset    Status = "unset"    // not on the device, or on it but not open yet
+	StatusSetting  Status = "setting"  // being set
 	StatusSet      Status = "set"      // opens
-	StatusRemoving Status = "removing" // on its way off
-	StatusUnknown  Status = "unknown"  // the device is gone
+	StatusRemoving Status = "removing" // being removed
+	StatusUnknown  Status = "unknown"  // the device cannot be read
 )
 
 // Code is an access code: managed by the workspace, or found on a device and unmanaged.
@@ -31,40 +32,40 @@ type Code struct {
 	DeviceID                    uuid.UUID
 	Managed                     bool
 	Name                        *string
-	PIN                         *string // nil where hidden, or not invented yet
-	CommonCodeKey               *string // shared by codes that have the same PIN
+	PIN                         *string // nil: hidden, or not chosen yet
+	CommonCodeKey               *string // shared by codes with the same PIN
 	StartsAt, EndsAt            *time.Time
 	Status                      Status
 	ExternalModificationAllowed bool
-	Backup                      bool        // made ahead of time, and pulled in place of another
-	OfflineKind                 OfflineKind // empty: its device is told of it
-	BackupAvailable             bool        // one can be pulled in its place
-	PulledBackup                uuid.UUID   // the one that was; zero: none
-	OnDevice                    bool        // the device holds it, open or scheduled
-	WaitingForPIN               bool        // the vendor has yet to invent it
-	CannotBeManaged             bool        // unmanaged: its device does not let it be taken over
-	CannotBeDeleted             bool        // unmanaged: its device does not let it be deleted
+	Backup                      bool        // created ahead of time and pulled to replace another
+	OfflineKind                 OfflineKind // empty: an online code
+	BackupAvailable             bool        // a backup code can be pulled for it
+	PulledBackup                uuid.UUID   // the backup code that was pulled for it; zero: none
+	OnDevice                    bool        // on the device, open or scheduled
+	WaitingForPIN               bool        // the vendor has not chosen it yet
+	CannotBeManaged             bool        // unmanaged: the device does not support a conversion
+	CannotBeDeleted             bool        // unmanaged: the device does not support a deletion
 	Errors, Warnings            []Problem
 	Mutations                   []Mutation
 	CreatedAt                   time.Time
 }
 
-// TimeBound says whether the code has a time frame, or half of one, as some vendors list codes.
+// TimeBound reports whether the code has a start or an end. Some vendors list codes with only one of them.
 func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
 
-// Mutation is a change on its way to the device; a mutation_code of the API.
+// Mutation is a change that the device has not confirmed: a mutation_code of the API.
 type Mutation struct {
 	Code        string
 	Message     string
 	At          time.Time
 	ScheduledAt *time.Time     // deferring_creation
-	From, To    map[string]any // updating_name, updating_code, updating_time_frame; these may have PINs in them
+	From, To    map[string]any // updating_name, updating_code, updating_time_frame; may contain PINs
 }
 
 func pinPlace(code uuid.UUID) string   { return "access_codes.pin/" + code.String() }
 func pinScope(device uuid.UUID) string { return "access_codes.pin/device/" + device.String() }
 
-// setPIN puts a PIN into a row; an empty one takes it out. Another one than before shares no key any more.
+// setPIN sets the PIN of a row. An empty PIN clears it. A changed PIN clears the common code key.
 func (s *Service) setPIN(r *dbsqlc.AccessCode, pin string) {
 	was := r.PinMac
 	r.PinSealed, r.PinMac = nil, nil
@@ -77,7 +78,7 @@ func (s *Service) setPIN(r *dbsqlc.AccessCode, pin string) {
 	}
 }
 
-// pinOf reads the PIN of a row; empty where it has none.
+// pinOf returns the PIN of a row, or "".
 func (s *Service) pinOf(r dbsqlc.AccessCode) (string, error) {
 	if r.PinSealed == nil {
 		return "", nil
@@ -95,26 +96,54 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		return Code{}, err
 	}
 	caps := toCapabilities(d.Capabilities, d.ReportedCodeLengths)
-	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: NonEmpty(pin),
-		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
-		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(TextOf(r.OfflineKind)), CreatedAt: r.CreatedAt}
+	c := Code{
+		ID:                          r.AccessCodeID,
+		WorkspaceID:                 r.WorkspaceID,
+		DeviceID:                    r.DeviceID,
+		Managed:                     r.IsManaged,
+		Name:                        r.Name,
+		PIN:                         NonEmpty(pin),
+		StartsAt:                    r.StartsAt,
+		EndsAt:                      r.EndsAt,
+		Status:                      Status(r.Status),
+		ExternalModificationAllowed: r.ExternalModificationAllowed,
+		CommonCodeKey:               r.CommonCodeKey,
+		OnDevice:                    r.AppliedGen > 0 && !offline(r),
+		WaitingForPIN:               r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "",
+		OfflineKind:                 OfflineKind(TextOf(r.OfflineKind)),
+		CreatedAt:                   r.CreatedAt,
+	}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(
+		r.PulledBackupCodeID,
+	), backupAvailable(
+		r,
+		d.BackupPool,
+		s.opt.Now(),
+	)
 	if r.ErrorCode != nil {
-		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfCode, At: TimeOf(r.ErrorAt), Other: IDOf(r.ErrorCodeID), Change: changeAt(r, r.ErrorCode)})
+		c.Errors = append(c.Errors, Problem{
+			Code:    *r.ErrorCode,
+			Message: TextOf(r.ErrorMessage),
+			Scope:   OfCode,
+			At:      TimeOf(r.ErrorAt),
+			Other:   IDOf(r.ErrorCodeID),
+			Change:  changeAt(r, r.ErrorCode),
+		})
 	}
 	if r.IsManaged {
 		device := standing(d)
-		if offline(r) { // which does not mind whether the device can be reached
+		if offline(r) { // independent of the device's connection
 			c.Errors = append(c.Errors, device.AccountErrors...)
 			c.Warnings = append(c.Warnings, offlineWarnings(r)...)
 		} else {
 			c.Errors = append(c.Errors, device.Errors()...)
 		}
-		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
-			c.Status = StatusUnknown // nobody lets us look
+		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) &&
+			slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
+			c.Status = StatusUnknown // the vendor rejects our credentials
 		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {
 			return c, err
@@ -125,19 +154,35 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		return c, err
 	}
 	c.Warnings = append(c.Warnings, unframed...)
-	if r.WarningCode != nil && unframed == nil { // which is that of the delay, and says less
-		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: TextOf(r.WarningMessage), Scope: OfCode, At: TimeOf(r.WarningAt), Change: changeAt(r, r.WarningCode)})
+	if r.WarningCode != nil && unframed == nil { // otherwise it is the delay warning, which says less
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    *r.WarningCode,
+			Message: TextOf(r.WarningMessage),
+			Scope:   OfCode,
+			At:      TimeOf(r.WarningAt),
+			Change:  changeAt(r, r.WarningCode),
+		})
 	}
 	if r.PulledBackupCodeID != nil {
-		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.DesiredAt})
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    "using_backup_access_code",
+			Message: "A backup access code was pulled and replaces this one.",
+			Scope:   OfCode,
+			At:      r.DesiredAt,
+		})
 	}
 	if r.RemovingSince != nil {
-		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})
+		c.Warnings = append(c.Warnings, Problem{
+			Code:    "being_deleted",
+			Message: "The code is being removed from its device.",
+			Scope:   OfCode,
+			At:      *r.RemovingSince,
+		})
 	}
 	return c, nil
 }
 
-// changeAt is what was done to a code at its device, for the error and the warning that are about that.
+// externalChange returns what happened to a code on its device, for the error and the warning about that.
 func changeAt(r dbsqlc.AccessCode, problem *string) string {
 	if p := TextOf(problem); p != errExternal && p != warnExternal {
 		return ""
@@ -145,24 +190,31 @@ func changeAt(r dbsqlc.AccessCode, problem *string) string {
 	return TextOf(r.ExternalChange)
 }
 
-// mutations are the changes of a managed code that its device has not confirmed.
+// mutations returns the changes of a managed code that its device has not confirmed.
 func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation, error) {
 	switch {
 	case r.RemovingSince != nil:
-		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}, nil
+		return []Mutation{
+			{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince},
+		}, nil
 	case r.AppliedGen >= r.DesiredGen:
 		return nil, nil
 	case r.AppliedGen > 0:
 		return s.updates(r)
 	}
 	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
-		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.DesiredAt, ScheduledAt: when}}, nil
+		return []Mutation{{
+			Code:        "deferring_creation",
+			Message:     "The server programs the code shortly before its time frame.",
+			At:          r.DesiredAt,
+			ScheduledAt: when,
+		}}, nil
 	}
 	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.DesiredAt}}, nil
 }
 
-// updates are the changes of a code that is on its device. One that was taken back on its way is none, but the device
-// has still to say so.
+// pendingUpdates returns the changes of a code that is on its device. A change that was reverted before the
+// device confirmed still counts, because the device has not confirmed the revert.
 func (s *Service) updates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	const message = "The change is on its way to the device."
 	wanted, err := s.stateOf(r)
@@ -175,23 +227,35 @@ func (s *Service) updates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	}
 	if applied != nil {
 		for _, c := range applied.changes(wanted) {
-			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.DesiredAt, From: c.from, To: c.to})
+			out = append(out, Mutation{
+				Code:    "updating_" + c.what,
+				Message: message,
+				At:      r.DesiredAt,
+				From:    c.from,
+				To:      c.to,
+			})
 		}
 	} else {
 		applied = &codeState{}
 	}
-	if out == nil { // every update says from what to what, also where that is the same
-		out = []Mutation{{Code: "updating_code", Message: message, At: r.DesiredAt, From: map[string]any{"code": applied.PIN}, To: map[string]any{"code": wanted.PIN}}}
+	if out == nil { // an update always carries from and to, even if they are equal
+		out = []Mutation{{
+			Code:    "updating_code",
+			Message: message,
+			At:      r.DesiredAt,
+			From:    map[string]any{"code": applied.PIN},
+			To:      map[string]any{"code": wanted.PIN},
+		}}
 	}
 	return out, nil
 }
 
 const (
-	nativeAhead  = 72 * time.Hour   // a device that keeps time frames is given a code this long before
-	programAhead = 60 * time.Minute // any other this long
+	nativeAhead  = 72 * time.Hour   // for a device that enforces time frames
+	programAhead = 60 * time.Minute // for any other device
 )
 
-// programAt is when a time-bound code is to be on its device; nil for an ongoing one.
+// programAt returns when a time-bound code must be on its device, or nil for an ongoing code.
 func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
 	if r.StartsAt == nil || offline(r) {
 		return nil
@@ -204,12 +268,13 @@ func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
 	return &t
 }
 
-// nativeSchedule says whether the device is to keep the code's time frame. A backup code that was pulled is not put anew for that: it
-// opens at once, and is taken off when its time ends.
+// nativeSchedule reports whether the device enforces the code's time frame. A pulled backup code is not
+// recreated for that: it opens immediately and is removed at its end.
 func nativeSchedule(r dbsqlc.AccessCode, caps Capabilities) bool {
 	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.PutAnew || !r.IsBackup)
 }
 
+// TextOf returns the text that p points to, or "".
 func TextOf(p *string) string {
 	if p == nil {
 		return ""
@@ -217,6 +282,7 @@ func TextOf(p *string) string {
 	return *p
 }
 
+// TimeOf returns the time that p points to, or the zero time.
 func TimeOf(p *time.Time) time.Time {
 	if p == nil {
 		return time.Time{}
@@ -224,6 +290,7 @@ func TimeOf(p *time.Time) time.Time {
 	return *p
 }
 
+// IDOf returns the identifier that p points to, or uuid.Nil.
 func IDOf(p *uuid.UUID) uuid.UUID {
 	if p == nil {
 		return uuid.Nil
@@ -232,16 +299,19 @@ func IDOf(p *uuid.UUID) uuid.UUID {
 }
 
 func codeNotFound(id string) *Error {
-	e := &Error{Kind: NotFound, Type: "access_code_not_found", Message: "Could not find an access_code with device_id or access_code_id"}
+	e := &Error{
+		Kind:    NotFound,
+		Type:    "access_code_not_found",
+		Message: "Could not find an access_code with device_id or access_code_id",
+	}
 	if id != "" {
 		e.Data = map[string]any{"access_code_id": id}
 	}
 	return e
 }
 
-// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN.
-// It fails with Invalid unless exactly one of the two is given, and with NotFound, also when the code is
-// there but of the other kind.
+// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. It fails with
+// Invalid unless exactly one of the two is given, and with NotFound, also for a code of the other kind.
 func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, deviceID, pin string) (Code, error) {
 	if (id != "") == (pin != "") || (id == "" && deviceID == "") {
 		return Code{}, Invalidf("", "Must specify either access_code_id or both device_id and code")
@@ -251,8 +321,12 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 		if err != nil {
 			return Code{}, codeNotFound(id)
 		}
-		r, err := s.db.GetAccessCode(ctx, dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
+		r, err := s.db.GetAccessCode(
+			ctx,
+			dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed},
+		)
+		if store.IsNoRows(err) ||
+			(err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
@@ -264,8 +338,12 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	if err != nil {
 		return Code{}, codeNotFound("")
 	}
-	r, err := s.db.GetAccessCodeByPIN(ctx, dbsqlc.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
-		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
+	r, err := s.db.GetAccessCodeByPIN(ctx, dbsqlc.GetAccessCodeByPINParams{
+		WorkspaceID: p.WorkspaceID,
+		DeviceID:    device,
+		IsManaged:   managed,
+		PinMac:      s.keys.MAC(pinScope(device), []byte(pin)),
+	})
 	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
 	}
@@ -278,15 +356,15 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 // CodeFilter is a set of conditions that must all hold.
 type CodeFilter struct {
 	Managed     bool
-	DeviceID    string    // a device, which must be there
-	IDs         *[]string // only these; without a device, managed codes only
+	DeviceID    string    // must exist
+	IDs         *[]string // without a device, managed codes only
 	CustomerKey string    // of the account; without a device, managed codes only
 	Search      string
-	Nothing     bool // a condition that no code meets, such as on access grants, which do not exist
+	Nothing     bool // matches no code, such as a condition on an access grant
 }
 
-// ListCodes lists codes, oldest first, and says whether more follow the page.
-// It fails with Invalid when the filter names neither device, codes nor customer, and with NotFound for the device.
+// ListCodes lists codes, oldest first, and reports whether more follow the page. It fails with Invalid where
+// the filter names no device, codes, or customer, and with NotFound for the device.
 func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page Page) ([]Code, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
@@ -303,7 +381,12 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	return out, more, err
 }
 
-func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []dbsqlc.ListAccessCodesOfDeviceRow, err error) {
+func (s *Service) findCodes(
+	ctx context.Context,
+	p Principal,
+	f CodeFilter,
+	page Page,
+) (pairs []dbsqlc.ListAccessCodesOfDeviceRow, err error) {
 	accounts := p.Reach // nil: all
 	if f.CustomerKey != "" {
 		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
@@ -316,30 +399,59 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
 			return nil, err
 		}
-		return s.db.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
+		return s.db.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{
+			WorkspaceID:   p.WorkspaceID,
+			DeviceID:      d.DeviceID,
+			IsManaged:     f.Managed,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
 	case f.CustomerKey != "" && f.Managed:
-		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
+		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{
+			WorkspaceID:   p.WorkspaceID,
+			AccountIds:    accounts,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
 		for _, r := range rows {
 			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	case f.IDs != nil && f.Managed:
-		rows, err := s.db.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows(), Scope: accounts})
+		rows, err := s.db.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{
+			WorkspaceID:   p.WorkspaceID,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: ParseIDs(f.IDs),
+			Search:        NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+			Scope:         accounts,
+		})
 		for _, r := range rows {
 			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	default:
-		return nil, Invalidf("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+		return nil, Invalidf(
+			"",
+			"Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, "+
+				"access_method_id or customer_key",
+		)
 	}
 }
 
-// accountsOfCustomer are those in reach; never nil, which would be all.
+// accountsOfCustomer returns the customer's accounts in scope. It is never nil, which would mean all accounts.
 func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key string) ([]uuid.UUID, error) {
-	all, err := s.db.AccountsOfCustomer(ctx, dbsqlc.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
+	all, err := s.db.AccountsOfCustomer(
+		ctx,
+		dbsqlc.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key},
+	)
 	reached := []uuid.UUID{}
 	for _, id := range all {
 		if p.CanSee(id) {
@@ -349,7 +461,7 @@ func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key strin
 	return reached, err
 }
 
-// CodeByRef reads the code that the vendor calls ref, if it has been read from the device.
+// CodeByRef reads the code with the vendor reference ref, if it has been read from the device.
 func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (c Code, found bool, err error) {
 	r, err := s.db.GetAccessCodeByRef(ctx, dbsqlc.GetAccessCodeByRefParams{DeviceID: device, VendorRef: &ref})
 	if store.IsNoRows(err) {

@@ -11,22 +11,28 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// CodeChange says what is to change; nil and zero fields stay as they are.
+// CodeChange is a change of a code. nil and zero fields stay.
 type CodeChange struct {
 	ID                          string
-	DeviceID                    string // if given, the code must be on this device
+	DeviceID                    string // if set, the code must be on this device
 	Name                        *string
 	PIN                         string
-	Type                        string // "ongoing" takes the time frame away, "time_bound" needs one
+	Type                        string // "ongoing" removes the time frame, "time_bound" requires one
 	StartsAt, EndsAt            string
-	Managed                     *bool // false gives up its management
+	Managed                     *bool // false makes the code unmanaged
 	ExternalModificationAllowed *bool
 	EvenIfOffline               bool
 }
 
-// onCode runs f on a code whose device is locked, in one transaction. It fails with NotFound when there is
-// no such code of that kind.
-func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bool, f func(store.Tx, dbsqlc.Device, dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error)) (Attempt, error) {
+// onCode runs f on a code in a transaction with its device locked. It fails with NotFound for an unknown code
+// or one of the other kind.
+func (s *Service) onCode(
+	ctx context.Context,
+	p Principal,
+	id string,
+	managed bool,
+	f func(store.Tx, dbsqlc.Device, dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error),
+) (Attempt, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, codeNotFound(id)
@@ -40,8 +46,11 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Reach})
-		if store.IsNoRows(err) { // or erased meanwhile, with its codes
+		d, err := tx.LockWorkspaceDevice(
+			ctx,
+			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Reach},
+		)
+		if store.IsNoRows(err) { // or erased since, with its codes
 			return codeNotFound(id)
 		}
 		if err != nil {
@@ -50,7 +59,10 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
-		c, err = tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
+		c, err = tx.FindAccessCode(
+			ctx,
+			dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed},
+		) // the current row
 		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
 			return codeNotFound(id)
 		}
@@ -66,46 +78,100 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 	return toAttempt(a), err
 }
 
+// saveCode writes a row.
 func save(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
-	return tx.UpdateAccessCode(ctx, dbsqlc.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
-		PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, ExternalModificationAllowed: c.ExternalModificationAllowed,
-		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
-		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WritePinMac: c.WritePinMac, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
-		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
-		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, DriftCount: c.DriftCount, DriftedAt: c.DriftedAt, ExternalChange: c.ExternalChange,
-		DesiredAt: c.DesiredAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,
-		IsBackup: c.IsBackup, InPool: c.InPool, PulledBackupCodeID: c.PulledBackupCodeID})
-}
-
-// UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
-// the device is not concerned that has succeeded already. Repeated, it returns another attempt, which ends as the first;
-// what the device has refused meanwhile is tried once more.
-//
-// It fails with NotFound; with Invalid where the device takes no such PIN, name or time frame; with
-// Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted; with TooMany where
-// twenty changes of it wait.
-func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
-	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
-		if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
-			return a, codeNotFound(ch.ID)
-		}
-		if c.RemovingSince != nil {
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be changed. Create a new one."}
-		}
-		if offline(c) {
-			return a, offlineUnchangeable(ch)
-		}
-		if ch.Managed != nil && !*ch.Managed {
-			return s.unmanage(ctx, tx, d, c)
-		}
-		return s.update(ctx, tx, d, c, ch)
+	return tx.UpdateAccessCode(ctx, dbsqlc.UpdateAccessCodeParams{
+		AccessCodeID:                c.AccessCodeID,
+		IsManaged:                   c.IsManaged,
+		Name:                        c.Name,
+		PinSealed:                   c.PinSealed,
+		PinMac:                      c.PinMac,
+		StartsAt:                    c.StartsAt,
+		EndsAt:                      c.EndsAt,
+		Status:                      c.Status,
+		ExternalModificationAllowed: c.ExternalModificationAllowed,
+		VendorRef:                   c.VendorRef,
+		DesiredGen:                  c.DesiredGen,
+		AppliedGen:                  c.AppliedGen,
+		AppliedAt:                   c.AppliedAt,
+		BlockedGen:                  c.BlockedGen,
+		WriteGen:                    c.WriteGen,
+		WriteRef:                    c.WriteRef,
+		WritePinMac:                 c.WritePinMac,
+		WriteAt:                     c.WriteAt,
+		WriteAccepted:               c.WriteAccepted,
+		Attempts:                    c.Attempts,
+		NextAttemptAt:               c.NextAttemptAt,
+		RemovingSince:               c.RemovingSince,
+		ErrorCode:                   c.ErrorCode,
+		ErrorMessage:                c.ErrorMessage,
+		ErrorAt:                     c.ErrorAt,
+		ErrorCodeID:                 c.ErrorCodeID,
+		WarningCode:                 c.WarningCode,
+		WarningMessage:              c.WarningMessage,
+		WarningAt:                   c.WarningAt,
+		DriftCount:                  c.DriftCount,
+		DriftedAt:                   c.DriftedAt,
+		ExternalChange:              c.ExternalChange,
+		DesiredAt:                   c.DesiredAt,
+		AppliedSealed:               c.AppliedSealed,
+		CommonCodeKey:               c.CommonCodeKey,
+		IsBackup:                    c.IsBackup,
+		InPool:                      c.InPool,
+		PulledBackupCodeID:          c.PulledBackupCodeID,
 	})
 }
 
+// UpdateCode changes a managed code. It returns the attempt to program the change, which has already succeeded
+// where the device is not affected. A repeated request returns another attempt with the same result, and
+// retries what the device has rejected.
+//
+// It fails with NotFound, with Invalid where the device does not accept the PIN, name, or time frame, and with
+// TooMany where twenty changes of it wait. It fails with Conflict where the PIN is on the device already
+// (duplicate_access_code) or the code is being deleted.
+func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
+	return s.onCode(
+		ctx,
+		p,
+		ch.ID,
+		true,
+		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
+			if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
+				return a, codeNotFound(ch.ID)
+			}
+			if c.RemovingSince != nil {
+				return a, &Error{
+					Kind: Conflict,
+					Type: "access_code_being_deleted",
+					Message: "The access code is being removed from its device and cannot be changed. Create " +
+						"a new one.",
+				}
+			}
+			if offline(c) {
+				return a, offlineUnchangeable(ch)
+			}
+			if ch.Managed != nil && !*ch.Managed {
+				return s.unmanage(ctx, tx, d, c)
+			}
+			return s.update(ctx, tx, d, c, ch)
+		},
+	)
+}
+
 // update changes a managed code on its locked device.
-func (s *Service) update(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, ch CodeChange) (a dbsqlc.ActionAttempt, err error) {
+func (s *Service) update(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	c dbsqlc.AccessCode,
+	ch CodeChange,
+) (a dbsqlc.ActionAttempt, err error) {
 	if !d.Online && !ch.EvenIfOffline {
-		return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
+		return a, &Error{
+			Kind:    Invalid,
+			Type:    "device_offline",
+			Message: "The device is offline. Leave attempt_for_offline_device out to apply the change when it returns.",
+		}
 	}
 	undo, err := s.allow(ctx, tx, &c, ch.ExternalModificationAllowed)
 	if err != nil {
@@ -119,7 +185,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d dbsqlc.Device, c db
 		return s.repeat(ctx, tx, d, c, ch)
 	}
 	s.wantAnew(&c)
-	if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
+	if c.AppliedGen == 0 { // not on the device yet: the new time frame determines its status
 		c.Status = string(StatusSetting)
 		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
 			c.Status = string(StatusUnset)
@@ -129,7 +195,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d dbsqlc.Device, c db
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if len(changes) > 0 { // otherwise what is asked for was told before
+	if len(changes) > 0 { // otherwise the change was already announced
 		if err := s.emitRequested(ctx, tx, AboutCode(d, c), changes); err != nil {
 			return a, err
 		}
@@ -143,8 +209,14 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d dbsqlc.Device, c db
 	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
-// change puts a CodeChange into a row and returns what it changes of what the device has.
-func (s *Service) change(ctx context.Context, tx store.Tx, d dbsqlc.Device, c *dbsqlc.AccessCode, ch CodeChange) ([]codeChange, error) {
+// applyChange applies a CodeChange to a row. It returns the changes of what the device has.
+func (s *Service) change(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	c *dbsqlc.AccessCode,
+	ch CodeChange,
+) ([]codeChange, error) {
 	caps := capabilities(d)
 	was, err := s.stateOf(*c)
 	if err != nil {
@@ -192,15 +264,19 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d dbsqlc.Device, c *d
 	return was.changes(now), err
 }
 
-// checkChangedPIN says why a device takes no such PIN for a code that it has. It fails with Invalid.
+// checkChangedPIN fails with Invalid where a device does not accept the PIN for an existing code.
 func checkChangedPIN(pin string, caps Capabilities) error {
 	if caps.ProviderPIN {
-		return Invalidf("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); delete this one and create another")
+		return Invalidf(
+			"code",
+			"The vendor of this device chooses the PINs (cannot_specify_pin_code). Delete this code and create another",
+		)
 	}
 	return checkPIN(pin, caps)
 }
 
-// changedTimeFrame is the time frame after a change: one end alone is set against the other that stands.
+// changedTimeFrame returns the time frame after a change. A single new bound is combined with the existing
+// other one.
 func changedTimeFrame(c dbsqlc.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
 	switch {
 	case ch.Type == "ongoing" && (ch.StartsAt != "" || ch.EndsAt != ""):
@@ -211,7 +287,9 @@ func changedTimeFrame(c dbsqlc.AccessCode, ch CodeChange, now time.Time) (*time.
 		return nil, nil, Invalidf("type", "A time_bound access code needs both starts_at and ends_at")
 	case ch.StartsAt == "" && ch.EndsAt == "":
 		return c.StartsAt, c.EndsAt, nil
-	case ch.StartsAt == "" && c.StartsAt == nil, ch.EndsAt == "" && c.EndsAt == nil, ch.StartsAt != "" && ch.EndsAt != "":
+	case ch.StartsAt == "" && c.StartsAt == nil,
+		ch.EndsAt == "" && c.EndsAt == nil,
+		ch.StartsAt != "" && ch.EndsAt != "":
 		return parseTimeFrame(ch.StartsAt, ch.EndsAt, now)
 	case ch.StartsAt != "":
 		starts, err := ParseTime("starts_at", ch.StartsAt)
@@ -234,18 +312,30 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-// unmanage leaves a code on its device and gives up its management.
-func (s *Service) unmanage(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
+// unmanage leaves a code on its device and makes it unmanaged.
+func (s *Service) unmanage(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	c dbsqlc.AccessCode,
+) (a dbsqlc.ActionAttempt, err error) {
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
-		return a, Invalidf("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
+		return a, Invalidf(
+			"is_managed",
+			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",
+		)
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(
+			ctx,
+			dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+		); err != nil {
 			return a, err
 		}
 	}
-	c.Status = string(StatusSet) // also before it begins: so it is with codes of others
-	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = false, false, nil, nil, nil, nil
+	c.Status = string(StatusSet) // also before it starts, as with all unmanaged codes
+	c.IsManaged, c.IsBackup = false, false
+	c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = nil, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
@@ -255,42 +345,60 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d dbsqlc.Device, c 
 	return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
 }
 
-// DeleteCode marks a managed code for removal; it is gone when its device has confirmed. What never reached
-// the device is gone at once. Repeated, it returns another attempt of the same removal, of which there are twenty at most.
-// It fails with NotFound.
+// DeleteCode marks a managed code for removal. The row is deleted when the device confirms, or immediately if
+// the code never reached the device. A repeated request returns another attempt of the same removal, of which
+// there are at most twenty. It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
-	return s.onCode(ctx, p, id, true, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
-		if deviceID != "" && !IsID(deviceID, c.DeviceID) {
-			return dbsqlc.ActionAttempt{}, codeNotFound(id)
-		}
-		if err := s.checkOfflineDeletion(d, c); err != nil {
-			return dbsqlc.ActionAttempt{}, err
-		}
-		return s.remove(ctx, tx, d, c, DeleteAccessCode)
-	})
-}
-
-// DeleteUnmanagedCode marks an unmanaged code for removal from its device.
-// It fails with NotFound. Where the vendor does not allow it the attempt ends in an error.
-func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id string) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
-		if !capabilities(d).DeleteUnmanaged {
-			a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
-			if err != nil {
-				return a, err
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		true,
+		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
+			if deviceID != "" && !IsID(deviceID, c.DeviceID) {
+				return dbsqlc.ActionAttempt{}, codeNotFound(id)
 			}
-			return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-		}
-		return s.remove(ctx, tx, d, c, DeleteUnmanagedAccessCode)
-	})
+			if err := s.checkOfflineDeletion(d, c); err != nil {
+				return dbsqlc.ActionAttempt{}, err
+			}
+			return s.remove(ctx, tx, d, c, DeleteAccessCode)
+		},
+	)
 }
 
-func (s *Service) remove(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, actionType string) (a dbsqlc.ActionAttempt, err error) {
+// DeleteUnmanagedCode marks an unmanaged code for removal from its device. It fails with NotFound. Where the
+// vendor does not support the removal, the attempt fails.
+func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id string) (Attempt, error) {
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		false,
+		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
+			if !capabilities(d).DeleteUnmanaged {
+				a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
+				if err != nil {
+					return a, err
+				}
+				return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+			}
+			return s.remove(ctx, tx, d, c, DeleteUnmanagedAccessCode)
+		},
+	)
+}
+
+func (s *Service) remove(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	c dbsqlc.AccessCode,
+	actionType string,
+) (a dbsqlc.ActionAttempt, err error) {
 	if err := s.removeBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
 	neverSent := c.VendorRef == nil && c.WriteGen == 0 || offline(c)
-	if neverSent || d.RemovedAt != nil { // nothing to take away, or nothing to take it from
+	if neverSent || d.RemovedAt != nil { // no code on the device, or no device
 		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
 			return a, err
 		}
@@ -301,7 +409,7 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d dbsqlc.Device, c db
 		c.RemovingSince, c.Status = &now, string(StatusRemoving)
 		c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
 		c.Attempts, c.NextAttemptAt = 0, nil
-		if c.VendorRef != nil { // a write on its way no longer matters; without a reference it has to be found first
+		if c.VendorRef != nil { // a pending write is irrelevant; without a reference the code must be found first
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		}
 		if err := save(ctx, tx, c); err != nil {
@@ -319,8 +427,8 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d dbsqlc.Device, c db
 	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
-// gone deletes a code that is not on its device any more, with the events that tell so, and ends the
-// attempts that have waited for that or can no longer come to anything.
+// deleteCode deletes a code that is off its device, emits the events, and ends the attempts that wait for the
+// code.
 func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
 		return err
@@ -329,7 +437,10 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsq
 		return err
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(ctx, dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+		if err := tx.ForgetPulledBackup(
+			ctx,
+			dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+		); err != nil {
 			return err
 		}
 	}
@@ -345,9 +456,16 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsq
 		case DeleteAccessCode, DeleteUnmanagedAccessCode:
 			_, err = s.finish(ctx, tx, a, Succeeded, "", "")
 		case ConvertAccessCode:
-			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is no longer on its device.")
+			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is not on its device any more.")
 		default:
-			_, err = s.finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
+			_, err = s.finish(
+				ctx,
+				tx,
+				a,
+				Failed,
+				"access_code_deleted",
+				"The access code was deleted before the device confirmed.",
+			)
 		}
 		if err != nil {
 			return err
@@ -356,7 +474,8 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsq
 	if !c.IsManaged {
 		return s.Emit(ctx, tx, "access_code.unmanaged.removed", AboutCode(d, c))
 	}
-	if c.AppliedGen > 0 && !offline(c) && d.RemovedAt == nil { // one of a device that has left is on it still, and opens
+	if c.AppliedGen > 0 && !offline(c) &&
+		d.RemovedAt == nil { // the code stays on a removed device and continues to open
 		if err := s.Emit(ctx, tx, "access_code.removed_from_device", AboutCode(d, c)); err != nil {
 			return err
 		}
@@ -368,26 +487,59 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsq
 	return s.Emit(ctx, tx, "access_code.deleted", deleted)
 }
 
-// ConvertCode asks for an unmanaged code to become a managed one; it does when the device has been read and
-// the code is still on it. Where its vendor does not allow that the attempt ends in an error.
-// It fails with NotFound, and with TooMany where twenty conversions of it wait.
-func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, externalModificationAllowed *bool) (Attempt, error) {
-	return s.onCode(ctx, p, id, false, func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
-		if c.RemovingSince != nil {
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be converted."}
-		}
-		if a, err = s.newAttempt(ctx, tx, c, ConvertAccessCode, attemptOptions{ExternalModificationAllowed: externalModificationAllowed}); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, true)
-	})
+// ConvertCode requests to make an unmanaged code managed. That happens after the next read of the device, if
+// the code is still on it. Where the vendor does not support it, the attempt fails. It fails with NotFound, and
+// with TooMany where twenty conversions of it wait.
+func (s *Service) ConvertCode(
+	ctx context.Context,
+	p Principal,
+	id string,
+	externalModificationAllowed *bool,
+) (Attempt, error) {
+	return s.onCode(
+		ctx,
+		p,
+		id,
+		false,
+		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
+			if c.RemovingSince != nil {
+				return a, &Error{
+					Kind:    Conflict,
+					Type:    "access_code_being_deleted",
+					Message: "The access code is being removed from its device and cannot be converted.",
+				}
+			}
+			if a, err = s.newAttempt(
+				ctx,
+				tx,
+				c,
+				ConvertAccessCode,
+				attemptOptions{ExternalModificationAllowed: externalModificationAllowed},
+			); err != nil {
+				return a, err
+			}
+			return a, s.wakeDevice(ctx, tx, d.DeviceID, true)
+		},
+	)
 }
 
-func (s *Service) failConversion(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, a dbsqlc.ActionAttempt, errorType, message string) error {
+func (s *Service) failConversion(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	c dbsqlc.AccessCode,
+	a dbsqlc.ActionAttempt,
+	errorType, message string,
+) error {
 	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}
-	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}
+	why := []Problem{{
+		Code:    errorType,
+		Message: message,
+		Scope:   OfCode,
+		At:      s.opt.Now(),
+	}}
 	failed, err := s.withTrouble(ctx, tx, AboutCode(d, c), d)
 	if err != nil {
 		return err

@@ -14,30 +14,30 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// NewCodes asks for one code on many devices. NewCode.DeviceID and CommonCodeKey are not used.
+// NewCodes is a request for one code on many devices. NewCode.DeviceID and CommonCodeKey are ignored.
 type NewCodes struct {
 	NewCode
 
 	DeviceIDs []string
-	OwnPINs   bool // a device that does not take the PIN gets one of its own, instead of the whole being refused
+	OwnPINs   bool // a device that does not accept the shared PIN gets its own
 }
 
-// place is a device that is to get a code.
+// place is a device for a new code.
 type place struct {
 	device dbsqlc.Device
 	taken  []dbsqlc.TakenOnDeviceRow
-	unread bool // what is on it was not read
+	unread bool // taken was not read
 }
 
-// mostTaken is how many codes that are on devices are kept for one request, some 4 MB. Of further devices they are read
-// when they are needed: five hundred of five thousand codes each are 500 MB.
+// maxTaken is how many existing codes one request keeps in memory, about 4 MB. It reads those of further
+// devices when needed: 500 devices with 5,000 codes each are 500 MB.
 const mostTaken = 20_000
 
-// CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all
-// take, and the codes share a key then.
+// CreateCodes creates a code on each of the devices, or on none. Without a PIN it chooses one that all accept,
+// and the codes share a key.
 //
-// It fails like CreateCode, and with Invalid (code_cannot_be_shared) where no PIN is one that all devices take;
-// errors name the device.
+// It fails like CreateCode, and with Invalid (code_cannot_be_shared) where no PIN suits all devices. Errors
+// name the device.
 func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (codes []Code, err error) {
 	ids := make([]uuid.UUID, len(n.DeviceIDs))
 	for i, text := range n.DeviceIDs {
@@ -60,7 +60,10 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 		if one.PIN == "" {
 			sharing := ids
 			if n.OwnPINs {
-				sharing = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN })
+				sharing = slices.DeleteFunc(
+					slices.Clone(ids),
+					func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN },
+				)
 			}
 			one.PIN, err = s.sharedPIN(ctx, tx, sharing, places, n.PreferredLength)
 			switch {
@@ -85,7 +88,7 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 	return codes, err
 }
 
-// createShared creates a code on one of the devices: with the PIN that is shared or, if it may, with one of its own.
+// createShared creates a code on one of the devices: with the shared PIN or, if mayDiffer, with its own.
 func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n NewCode, mayDiffer bool) (Code, error) {
 	at, err := at.read(ctx, tx)
 	if err != nil {
@@ -106,12 +109,12 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 	return s.toCode(r, beside(told(at.device)))
 }
 
-// aboutPIN says whether a code was refused for nothing but its PIN.
+// aboutPIN reports whether the PIN is the only cause of an error.
 func aboutPIN(e *Error) bool {
 	return (e.Field == "code" || e.Field == "common_code_key") && len(e.Also) == 0
 }
 
-// onDeviceError says on which device of many something was refused.
+// onDeviceError adds the device to an error.
 func onDeviceError(err error, device uuid.UUID) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -127,7 +130,7 @@ func onDeviceError(err error, device uuid.UUID) error {
 	return &named
 }
 
-// lockPlaces locks the devices, in the same order whoever asks, and reads what is on the first of them.
+// lockPlaces locks the devices in a fixed order, and reads the codes on them up to maxTaken.
 func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) (map[uuid.UUID]place, error) {
 	places, taken := map[uuid.UUID]place{}, 0
 	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
@@ -148,7 +151,7 @@ func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) 
 	return places, nil
 }
 
-// read is the place with what is on it, which its lock keeps as it is.
+// read returns the place with its codes, which cannot change under the lock.
 func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 	if at.unread {
 		at.taken, err = tx.TakenOnDevice(ctx, at.device.DeviceID)
@@ -156,25 +159,31 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 	return at, err
 }
 
-// lockPlace is lockManagedDevice for a device that is to get a code.
+// lockPlace is lockManagedDevice for a device that will get a code.
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
 	err = tx.Together(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach})
+			at.device, err = tx.LockWorkspaceDevice(
+				ctx,
+				dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach},
+			)
 			return err
 		},
 		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
 	return at, mayWorkOn(at.device, id, p, err)
 }
 
-// lockManagedDevice locks a device of the workspace on which something is to be done.
-// It fails with NotFound, and with Invalid (device_unmanaged).
+// lockManagedDevice locks a managed device of the workspace. It fails with NotFound, and with Invalid
+// (device_unmanaged).
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (dbsqlc.Device, error) {
-	d, err := tx.LockWorkspaceDevice(ctx, dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach})
+	d, err := tx.LockWorkspaceDevice(
+		ctx,
+		dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach},
+	)
 	return d, mayWorkOn(d, id, p, err)
 }
 
-// mayWorkOn says why nothing is to be done on a device that was read with err.
+// mayWorkOn fails where the device cannot be changed. err is the error of its read.
 func mayWorkOn(d dbsqlc.Device, id uuid.UUID, p Principal, err error) error {
 	switch {
 	case store.IsNoRows(err), err == nil && (!p.CanSee(d.ConnectedAccountID) || d.RemovedAt != nil):
@@ -185,12 +194,24 @@ func mayWorkOn(d dbsqlc.Device, id uuid.UUID, p Principal, err error) error {
 	return err
 }
 
-// sharedPIN makes a PIN that all the devices take, of the preferred length if all take that, else of the shortest.
-// It fails with Invalid (code_cannot_be_shared).
-func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
+// sharedPIN generates a PIN that all the devices accept, of the preferred length if possible, else of the
+// shortest. It fails with Invalid (code_cannot_be_shared).
+func (s *Service) sharedPIN(
+	ctx context.Context,
+	tx store.Tx,
+	ids []uuid.UUID,
+	places map[uuid.UUID]place,
+	preferred int,
+) (string, error) {
 	refuse := func(format string, args ...any) error {
-		return &Error{Kind: Invalid, Type: "code_cannot_be_shared", Field: "device_ids", Message: fmt.Sprintf(format, args...) +
-			" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code."}
+		return &Error{
+			Kind:  Invalid,
+			Type:  "code_cannot_be_shared",
+			Field: "device_ids",
+			Message: fmt.Sprintf(format, args...) +
+				" Leave it out, or give each device a code of its own with " +
+				"behavior_when_code_cannot_be_shared create_random_code.",
+		}
 	}
 	var lengths []int
 	for _, id := range ids {
@@ -206,7 +227,7 @@ func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 			lengths = slices.DeleteFunc(lengths, func(n int) bool { return !slices.Contains(caps.CodeLengths, n) })
 		}
 		if lengths != nil && len(lengths) == 0 {
-			return "", refuse("Device %s takes codes of no length that the others take.", id)
+			return "", refuse("Device %s accepts no code length that the others accept.", id)
 		}
 	}
 	length := 4
@@ -220,7 +241,7 @@ func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 	for i, id := range ids {
 		all[i] = capabilities(places[id].device)
 	}
-	for _, many := range []int{1, 10, 100, 900} { // mostly one is enough
+	for _, many := range []int{1, 10, 100, 900} { // one is usually enough
 		var pins []string
 		for range many {
 			pin, err := randomPIN(length)
@@ -239,11 +260,17 @@ func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 			return free[0], nil
 		}
 	}
-	return "", refuse("No code was found that all the devices take.")
+	return "", refuse("No code was found that all the devices accept.")
 }
 
-// freeOnAll are those of the PINs that none of the devices has.
-func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, pins []string) ([]string, error) {
+// freeOnAll returns the PINs that are on none of the devices.
+func (s *Service) freeOnAll(
+	ctx context.Context,
+	tx store.Tx,
+	ids []uuid.UUID,
+	places map[uuid.UUID]place,
+	pins []string,
+) ([]string, error) {
 	for _, id := range ids {
 		if len(pins) == 0 {
 			break
@@ -258,20 +285,26 @@ func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 	return pins, nil
 }
 
-// mostSharing is how many codes may have one key: as many as can be created together.
+// maxSharing is how many codes may have one key: as many as one request can create.
 const mostSharing = 500
 
-// joinKey gives a new code the PIN of those that have its key already. It fails with Invalid where another was asked
-// for. A client session joins codes that it reaches, and chooses no key for others to join: whoever names a key first
-// has chosen the PIN of them all. Until the end of tx nobody else joins.
+// joinKey gives a new code the PIN of the existing codes with its key. It fails with Invalid if the request has
+// another PIN. A client session can only join codes in its scope and cannot create keys, because the first code
+// determines the PIN of all. The key is locked until the end of tx.
 func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewCode) error {
 	if n.CommonCodeKey == "" {
 		return nil
 	}
-	if err := tx.LockCommonCode(ctx, dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey}); err != nil {
+	if err := tx.LockCommonCode(
+		ctx,
+		dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey},
+	); err != nil {
 		return err
 	}
-	others, err := tx.CodesOfKey(ctx, dbsqlc.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
+	others, err := tx.CodesOfKey(
+		ctx,
+		dbsqlc.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey},
+	)
 	if err != nil {
 		return err
 	}
@@ -279,13 +312,21 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	switch {
 	case err != nil:
 		return err
-	case p.Reach != nil && (!all || len(others) == 0): // whether there are such codes is nobody's business
-		return Invalidf("common_code_key", "This client session reaches no codes of this key, and makes no keys. Leave it out, or create the codes together with /access_codes/create_multiple, which gives them one")
+	case p.Reach != nil && (!all || len(others) == 0): // the message must not reveal whether such codes exist
+		return Invalidf(
+			"common_code_key",
+			"This client session can see no codes with this key, and cannot create keys. Leave it out, or "+
+				"create the codes together with /access_codes/create_multiple, which gives them a key",
+		)
 	case len(others) == 0:
 		return nil
 	}
 	if len(others) >= mostSharing {
-		return Invalidf("common_code_key", "%d codes have this key, and no more can: they are changed together. Choose another key", len(others))
+		return Invalidf(
+			"common_code_key",
+			"%d codes have this key, which is the maximum, because they are changed together. Choose another key",
+			len(others),
+		)
 	}
 	pin, err := s.pinOf(others[0])
 	if err != nil {
@@ -295,13 +336,16 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 		return Invalidf("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
 	}
 	if n.PIN != "" && n.PIN != pin {
-		return Invalidf("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
+		return Invalidf(
+			"common_code_key",
+			"The codes of this key have another code. Leave `code` out to share it, or choose another key",
+		)
 	}
 	n.PIN = pin
 	return nil
 }
 
-// reachesAll says whether the devices of all the codes may be seen.
+// reachesAll reports whether all the codes are in scope.
 func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []dbsqlc.AccessCode) (bool, error) {
 	if p.Reach == nil {
 		return true, nil
@@ -318,10 +362,14 @@ func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []dbsqlc.Ac
 	return !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return !there[id] }), err
 }
 
-// UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode; errors name the device.
+// UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode. Errors name the
+// device.
 func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch CodeChange) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := tx.LockCommonCode(ctx, dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key}); err != nil {
+		if err := tx.LockCommonCode(
+			ctx,
+			dbsqlc.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key},
+		); err != nil {
 			return err
 		}
 		codes, err := tx.CodesOfKey(ctx, dbsqlc.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: key})
@@ -331,12 +379,12 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 		changed := 0
 		if all, err := reachesAll(ctx, tx, p, codes); err != nil {
 			return err
-		} else if !all { // what they share is not changed on some of them only
+		} else if !all { // a shared value must change on all of them
 			codes = nil
 		}
 		for _, c := range codes {
 			d, err := tx.LockDevice(ctx, c.DeviceID)
-			if store.IsNoRows(err) { // erased meanwhile, with its codes
+			if store.IsNoRows(err) { // erased since, with its codes
 				continue
 			}
 			if err != nil {
@@ -345,7 +393,10 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			if !d.IsManaged && d.RemovedAt == nil {
 				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
-			c, err = tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
+			c, err = tx.FindAccessCode(
+				ctx,
+				dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID},
+			) // the current row
 			if store.IsNoRows(err) || (err == nil && (TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}
@@ -358,7 +409,12 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			changed++
 		}
 		if changed == 0 {
-			return &Error{Kind: NotFound, Type: "access_code_not_found", Message: "No access code has this common_code_key.", Data: map[string]any{"common_code_key": key}}
+			return &Error{
+				Kind:    NotFound,
+				Type:    "access_code_not_found",
+				Message: "No access code has this common_code_key.",
+				Data:    map[string]any{"common_code_key": key},
+			}
 		}
 		return nil
 	})

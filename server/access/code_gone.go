@@ -31,7 +31,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c 
 	return tx.AccessCodeGone(ctx, dbsqlc.AccessCodeGoneParams{
 		AccessCodeID: c.AccessCodeID,
 		DeviceID:     d.DeviceID,
-		DeletedAt:       now,
+		DeletedAt:    now,
 	})
 }
 

@@ -77,10 +77,24 @@ func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error
 
 func (s *Service) toWebview(ctx context.Context, r dbsqlc.ConnectWebview) (Webview, error) {
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
-	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
-		WaitForDevices: r.WaitForDevices, RedirectURL: TextOf(r.RedirectUrl), FailureURL: TextOf(r.FailureUrl), CustomerKey: TextOf(r.CustomerKey),
-		Metadata: ReadMetadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthorizedAt: r.AuthorizedAt}
+	w := Webview{
+		ID:               r.ConnectWebviewID,
+		WorkspaceID:      r.WorkspaceID,
+		Token:            token,
+		Capabilities:     r.AcceptedCapabilities,
+		ManageNewDevices: r.ManageNewDevices,
+		WaitForDevices:   r.WaitForDevices,
+		RedirectURL:      TextOf(r.RedirectUrl),
+		FailureURL:       TextOf(r.FailureUrl),
+		CustomerKey:      TextOf(r.CustomerKey),
+		Metadata:         ReadMetadata(r.CustomMetadata),
+		Status:           WebviewStatus(r.Status),
+		SelectedProvider: r.SelectedProvider,
+		AccountID:        r.ConnectedAccountID,
+		CreatedAt:        r.CreatedAt,
+		ExpiresAt:        r.ExpiresAt,
+		AuthorizedAt:     r.AuthorizedAt,
+	}
 	w.Exhausted = r.LoginAttempts >= maxLogins && w.Status != WebviewAuthorized
 	if r.AcceptedProviders != nil {
 		w.Providers = &r.AcceptedProviders
@@ -110,15 +124,26 @@ type NewWebview struct {
 func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) (Webview, error) {
 	var selection error
 	if n.SelectionMode != "" && n.SelectionMode != "none" {
-		selection = Invalidf("device_selection_mode", "Devices cannot be selected on the page: all devices of the account appear. Leave it out, or use none")
+		selection = Invalidf(
+			"device_selection_mode",
+			"Devices cannot be selected on the page: all devices of the account appear. Leave it out, or use none",
+		)
 	}
 	data, err := ApplyMetadata([]byte("{}"), n.Metadata)
-	if err := All(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
+	if err := All(
+		selection,
+		webURL("custom_redirect_url", n.RedirectURL),
+		webURL("custom_redirect_failure_url", n.FailureURL),
+		err,
+	); err != nil {
 		return Webview{}, err
 	}
 	if p.Kind == EndUser { // its accounts belong to its customer only
 		if n.CustomerKey != "" && n.CustomerKey != p.Customer {
-			return Webview{}, Invalidf("customer_key", "A client session creates webviews for its own customer only. Leave it out")
+			return Webview{}, Invalidf(
+				"customer_key",
+				"A client session creates webviews for its own customer only. Leave it out",
+			)
 		}
 		n.CustomerKey = p.Customer
 	}
@@ -132,9 +157,19 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	}
 	var r dbsqlc.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err = tx.InsertConnectWebview(ctx, dbsqlc.InsertConnectWebviewParams{ConnectWebviewID: NewID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
-			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: NonEmpty(n.RedirectURL),
-			FailureUrl: NonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: NonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+		r, err = tx.InsertConnectWebview(ctx, dbsqlc.InsertConnectWebviewParams{
+			ConnectWebviewID:     NewID(),
+			WorkspaceID:          p.WorkspaceID,
+			AcceptedProviders:    providers,
+			AcceptedCapabilities: capabilities,
+			ManageNewDevices:     n.ManageNewDevices,
+			WaitForDevices:       n.WaitForDevices,
+			RedirectUrl:          NonEmpty(n.RedirectURL),
+			FailureUrl:           NonEmpty(n.FailureURL),
+			CustomMetadata:       data,
+			CustomerKey:          NonEmpty(n.CustomerKey),
+			ExpiresAt:            s.opt.Now().Add(webviewLifetime).UTC(),
+		})
 		if err != nil || p.Kind != EndUser {
 			return err
 		}
@@ -143,7 +178,13 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		} else if err != nil {
 			return err
 		}
-		if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
+		if err := tx.GrantWebviewsToClientSession(
+			ctx,
+			dbsqlc.GrantWebviewsToClientSessionParams{
+				ClientSessionID: p.CredentialID,
+				Webviews:        []uuid.UUID{r.ConnectWebviewID},
+			},
+		); err != nil {
 			return err
 		}
 		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
@@ -166,7 +207,8 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	var there, has []string
 	for _, p := range s.providers(workspace) {
 		there = append(there, p.Name)
-		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) && !slices.Contains(n.Excluded, p.Name) &&
+		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) &&
+			!slices.Contains(n.Excluded, p.Name) &&
 			(n.Category == "" || slices.Contains(p.Categories, n.Category))
 		if wanted && (n.Capabilities == nil || common(p.Capabilities, *n.Capabilities)) {
 			chosen, has = append(chosen, p.Name), append(has, p.Capabilities...)
@@ -178,7 +220,11 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	}
 	switch {
 	case len(there) == 0:
-		return nil, nil, Invalidf("", "No vendor offers a login in this workspace. Start the server with --connect-gateways to let people connect gateways")
+		return nil, nil, Invalidf(
+			"",
+			"No vendor offers a login in this workspace. Start the server with --connect-gateways to let "+
+				"people connect gateways",
+		)
 	case len(chosen) == 0:
 		field := "accepted_providers"
 		if n.Providers == nil && capabilities != nil {
@@ -188,7 +234,11 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 		} else if n.Providers == nil {
 			field = "excluded_providers"
 		}
-		return nil, nil, Invalidf(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
+		return nil, nil, Invalidf(
+			field,
+			"No vendor is left to choose. In this workspace people can log in to: %s",
+			strings.Join(there, ", "),
+		)
 	case !named && len(n.Excluded) == 0:
 		return nil, capabilities, nil
 	}
@@ -216,7 +266,8 @@ func webURL(field, text string) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) || u.User != nil {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) ||
+		u.User != nil {
 		return Invalidf(field, "It must begin with https:// or http:// and a host, without a user")
 	}
 	return nil
@@ -224,7 +275,12 @@ func webURL(field, text string) error {
 
 // WebviewNotFound returns the error for a webview that does not exist or is not visible.
 func WebviewNotFound(id string) *Error {
-	return &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "Could not find a connect webview with this connect_webview_id.", Data: map[string]any{"connect_webview_id": id}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "connect_webview_not_found",
+		Message: "Could not find a connect webview with this connect_webview_id.",
+		Data:    map[string]any{"connect_webview_id": id},
+	}
 }
 
 // GetWebview reads a webview. It fails with NotFound.
@@ -233,7 +289,10 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	if err != nil {
 		return Webview{}, WebviewNotFound(id)
 	}
-	r, err := s.db.GetConnectWebview(ctx, dbsqlc.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	r, err := s.db.GetConnectWebview(
+		ctx,
+		dbsqlc.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+	)
 	switch {
 	case store.IsNoRows(err):
 		return Webview{}, WebviewNotFound(id)
@@ -241,7 +300,10 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
 	if p.Kind == EndUser {
-		sees, err := s.db.SeesWebview(ctx, dbsqlc.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
+		sees, err := s.db.SeesWebview(
+			ctx,
+			dbsqlc.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed},
+		)
 		if err != nil {
 			return Webview{}, fmt.Errorf("read the webview: %w", err)
 		}
@@ -269,8 +331,15 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	if err != nil {
 		return nil, false, err
 	}
-	arg := dbsqlc.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Session: session}
+	arg := dbsqlc.FindConnectWebviewsParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey),
+		Search:      NonEmpty(f.Search),
+		Session:     session,
+	}
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}
@@ -309,7 +378,10 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		return WebviewNotFound(id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.LockWorkspaceWebview(ctx, dbsqlc.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		_, err := tx.LockWorkspaceWebview(
+			ctx,
+			dbsqlc.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+		)
 		if store.IsNoRows(err) {
 			return WebviewNotFound(id)
 		}
@@ -323,7 +395,10 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
 			return err
 		}
-		return tx.DeleteConnectWebview(ctx, dbsqlc.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		return tx.DeleteConnectWebview(
+			ctx,
+			dbsqlc.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
+		)
 	})
 	return Wrap(err, "delete the webview")
 }

@@ -34,9 +34,17 @@ type UserIdentifier struct {
 }
 
 func toConnectedAccount(r dbsqlc.ConnectedAccount) ConnectedAccount {
-	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: TextOf(r.CustomerKey),
-		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: ReadMetadata(r.CustomMetadata), Errors: accountErrors(r),
-		CreatedAt: r.CreatedAt}
+	a := ConnectedAccount{
+		ID:               r.ConnectedAccountID,
+		Adapter:          r.Adapter,
+		DisplayName:      r.DisplayName,
+		CustomerKey:      TextOf(r.CustomerKey),
+		ManageNewDevices: r.ManageNewDevices,
+		Capabilities:     r.AcceptedCapabilities,
+		Metadata:         ReadMetadata(r.CustomMetadata),
+		Errors:           accountErrors(r),
+		CreatedAt:        r.CreatedAt,
+	}
 	_ = json.Unmarshal(r.UserIdentifier, &a.User) // written by this package
 	return a
 }
@@ -45,7 +53,12 @@ func accountErrors(r dbsqlc.ConnectedAccount) []Problem {
 	if r.ErrorCode == nil {
 		return nil
 	}
-	return []Problem{{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfAccount, At: TimeOf(r.ErrorAt)}}
+	return []Problem{{
+		Code:    *r.ErrorCode,
+		Message: TextOf(r.ErrorMessage),
+		Scope:   OfAccount,
+		At:      TimeOf(r.ErrorAt),
+	}}
 }
 
 // accountErrorOf returns the error of an account in the form that its devices store, or nil if it works.
@@ -72,12 +85,22 @@ func readAccountError(kept []byte) []Problem {
 	if json.Unmarshal(kept, &t) != nil { // written by this package
 		return nil
 	}
-	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}
+	return []Problem{{
+		Code:    t.Code,
+		Message: t.Message,
+		At:      t.At,
+		Scope:   OfAccount,
+	}}
 }
 
 // AccountNotFound returns the error for an account that does not exist or is not visible.
 func AccountNotFound(what, value string) *Error {
-	return &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "Could not find a connected account with this " + what + ".", Data: map[string]any{what: value}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "connected_account_not_found",
+		Message: "Could not find a connected account with this " + what + ".",
+		Data:    map[string]any{what: value},
+	}
 }
 
 // GetConnectedAccount reads an account by its identifier or, if that is empty, the oldest account with an email
@@ -95,12 +118,18 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 		if bad != nil {
 			return ConnectedAccount{}, missing
 		}
-		r, err = s.db.GetWorkspaceAccount(ctx, dbsqlc.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
+		r, err = s.db.GetWorkspaceAccount(
+			ctx,
+			dbsqlc.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed},
+		)
 		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return ConnectedAccount{}, missing
 		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Reach})
+		r, err = s.db.GetAccountByEmail(
+			ctx,
+			dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Reach},
+		)
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -120,12 +149,24 @@ type AccountFilter struct {
 }
 
 // ListConnectedAccounts lists accounts, oldest first, and reports whether more follow the page.
-func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f AccountFilter, page Page) ([]ConnectedAccount, bool, error) {
+func (s *Service) ListConnectedAccounts(
+	ctx context.Context,
+	p Principal,
+	f AccountFilter,
+	page Page,
+) ([]ConnectedAccount, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := dbsqlc.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Scope: p.Reach}
+	arg := dbsqlc.FindAccountsParams{
+		WorkspaceID: p.WorkspaceID,
+		AfterAt:     page.After.At,
+		AfterID:     page.After.ID,
+		MaxRows:     page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey),
+		Search:      NonEmpty(f.Search),
+		Scope:       p.Reach,
+	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
@@ -154,18 +195,33 @@ type AccountUpdate struct {
 // UpdateConnectedAccount changes what the workspace stores about an account. An account that moves to another
 // customer leaves the scope of the former customer's sessions. It fails with NotFound, and with Invalid where
 // the name or the metadata breaks a rule.
-func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
+func (s *Service) UpdateConnectedAccount(
+	ctx context.Context,
+	p Principal,
+	id string,
+	u AccountUpdate,
+) (a ConnectedAccount, err error) {
 	account, err := uuid.Parse(id)
 	if err != nil {
 		return a, AccountNotFound("connected_account_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
-			if err := tx.LeaveCustomer(ctx, dbsqlc.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
+			if err := tx.LeaveCustomer(
+				ctx,
+				dbsqlc.LeaveCustomerParams{
+					WorkspaceID:        p.WorkspaceID,
+					ConnectedAccountID: account,
+					CustomerKey:        u.CustomerKey,
+				},
+			); err != nil {
 				return err
 			}
 		}
-		r, err := tx.LockWorkspaceAccount(ctx, dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Reach})
+		r, err := tx.LockWorkspaceAccount(
+			ctx,
+			dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Reach},
+		)
 		if store.IsNoRows(err) {
 			return AccountNotFound("connected_account_id", id)
 		}
@@ -176,8 +232,14 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 			return err
 		}
 		a = toConnectedAccount(r)
-		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
-			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
+		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
+			ConnectedAccountID:   r.ConnectedAccountID,
+			DisplayName:          r.DisplayName,
+			CustomMetadata:       r.CustomMetadata,
+			CustomerKey:          r.CustomerKey,
+			ManageNewDevices:     r.ManageNewDevices,
+			AcceptedCapabilities: r.AcceptedCapabilities,
+		})
 	})
 	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("change account %s: %w", id, err)

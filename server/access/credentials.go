@@ -84,7 +84,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	case len(n.WorkspaceIDs) == 0:
 		return "", c, Invalidf("workspace_ids", "Name at least one workspace that the credential may enter.")
 	}
-	c = Credential{ID: NewID(), Kind: n.Kind, Name: n.Name, WorkspaceIDs: n.WorkspaceIDs}
+	c = Credential{
+		ID:           NewID(),
+		Kind:         n.Kind,
+		Name:         n.Name,
+		WorkspaceIDs: n.WorkspaceIDs,
+	}
 	if n.Kind == ConsoleSession && (n.Lifetime <= 0 || n.Lifetime > sessionLifetime) {
 		n.Lifetime = sessionLifetime
 	}
@@ -99,7 +104,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		for _, id := range n.WorkspaceIDs {
 			if _, err := tx.GetWorkspace(ctx, id); store.IsNoRows(err) {
-				return &Error{Kind: NotFound, Type: "workspace_not_found", Message: "There is no such workspace.", Data: map[string]any{"workspace_id": id}}
+				return &Error{
+					Kind:    NotFound,
+					Type:    "workspace_not_found",
+					Message: "There is no such workspace.",
+					Data:    map[string]any{"workspace_id": id},
+				}
 			} else if err != nil {
 				return err
 			}
@@ -109,12 +119,22 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 		if n.Kind == PublishableKey {
 			public = &token
 		}
-		if err := tx.InsertCredential(ctx, dbsqlc.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
-			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public}); err != nil {
+		if err := tx.InsertCredential(ctx, dbsqlc.InsertCredentialParams{
+			CredentialID: c.ID,
+			Kind:         string(c.Kind),
+			Name:         c.Name,
+			Hint:         c.Hint,
+			TokenHash:    hash[:],
+			ExpiresAt:    c.ExpiresAt,
+			PublicToken:  public,
+		}); err != nil {
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
-			if err := tx.InsertCredentialWorkspace(ctx, dbsqlc.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(
+				ctx,
+				dbsqlc.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id},
+			); err != nil {
 				return err
 			}
 		}
@@ -153,7 +173,10 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			return "", err
 		}
 		return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
-			ID: c.ID.String(), Issuer: sessionIssuer, IssuedAt: jwt.NewNumericDate(s.opt.Now()), ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
+			ID:        c.ID.String(),
+			Issuer:    sessionIssuer,
+			IssuedAt:  jwt.NewNumericDate(s.opt.Now()),
+			ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
 		}).SignedString(key)
 	}
 	return "", Invalidf("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
@@ -172,7 +195,8 @@ func (s *Service) sessionKey(ctx context.Context) ([]byte, error) {
 func notReserved() string {
 	for {
 		short := base58(8)
-		if !strings.HasPrefix(short, "at") && !strings.HasPrefix(short, "cst") && !strings.HasPrefix(short, "pk") && !strings.HasPrefix(short, "test") {
+		if !strings.HasPrefix(short, "at") && !strings.HasPrefix(short, "cst") && !strings.HasPrefix(short, "pk") &&
+			!strings.HasPrefix(short, "test") {
 			return short
 		}
 	}
@@ -224,10 +248,19 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	case (kind == PublishableKey) != (CredentialKind(r.Kind) == PublishableKey):
 		return Principal{}, unauthorized(kind)
 	case kind == PublishableKey && !r.PublishableKeys:
-		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
-			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and is_publishable_key_auth_enabled true."}
+		return Principal{}, &Error{
+			Kind: Unauthorized,
+			Type: invalidPublishableKey,
+			Message: "The workspace does not accept publishable keys. Enable them with /workspaces/update and " +
+				"is_publishable_key_auth_enabled true.",
+		}
 	}
-	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Suspended: r.Suspended}
+	p := Principal{
+		CredentialID: r.CredentialID,
+		Kind:         CredentialKind(r.Kind),
+		Name:         r.Name,
+		Suspended:    r.Suspended,
+	}
 	if r.WorkspaceID != nil {
 		p.WorkspaceID = *r.WorkspaceID
 	}
@@ -262,7 +295,11 @@ func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, err
 const invalidPublishableKey = "invalid_publishable_key"
 
 func unauthorized(kind CredentialKind) *Error {
-	what := map[CredentialKind]string{APIKey: "API Key not found", PAT: "Personal access token not found", ConsoleSession: "Console session token not found or expired"}
+	what := map[CredentialKind]string{
+		APIKey:         "API Key not found",
+		PAT:            "Personal access token not found",
+		ConsoleSession: "Console session token not found or expired",
+	}
 	if kind == PublishableKey {
 		return &Error{Kind: Unauthorized, Type: invalidPublishableKey, Message: "Publishable key not found"}
 	}
@@ -270,7 +307,11 @@ func unauthorized(kind CredentialKind) *Error {
 }
 
 func unknownWorkspace() *Error {
-	return &Error{Kind: Unauthorized, Type: "workspace_not_found", Message: "This credential has no access to the workspace named in the seam-workspace header."}
+	return &Error{
+		Kind:    Unauthorized,
+		Type:    "workspace_not_found",
+		Message: "This credential has no access to the workspace named in the seam-workspace header.",
+	}
 }
 
 // ListCredentials lists every credential. For administration only.
@@ -281,8 +322,16 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 	}
 	out := make([]Credential, len(rows))
 	for i, r := range rows {
-		out[i] = Credential{ID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Hint: r.Hint, WorkspaceIDs: r.WorkspaceIds,
-			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt}
+		out[i] = Credential{
+			ID:           r.CredentialID,
+			Kind:         CredentialKind(r.Kind),
+			Name:         r.Name,
+			Hint:         r.Hint,
+			WorkspaceIDs: r.WorkspaceIds,
+			CreatedAt:    r.CreatedAt,
+			ExpiresAt:    r.ExpiresAt,
+			RevokedAt:    r.RevokedAt,
+		}
 	}
 	return out, nil
 }
@@ -293,7 +342,11 @@ func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.RevokeCredential(ctx, id)
 		if err == nil && n == 0 {
-			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential, or it is already revoked."}
+			err = &Error{
+				Kind:    NotFound,
+				Type:    "credential_not_found",
+				Message: "There is no such credential, or it is already revoked.",
+			}
 		}
 		if err != nil {
 			return err

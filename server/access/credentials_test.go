@@ -26,13 +26,13 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// question is what the database is asked.
+// question is a query with its arguments.
 type question struct {
 	sql  string
 	args []any
 }
 
-// overheard is a database with somebody who listens.
+// overheard is a database that records its queries.
 type overheard struct {
 	dbsqlc.DBTX
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func (o *overheard) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 	return o.DBTX.QueryRow(ctx, sql, args...)
 }
 
-// keyring is a workspace with a good credential of each kind, and one that was revoked.
+// keyring is a workspace with a valid and a revoked credential of each kind.
 type keyring struct {
 	*access.Service
 	db            *store.DB
@@ -82,7 +82,12 @@ func newKeyring(t testing.TB) *keyring {
 	t.Cleanup(db.Close)
 	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
-	k := &keyring{db: db, heard: &overheard{DBTX: db.Pool}, good: map[string]string{}, revoked: map[string]string{}}
+	k := &keyring{
+		db:      db,
+		heard:   &overheard{DBTX: db.Pool},
+		good:    map[string]string{},
+		revoked: map[string]string{},
+	}
 	db.Queries = dbsqlc.New(k.heard)
 	k.Service = access.New(db, keys, nil, access.Options{})
 	w, err := k.CreateWorkspace(t.Context(), "Keys", "", true)
@@ -90,7 +95,10 @@ func newKeyring(t testing.TB) *keyring {
 	k.workspace = w.ID
 	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
 		for _, tokens := range []map[string]string{k.good, k.revoked} {
-			token, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{w.ID}})
+			token, c, err := k.IssueCredential(
+				t.Context(),
+				access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{w.ID}},
+			)
 			must(err)
 			tokens[string(kind)] = token
 			if _, revoked := k.revoked[string(kind)]; revoked {
@@ -99,30 +107,41 @@ func newKeyring(t testing.TB) *keyring {
 		}
 	}
 	for _, tokens := range []map[string]string{k.good, k.revoked} {
-		c, err := k.CreateClientSession(t.Context(), access.Principal{WorkspaceID: w.ID}, access.NewClientSession{}, access.RefuseIfTaken)
+		c, err := k.CreateClientSession(
+			t.Context(),
+			access.Principal{WorkspaceID: w.ID},
+			access.NewClientSession{},
+			access.RefuseIfTaken,
+		)
 		must(err)
 		tokens[string(access.EndUser)] = c.Token
 		if _, revoked := k.revoked[string(access.EndUser)]; revoked {
-			_, err := db.RevokeClientSession(t.Context(), dbsqlc.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID})
+			_, err := db.RevokeClientSession(
+				t.Context(),
+				dbsqlc.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID},
+			)
 			must(err)
 		}
 	}
 	return k
 }
 
-// A credential that has ended before it begins is none that lasts until it is revoked.
-func TestCredentialEndsInTimeToCome(t *testing.T) {
+// A negative lifetime is rejected. It must not mean that the credential never expires.
+func TestIssueCredential_NegativeLifetime(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(t)
 	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
-		_, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{k.workspace}, Lifetime: -1})
+		_, c, err := k.IssueCredential(
+			t.Context(),
+			access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{k.workspace}, Lifetime: -1},
+		)
 		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid {
-			t.Errorf("%s: %v, which ends %v", kind, err, c.ExpiresAt)
+			t.Errorf("%s: %v, expires %v", kind, err, c.ExpiresAt)
 		}
 	}
 }
 
-// wrong are tokens that are not good, by how wrong they are. The beginning of a token tells its kind, and is no secret.
+// wrong returns invalid tokens by kind of error. The prefix of a token shows its kind and is not secret.
 func wrong(good, revoked string) map[string]string {
 	other := func(i int) string {
 		b := []byte(good)
@@ -131,24 +150,30 @@ func wrong(good, revoked string) map[string]string {
 		}
 		return string(b)
 	}
-	secret := strings.LastIndexByte(good, '.') + 1 // of a console session its signature, in which a _ may be
+	secret := strings.LastIndexByte(good, '.') + 1 // the signature of a console session, which may contain a _
 	if secret == 0 {
 		secret = strings.LastIndexByte(good, '_') + 1
 	}
 	nothing := good[:secret] + strings.Repeat("2", len(good)-secret)
 	return map[string]string{
-		"its first byte is another": other(secret), "its last byte is another": other(len(good) - 2), "all of it is": nothing,
-		"too short": good[:len(good)-1], "half": good[:secret+(len(good)-secret)/2], "too long": good + "2", "of another length by far": good + strings.Repeat("2", 4000), "revoked": revoked,
+		"wrong first byte": other(secret),
+		"wrong last byte":  other(len(good) - 2),
+		"entirely wrong":   nothing,
+		"too short":        good[:len(good)-1],
+		"half":             good[:secret+(len(good)-secret)/2],
+		"too long":         good + "2",
+		"far too long":     good + strings.Repeat("2", 4000),
+		"revoked":          revoked,
 	}
 }
 
-// However wrong a token is, the same is done: all of it is hashed, and one question is asked, whether there is a row with
-// this hash. Nothing compares the token, or a part of it, with anything, so there is nothing to be measured. Console
-// sessions are signed: those that are forged are refused without any question.
-func TestTokensAreLookedUpByTheHashOfTheWhole(t *testing.T) {
+// Every invalid token takes the same path: it is hashed as a whole, and one query looks up the hash. Nothing compares
+// parts of the token, so timing reveals nothing. Console sessions are signed, and forged ones are rejected without a
+// query.
+func TestTokensAreLookedUpByHash(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(t)
-	if _, err := k.Authenticate(t.Context(), k.good["console_session"], ""); err != nil { // reads the key that signs, once
+	if _, err := k.Authenticate(t.Context(), k.good["console_session"], ""); err != nil { // reads the signing key once
 		t.Fatal(err)
 	}
 	ask := func(token string) ([]question, error) {
@@ -159,7 +184,7 @@ func TestTokensAreLookedUpByTheHashOfTheWhole(t *testing.T) {
 	for kind, good := range k.good {
 		asked, err := ask(good)
 		if err != nil || len(asked) != 1 {
-			t.Fatalf("a good %s: %v, %d questions", kind, err, len(asked))
+			t.Fatalf("a valid %s: %v, %d queries", kind, err, len(asked))
 		}
 		for name, token := range wrong(good, k.revoked[kind]) {
 			got, err := ask(token)
@@ -169,13 +194,13 @@ func TestTokensAreLookedUpByTheHashOfTheWhole(t *testing.T) {
 			}
 			if kind == "console_session" && name != "revoked" {
 				if len(got) != 0 {
-					t.Errorf("a forged %s, %s: asks %v", kind, name, got)
+					t.Errorf("a forged %s, %s: queries %v", kind, name, got)
 				}
 				continue
 			}
 			hash := sha256.Sum256([]byte(token))
 			if len(got) != 1 || got[0].sql != asked[0].sql || len(got[0].args) != len(asked[0].args) {
-				t.Errorf("%s, %s: %v is asked, and %v of the good one", kind, name, got, asked)
+				t.Errorf("%s, %s: queries %v, want those of the valid one %v", kind, name, got, asked)
 				continue
 			}
 			hashes := 0
@@ -183,37 +208,38 @@ func TestTokensAreLookedUpByTheHashOfTheWhole(t *testing.T) {
 				if raw, is := arg.([]byte); is && bytes.Equal(raw, hash[:]) {
 					hashes++
 				} else if strings.Contains(fmt.Sprint(arg), token[:13]) {
-					t.Errorf("%s, %s: a part of it is asked for", kind, name)
+					t.Errorf("%s, %s: a query contains a part of it", kind, name)
 				}
 			}
 			if hashes != 1 {
-				t.Errorf("%s, %s: its hash is not what is asked for: %v", kind, name, got[0].args)
+				t.Errorf("%s, %s: the query does not contain its hash: %v", kind, name, got[0].args)
 			}
 		}
 	}
 }
 
-// The database does not know tokens, apart from publishable keys, which everybody does; those of client sessions are
-// sealed beside their hash.
-func TestTokensAreNotKept(t *testing.T) {
+// The database stores no tokens in plain text, except for publishable keys, which are public. Those of client
+// sessions are sealed next to their hash.
+func TestTokensAreNotStored(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(t)
 	for kind, token := range k.good {
 		var known int
 		err := k.db.Pool.QueryRow(t.Context(), `select (select count(*) from credentials c where c::text like '%' || $1 || '%')
-			+ (select count(*) from client_sessions s where s::text like '%' || $1 || '%')`, token[:len(token)-4]).Scan(&known)
+			+ (select count(*) from client_sessions s where s::text like '%' || $1 || '%')`, token[:len(token)-4]).
+			Scan(&known)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if public := kind == "publishable_key"; (known > 0) != public {
-			t.Errorf("%d rows have the token of a %s", known, kind)
+			t.Errorf("%d rows contain the token of a %s", known, kind)
 		}
 	}
 }
 
-// BenchmarkWrongKeys measures how long it takes to refuse a token, by how wrong it is, each in turn with all others so
-// that what else the machine does is the same for all. The metrics are ratios of medians to that of a token of which
-// nothing is right.
+// BenchmarkWrongKeys measures how long the rejection of a token takes, by kind of error. It alternates between all
+// kinds so that other load on the machine affects all of them. The metrics are ratios of medians to that of an
+// entirely wrong token.
 func BenchmarkWrongKeys(b *testing.B) {
 	k := newKeyring(b)
 	for _, kind := range slices.Sorted(maps.Keys(k.good)) {
@@ -234,9 +260,9 @@ func BenchmarkWrongKeys(b *testing.B) {
 				return float64(took[name][len(took[name])/2])
 			}
 			for _, name := range names {
-				b.ReportMetric(median(name)/median("all of it is"), strings.ReplaceAll(name, " ", "_"))
+				b.ReportMetric(median(name)/median("entirely wrong"), strings.ReplaceAll(name, " ", "_"))
 			}
-			b.ReportMetric(median("all of it is"), "ns/refusal")
+			b.ReportMetric(median("entirely wrong"), "ns/refusal")
 		})
 	}
 }

@@ -43,12 +43,22 @@ const fanOutDeliveries = 5_000
 // FanOut creates the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
 // which it returns. It alternates between the accounts, starting with the one after the given account. last is
 // the account that had the last turn.
-func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
+func (s *Service) FanOut(
+	ctx context.Context,
+	h Fence,
+	workspace, after uuid.UUID,
+	events int32,
+) (woken []uuid.UUID, last uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		taken, err := tx.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: after, MaxRows: events, MaxDeliveries: fanOutDeliveries})
+		taken, err := tx.TakeEvents(ctx, dbsqlc.TakeEventsParams{
+			WorkspaceID:   workspace,
+			After:         after,
+			MaxRows:       events,
+			MaxDeliveries: fanOutDeliveries,
+		})
 		if err != nil || len(taken) == 0 {
 			return err
 		}
@@ -60,7 +70,10 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 			types[e.EventType] = true
 		}
 		// Lock only webhooks that receive one of these events, so that the others cost nothing.
-		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, dbsqlc.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
+		arg.WebhookIds, err = tx.LockWebhooksFor(
+			ctx,
+			dbsqlc.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))},
+		)
 		if err != nil || len(arg.WebhookIds) == 0 {
 			return err
 		}
@@ -79,8 +92,16 @@ func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUI
 
 // wakeWebhooks wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
 // at the end of its pause, and those of a suspended workspace when it resumes.
-func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.UUID, ids []uuid.UUID) (woken []uuid.UUID, err error) {
-	if woken, err = tx.WakeWebhooks(ctx, dbsqlc.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
+func (s *Service) wakeWebhooks(
+	ctx context.Context,
+	tx store.Tx,
+	workspace uuid.UUID,
+	ids []uuid.UUID,
+) (woken []uuid.UUID, err error) {
+	if woken, err = tx.WakeWebhooks(
+		ctx,
+		dbsqlc.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids},
+	); err != nil {
 		return nil, err
 	}
 	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)
@@ -136,8 +157,16 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Prompt: r.Webhook.IsHealthy, Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
-		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
+	e := Endpoint{
+		Webhook:     w,
+		WorkspaceID: r.Webhook.WorkspaceID,
+		Failures:    int(r.Webhook.ConsecutiveFailures),
+		Prompt:      r.Webhook.IsHealthy,
+		Paused:      r.Paused,
+		Suspended:   r.Suspended,
+		Disabled:    w.DisabledAt != nil,
+		FailingFor:  time.Duration(r.FailingSeconds * float64(time.Second)),
+	}
 	if r.OldSecretSigns {
 		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
 		if err != nil {
@@ -164,19 +193,41 @@ type Delivery struct {
 
 // DueDeliveries lists what is due at a webhook, the longest due first, without busy events. The events beyond
 // the given number of bytes are Unread.
-func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit, bytes int) ([]Delivery, error) {
+func (s *Service) DueDeliveries(
+	ctx context.Context,
+	webhook uuid.UUID,
+	busy []uuid.UUID,
+	limit, bytes int,
+) ([]Delivery, error) {
 	if busy == nil {
 		busy = []uuid.UUID{}
 	}
-	rows, err := s.db.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30)), MaxBytes: int32(min(bytes, 1<<30))})
+	rows, err := s.db.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{
+		WebhookID: webhook,
+		Busy:      busy,
+		MaxRows:   int32(min(limit, 1<<30)),
+		MaxBytes:  int32(min(bytes, 1<<30)),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhook, err)
 	}
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
-		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
-		if out[i].Event, err = s.ReadEvent(dbsqlc.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
-			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
+		out[i] = Delivery{
+			Step:   int(r.Step),
+			Due:    r.DueAt,
+			Size:   int(r.Size),
+			Unread: r.Unread,
+		}
+		if out[i].Event, err = s.ReadEvent(dbsqlc.Event{
+			EventID:     r.EventID,
+			EventType:   r.EventType,
+			WorkspaceID: r.WorkspaceID,
+			OccurredAt:  r.OccurredAt,
+			CreatedAt:   r.CreatedAt,
+			Payload:     r.Payload,
+			PinSealed:   r.PinSealed,
+		}); err != nil {
 			out[i].Unopened = err // it must not block the others
 		}
 	}
@@ -224,9 +275,19 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that are due and not leased.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
-	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers,
-		ExcludeSuspect: but.Doubted, ExcludeSuspectWorkspaces: but.DoubtedWide, ExcludeSuspectCreators: but.DoubtedMakers})
+func (s *Service) DueWebhooks(
+	ctx context.Context,
+	limit int32,
+	but worker.Crowds,
+) ([]uuid.UUID, PromptWebhooks, error) {
+	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{
+		MaxRows:                  limit,
+		ExcludeWorkspaces:        but.Wide,
+		ExcludeCreators:          but.Makers,
+		ExcludeSuspect:           but.Doubted,
+		ExcludeSuspectWorkspaces: but.DoubtedWide,
+		ExcludeSuspectCreators:   but.DoubtedMakers,
+	})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
 	for i, r := range rows {
 		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsHealthy
@@ -235,7 +296,10 @@ func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowd
 }
 
 // WebhookOwners returns the workspaces of webhooks and the creators of these workspaces.
-func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
+func (s *Service) WebhookOwners(
+	ctx context.Context,
+	webhooks []uuid.UUID,
+) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {

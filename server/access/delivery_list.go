@@ -62,8 +62,19 @@ const deliveryBatch = 500
 
 // ListDeliveries lists deliveries to a webhook, latest first, at most limit. It returns none for an unknown
 // webhook.
-func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, limit int) (out []DeliveryLog, err error) {
-	arg := dbsqlc.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states()}
+func (s *Service) ListDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	limit int,
+) (out []DeliveryLog, err error) {
+	arg := dbsqlc.ListDeliveriesParams{
+		WorkspaceID: p.WorkspaceID,
+		WebhookID:   webhook,
+		EventID:     f.EventID,
+		States:      f.states(),
+	}
 	arg.After, arg.Before = f.bounds()
 	for len(out) < limit {
 		arg.MaxRows = int32(min(limit, deliveryBatch))
@@ -74,8 +85,14 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 		for _, r := range rows {
 			arg.Before = r.EventID
 			if f.takes(r.EventType) && len(out) < limit {
-				out = append(out, DeliveryLog{EventID: r.EventID, EventType: r.EventType, OccurredAt: r.OccurredAt.UTC(),
-					State: DeliveryState(r.State), Attempts: int(r.Attempts), Next: r.NextAttemptAt})
+				out = append(out, DeliveryLog{
+					EventID:    r.EventID,
+					EventType:  r.EventType,
+					OccurredAt: r.OccurredAt.UTC(),
+					State:      DeliveryState(r.State),
+					Attempts:   int(r.Attempts),
+					Next:       r.NextAttemptAt,
+				})
 			}
 		}
 		if len(rows) < int(arg.MaxRows) {
@@ -86,8 +103,20 @@ func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook uuid.
 }
 
 // walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
-func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, from uuid.UUID) (rows []dbsqlc.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
-	arg := dbsqlc.WalkDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: f.EventID, States: f.states(), MaxRows: deliveryBatch}
+func (s *Service) walk(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	from uuid.UUID,
+) (rows []dbsqlc.WalkDeliveriesRow, last uuid.UUID, more bool, err error) {
+	arg := dbsqlc.WalkDeliveriesParams{
+		WorkspaceID: p.WorkspaceID,
+		WebhookID:   webhook,
+		EventID:     f.EventID,
+		States:      f.states(),
+		MaxRows:     deliveryBatch,
+	}
 	arg.After, arg.Before = f.bounds()
 	if bytes.Compare(from[:], arg.After[:]) > 0 {
 		arg.After = from
@@ -99,11 +128,20 @@ func (s *Service) walk(ctx context.Context, p Principal, webhook uuid.UUID, f De
 		last = rows[len(rows)-1].EventID
 	}
 	more = len(rows) == deliveryBatch
-	return slices.DeleteFunc(rows, func(r dbsqlc.WalkDeliveriesRow) bool { return !f.takes(r.EventType) }), last, more, nil
+	return slices.DeleteFunc(
+		rows,
+		func(r dbsqlc.WalkDeliveriesRow) bool { return !f.takes(r.EventType) },
+	), last, more, nil
 }
 
 // CountDeliveries counts the deliveries after an event by state. uuid.Nil counts all. It reads them in batches.
-func (s *Service) CountDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (map[DeliveryState]int, error) {
+func (s *Service) CountDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (map[DeliveryState]int, error) {
 	counts := map[DeliveryState]int{}
 	for more := true; more; {
 		var rows []dbsqlc.WalkDeliveriesRow
@@ -128,7 +166,13 @@ type Replayed struct {
 // ReplayDeliveries makes one batch of deliveries pending again, oldest first, with their identifiers and
 // bodies. It starts after an event; uuid.Nil starts at the first. A filter without states selects failed and
 // held deliveries. It fails with NotFound, and with Conflict where the webhook is disabled.
-func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uuid.UUID, f DeliveryFilter, after uuid.UUID) (out Replayed, err error) {
+func (s *Service) ReplayDeliveries(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (out Replayed, err error) {
 	if f.States == nil {
 		f.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
 	}
@@ -142,12 +186,19 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	}
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w dbsqlc.Webhook) error {
 		if w.DisabledAt != nil {
-			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + TextOf(w.DisabledReason)}
+			return &Error{
+				Kind:    Conflict,
+				Type:    "webhook_disabled",
+				Message: "The webhook is disabled: " + TextOf(w.DisabledReason),
+			}
 		}
 		if err := tx.AwaitPartitions(ctx); err != nil {
 			return err
 		}
-		n, err := tx.ReplayDeliveries(ctx, dbsqlc.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()})
+		n, err := tx.ReplayDeliveries(
+			ctx,
+			dbsqlc.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()},
+		)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -179,7 +230,12 @@ func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.U
 
 // DisableWebhook disables a webhook. Attempts in flight continue. was reports whether it was already disabled.
 // It fails with NotFound.
-func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.UUID, reason string) (was bool, err error) {
+func (s *Service) DisableWebhook(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	reason string,
+) (was bool, err error) {
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w dbsqlc.Webhook) error {
 		if was = w.DisabledAt != nil; was {
 			return nil
@@ -193,7 +249,12 @@ func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.
 }
 
 // onWebhook runs do in a transaction with the webhook locked. It fails with NotFound.
-func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, dbsqlc.Webhook) error) error {
+func (s *Service) onWebhook(
+	ctx context.Context,
+	p Principal,
+	webhook uuid.UUID,
+	do func(store.Tx, dbsqlc.Webhook) error,
+) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWebhook(ctx, webhook)
 		if store.IsNoRows(err) || err == nil && w.WorkspaceID != p.WorkspaceID {
@@ -215,10 +276,20 @@ func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 	}
 	out := make([]Endpoint, len(rows))
 	for i, r := range rows {
-		out[i] = Endpoint{WorkspaceID: r.Webhook.WorkspaceID, Suspended: r.Suspended, Failures: int(r.Webhook.ConsecutiveFailures), Disabled: r.Webhook.DisabledAt != nil,
-			FailingFor: time.Duration(r.FailingSeconds * float64(time.Second)),
-			Webhook: Webhook{ID: r.Webhook.WebhookID, URL: r.Webhook.Url, EventTypes: r.Webhook.EventTypes,
-				DisabledAt: r.Webhook.DisabledAt, DisabledReason: TextOf(r.Webhook.DisabledReason)}}
+		out[i] = Endpoint{
+			WorkspaceID: r.Webhook.WorkspaceID,
+			Suspended:   r.Suspended,
+			Failures:    int(r.Webhook.ConsecutiveFailures),
+			Disabled:    r.Webhook.DisabledAt != nil,
+			FailingFor:  time.Duration(r.FailingSeconds * float64(time.Second)),
+			Webhook: Webhook{
+				ID:             r.Webhook.WebhookID,
+				URL:            r.Webhook.Url,
+				EventTypes:     r.Webhook.EventTypes,
+				DisabledAt:     r.Webhook.DisabledAt,
+				DisabledReason: TextOf(r.Webhook.DisabledReason),
+			},
+		}
 	}
 	return out, nil
 }

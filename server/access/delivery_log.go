@@ -39,7 +39,13 @@ func excerptPlace(webhook, event uuid.UUID) string {
 
 // RecordDeliveries records attempts and the health that they show. If it disables the webhook, it announces
 // that with an event and holds the pending deliveries. It fails with NotFound where the webhook was deleted.
-func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
+func (s *Service) RecordDeliveries(
+	ctx context.Context,
+	h Fence,
+	webhook uuid.UUID,
+	attempts []DeliveryAttempt,
+	health Health,
+) error {
 	arg := dbsqlc.RecordAttemptsParams{WebhookID: webhook}
 	for _, a := range attempts {
 		var excerpt []byte
@@ -74,8 +80,14 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 		if health.Past && w.DisabledAt == nil { // enabled again since
 			return nil
 		}
-		err = tx.SetEndpointHealth(ctx, dbsqlc.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
-			IsHealthy: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
+		err = tx.SetEndpointHealth(ctx, dbsqlc.SetEndpointHealthParams{
+			WebhookID: webhook,
+			Failures:  int32(health.Failures),
+			IsHealthy: health.Prompt,
+			Recovered: health.Recovered,
+			Pause:     health.Pause,
+			Silence:   silence,
+		})
 		if err != nil {
 			return err
 		}
@@ -99,14 +111,21 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UU
 
 // recordOfHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
 // the fan-out. It returns false where the webhook must be locked or was deleted.
-func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg dbsqlc.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
+func (s *Service) recordOfHealthy(
+	ctx context.Context,
+	h Fence,
+	arg dbsqlc.RecordAttemptsParams,
+	prompt bool,
+) (recorded bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		recorded = false
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
 		w, err := tx.ShareWebhook(ctx, arg.WebhookID)
-		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil || w.IsHealthy != prompt {
+		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil ||
+			w.DisabledAt != nil ||
+			w.IsHealthy != prompt {
 			return err
 		}
 		recorded = true
@@ -155,22 +174,41 @@ func (s *Service) disable(ctx context.Context, tx store.Tx, w dbsqlc.Webhook, re
 	if err := tx.DisableWebhook(ctx, dbsqlc.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
 		return err
 	}
-	if _, err := tx.HoldDeliveries(ctx, dbsqlc.HoldDeliveriesParams{WebhookID: w.WebhookID, MaxRows: holdBatch}); err != nil {
+	if _, err := tx.HoldDeliveries(
+		ctx,
+		dbsqlc.HoldDeliveriesParams{WebhookID: w.WebhookID, MaxRows: holdBatch},
+	); err != nil {
 		return err
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
-	return s.Write(ctx, tx, dbsqlc.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
+	return s.Write(ctx, tx, dbsqlc.InsertEventParams{
+		EventID:     NewID(),
+		WorkspaceID: w.WorkspaceID,
+		EventType:   WebhookDisabled,
+		Payload:     MustJSON(fields),
+	})
 }
 
 // ListDeliveryAttempts lists the attempts to deliver an event to a webhook, oldest first.
-func (s *Service) ListDeliveryAttempts(ctx context.Context, p Principal, webhook, event uuid.UUID) ([]DeliveryAttempt, error) {
-	rows, err := s.db.ListDeliveryAttempts(ctx, dbsqlc.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event})
+func (s *Service) ListDeliveryAttempts(
+	ctx context.Context,
+	p Principal,
+	webhook, event uuid.UUID,
+) ([]DeliveryAttempt, error) {
+	rows, err := s.db.ListDeliveryAttempts(
+		ctx,
+		dbsqlc.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts: %w", err)
 	}
 	out := make([]DeliveryAttempt, len(rows))
 	for i, r := range rows {
-		a := DeliveryAttempt{EventID: r.EventID, Latency: time.Duration(r.LatencyUs) * time.Microsecond, Error: TextOf(r.Error)}
+		a := DeliveryAttempt{
+			EventID: r.EventID,
+			Latency: time.Duration(r.LatencyUs) * time.Microsecond,
+			Error:   TextOf(r.Error),
+		}
 		if r.Status != nil {
 			a.Status = int(*r.Status)
 		}

@@ -65,13 +65,13 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 
 func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{
-		DeviceID:    d.DeviceID,
-		AnnouncedOnline:  d.AnnouncedOnline,
-		AnnouncedLocked:  d.AnnouncedLocked,
-		AnnouncedBattery: d.AnnouncedBattery,
-		RecentDisconnects:      d.RecentDisconnects,
-		FlakySince:  d.FlakySince,
-		OperatedAt:  d.OperatedAt,
+		DeviceID:          d.DeviceID,
+		AnnouncedOnline:   d.AnnouncedOnline,
+		AnnouncedLocked:   d.AnnouncedLocked,
+		AnnouncedBattery:  d.AnnouncedBattery,
+		RecentDisconnects: d.RecentDisconnects,
+		FlakySince:        d.FlakySince,
+		OperatedAt:        d.OperatedAt,
 	})
 }
 

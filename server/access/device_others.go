@@ -26,7 +26,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 		Status:                 string(StatusSet),
 		PreferNativeScheduling: true,
 		VendorRef:              &f.Ref,
-		DesiredAt:               r.now,
+		DesiredAt:              r.now,
 	}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
@@ -70,7 +70,7 @@ func (r *reading) keepOthers(ctx context.Context) error {
 			Status:                 c.Status,
 			PreferNativeScheduling: true,
 			VendorRef:              c.VendorRef,
-			DesiredAt:               c.DesiredAt,
+			DesiredAt:              c.DesiredAt,
 		})
 		// The batch has not run yet.
 		if row.AccessCodeID != c.AccessCodeID {
@@ -204,7 +204,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 			Status:                 string(StatusSet),
 			PreferNativeScheduling: true,
 			VendorRef:              &f.Ref,
-			DesiredAt:               r.now,
+			DesiredAt:              r.now,
 			IsBackup:               true,
 			InPool:                 true,
 		})

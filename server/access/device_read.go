@@ -86,9 +86,9 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 			}
 		}
 		return t.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{
-			DeviceID:  device,
-			WakeSeq:   seq,
-			RereadAt:  read.again,
+			DeviceID:   device,
+			WakeSeq:    seq,
+			RereadAt:   read.again,
 			EmptySince: doubted,
 		})
 	})

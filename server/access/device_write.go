@@ -353,10 +353,10 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 // DueDevices lists due devices without a lease holder.
 func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{
-		MaxRows:       limit,
+		MaxRows:           limit,
 		ExcludeAccounts:   but.Narrow,
 		ExcludeWorkspaces: but.Wide,
-		ExcludeCreators:     but.Makers,
+		ExcludeCreators:   but.Makers,
 	})
 }
 

@@ -11,19 +11,22 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// hashKeyName is the server key that keyed hashes are made with: PINs are compared by them, so it stays while the keys
-// that secrets are sealed with change.
+// hashKeyName is the server key for keyed hashes. PINs are compared by their hashes, so this key stays when the
+// encryption keys are rotated.
 const hashKeyName = "hashes"
 
-// FollowKeys has the keys be those of a database: its data keys, and its key for hashes. Every instance does so before
-// it does anything else. One that may begin makes a data key where there is none.
+// FollowKeys makes keys use the data keys and the hash key of a database. Every instance calls it first. With
+// begin, it creates the first data key if there is none.
 func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin bool) error {
-	if err := keys.Follow(ctx, func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
+	if err := keys.Follow(
+		ctx,
+		func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) },
+	); err != nil {
 		return err
 	}
 	if begin {
 		if err := firstDataKey(ctx, db.Beside, keys); err != nil {
-			return fmt.Errorf("make the first data key: %w", err)
+			return fmt.Errorf("create the first data key: %w", err)
 		}
 	}
 	hash, err := serverKey(ctx, db.Beside, keys, hashKeyName, keys.HashKey)
@@ -34,8 +37,9 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin 
 	return nil
 }
 
-// firstDataKey makes a data key where there is none. The master key only wraps from then on: were it to seal, an instance that has
-// been given a newer one would seal what the others cannot open. Of several instances at once one makes it.
+// firstDataKey creates a data key if there is none. The master key then only wraps data keys. Otherwise an
+// instance with a newer master key would seal values that the others cannot open. Concurrent instances create
+// one key.
 func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys) error {
 	if there, err := db.ListDataKeys(ctx); err != nil || len(there) > 0 {
 		return err
@@ -43,7 +47,7 @@ func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys
 	var fresh encryption.DataKey
 	sealed, err := db.GetOldestServerKey(ctx)
 	switch {
-	case store.IsNoRows(err): // nothing is sealed yet
+	case store.IsNoRows(err): // nothing was sealed yet
 		fresh, err = keys.NewDataKey(nil)
 	case err == nil:
 		fresh, err = keys.FirstDataKey(sealed)
@@ -57,7 +61,7 @@ func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys
 	return keys.Reread(ctx)
 }
 
-// CheckKeys fails when the keys are not those of a database, whose schema may be an older one.
+// CheckKeys fails where keys do not match a database. The schema may be older than this program.
 func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) error {
 	data := make([]encryption.DataKey, len(kept.Data))
 	for i, d := range kept.Data {
@@ -83,40 +87,51 @@ func dataKeys(ctx context.Context, db *dbsqlc.Queries) ([]encryption.DataKey, er
 	return out, err
 }
 
-// Rotation is how far a rotation of the encryption has come.
+// Rotation is the progress of a rotation of the encryption.
 type Rotation struct {
-	Resumed bool   // an earlier one had not come to its end
-	Column  string // that is being sealed anew; empty: the others are waited for
-	Done    int64  // rows of it
+	Resumed bool   // an earlier rotation was interrupted
+	Column  string // the column in progress; empty: waiting for other transactions
+	Done    int64  // rows sealed again in the column
 	Total   int64
-	Waiting int64 // transactions of others that are waited for, once that is all that is left
+	Waiting int64 // other transactions that must end before the rotation can
 }
 
-// retiredFor is how long a key stays that nothing is sealed with any more: for an instance that was frozen in the middle
-// of a transaction. It goes with the first rotation after that.
+// retiredKeyTTL is how long a retired key is kept, for an instance that was frozen in a transaction. The first
+// rotation after that deletes the key.
 const retiredFor = 24 * time.Hour
 
-// RotateEncryption makes a new data key and seals with it what others have sealed, while any number of instances
-// serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call, unless the master
-// key has changed since. It fails with Conflict while another is under way, or where the schema is newer than this program, which would
-// leave what it does not know sealed with a key that goes; and when something cannot be opened, which it leaves as it is.
+// RotateEncryption creates a new data key and seals all secrets with it, while any number of instances serve.
+// It calls tell with the progress. After an interruption the next call continues, unless the master key has
+// changed. It fails with Conflict while another rotation runs, and where the schema is newer than this program,
+// which would leave unknown columns sealed with the old key. It also fails if a value cannot be opened, and
+// leaves it unchanged.
 func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
 	c, err := s.db.Condition(ctx)
 	if err != nil {
 		return err
 	}
 	if newest := store.NewestSchema(); c.Schema > newest {
-		return &Error{Kind: Conflict, Type: "schema_is_newer", Message: fmt.Sprintf("The schema of the database has version %d, and this program knows it up to %d: "+
-			"it would leave secrets that it does not know of sealed with the key that is retired. Rotate with the newer program.", c.Schema, newest)}
+		return &Error{
+			Kind: Conflict,
+			Type: "schema_is_newer",
+			Message: fmt.Sprintf("The schema of the database has version %d, and this program knows it up to %d: "+
+				"it would leave secrets in unknown columns sealed with the retired key. Rotate with the newer "+
+				"program.", c.Schema, newest),
+		}
 	}
-	err = s.db.InTxOnce(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
+	err = s.db.InTxOnce(ctx, func(alone store.Tx) error { // this transaction only holds the lock
 		if err := alone.MayStandStill(ctx); err != nil {
 			return err
 		}
 		if free, err := alone.LockRotation(ctx); err != nil {
 			return err
 		} else if !free {
-			return &Error{Kind: Conflict, Type: "rotation_under_way", Message: "Another rotation of the encryption is under way; it is told where it was started."}
+			return &Error{
+				Kind: Conflict,
+				Type: "rotation_under_way",
+				Message: "Another rotation of the encryption is under way. The terminal that started it shows " +
+					"its progress.",
+			}
 		}
 		return s.rotate(ctx, tell)
 	})
@@ -135,13 +150,13 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	if err := s.resealAll(ctx, current, tell); err != nil {
 		return err
 	}
-	// Until they have seen the new key, other instances seal with the one before.
+	// Other instances seal with the old key until they reload the keys.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(encryption.Refresh + s.opt.RotationPause):
 	}
-	// What somebody has read before it was sealed anew he may write back.
+	// A transaction may write back a value that it read before the value was sealed again.
 	for left := int64(1); left > 0; {
 		if err := s.resealAll(ctx, current, tell); err != nil {
 			return err
@@ -162,19 +177,19 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	return s.keys.Reread(ctx)
 }
 
-// awaitOthers waits until every transaction is over that is under way now.
+// awaitTransactions waits until every transaction that runs now has ended.
 func (s *Service) awaitOthers(ctx context.Context, tell func(Rotation)) error {
 	began, err := s.db.Moment(ctx)
 	if err != nil {
 		return err
 	}
-	for told := int64(0); ; {
+	for reported := int64(0); ; {
 		n, err := s.db.UnderWay(ctx, began)
 		if err != nil || n == 0 {
 			return err
 		}
-		if n != told {
-			told = n
+		if n != reported {
+			reported = n
 			tell(Rotation{Waiting: n})
 		}
 		select {
@@ -185,7 +200,7 @@ func (s *Service) awaitOthers(ctx context.Context, tell func(Rotation)) error {
 	}
 }
 
-// sealedByOthers counts what another key than the current one has sealed.
+// countStale counts the values that are not sealed with the current key.
 func (s *Service) sealedByOthers(ctx context.Context, current byte) (left int64, err error) {
 	for _, column := range store.SealedColumns() {
 		n, err := s.db.CountSealedByOthers(ctx, column, current)
@@ -197,9 +212,9 @@ func (s *Service) sealedByOthers(ctx context.Context, current byte) (left int64,
 	return left, nil
 }
 
-// startRotation makes a data key the current one, unless there is one whose rotation has not come to its end. Keys that
-// an earlier master key has wrapped are wrapped anew. Whoever has that master key may have the current one with it, from a
-// dump: that is no key to go on with.
+// startRotation makes a new data key the current one, unless an interrupted rotation can continue. It wraps
+// keys with the current master key. A rotation under an earlier master key does not continue, because a holder
+// of that key may have its data key from a dump.
 func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		rows, err := tx.ListDataKeys(ctx)
@@ -215,11 +230,15 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 				return err
 			}
 			if changed {
-				if err := tx.RewrapDataKey(ctx, dbsqlc.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped}); err != nil {
+				if err := tx.RewrapDataKey(
+					ctx,
+					dbsqlc.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped},
+				); err != nil {
 					return err
 				}
 			}
-			// One by itself is the first: a rotation leaves the one before it. Earlier versions did not mark that one as done.
+			// A single key is the first one: a rotation leaves its predecessor. The first key may lack the mark of a
+			// finished rotation.
 			if r.IsCurrent && r.ResealedAt == nil && !changed && len(rows) > 1 {
 				current, resumed = d.ID, true
 			}
@@ -232,7 +251,10 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 			return err
 		}
 		current = fresh.ID
-		return errors.Join(tx.RetireDataKeys(ctx), tx.InsertDataKey(ctx, dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}))
+		return errors.Join(
+			tx.RetireDataKeys(ctx),
+			tx.InsertDataKey(ctx, dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}),
+		)
 	})
 	if err != nil {
 		return 0, false, err
@@ -240,7 +262,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 	return current, resumed, s.keys.Reread(ctx)
 }
 
-// resealAll goes through all sealed columns until nothing is left that another key has sealed.
+// resealAll seals all columns again until no value is sealed with another key.
 func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotation)) error {
 	for _, column := range store.SealedColumns() {
 		for {
@@ -259,8 +281,14 @@ func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotatio
 	return nil
 }
 
-// reseal goes through a column once.
-func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current byte, total int64, tell func(Rotation)) error {
+// reseal seals the values of a column again, in one pass.
+func (s *Service) reseal(
+	ctx context.Context,
+	column store.SealedColumn,
+	current byte,
+	total int64,
+	tell func(Rotation),
+) error {
 	parts, err := s.db.Parts(ctx, column)
 	if err != nil {
 		return err
@@ -274,7 +302,13 @@ func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current
 	return nil
 }
 
-func (s *Service) resealPart(ctx context.Context, column store.SealedColumn, current byte, progress *Rotation, tell func(Rotation)) error {
+func (s *Service) resealPart(
+	ctx context.Context,
+	column store.SealedColumn,
+	current byte,
+	progress *Rotation,
+	tell func(Rotation),
+) error {
 	for block := int64(0); ; {
 		was, next, err := s.db.SealedByOthers(ctx, column, current, block)
 		if err != nil {

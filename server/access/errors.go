@@ -36,6 +36,7 @@ type Error struct {
 	Also []*Error
 }
 
+// Error returns the type and the message.
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 // WaitedTooLong reports whether an operation timed out on a database lock. It had no effect and can be retried.
@@ -69,5 +70,10 @@ const invalidInput = "invalid_input"
 
 // Invalidf returns an error about one parameter. field may be empty.
 func Invalidf(field, format string, args ...any) *Error {
-	return &Error{Kind: Invalid, Type: invalidInput, Field: field, Message: fmt.Sprintf(format, args...)}
+	return &Error{
+		Kind:    Invalid,
+		Type:    invalidInput,
+		Field:   field,
+		Message: fmt.Sprintf(format, args...),
+	}
 }

@@ -69,7 +69,12 @@ type About struct {
 
 // AboutDevice returns the About of a device.
 func AboutDevice(d dbsqlc.Device) About {
-	return About{Workspace: d.WorkspaceID, Account: d.ConnectedAccountID, Device: &d.DeviceID, Metadata: d.CustomMetadata}
+	return About{
+		Workspace: d.WorkspaceID,
+		Account:   d.ConnectedAccountID,
+		Device:    &d.DeviceID,
+		Metadata:  d.CustomMetadata,
+	}
 }
 
 // AboutCode returns the About of a code on a device. Codes in a backup pool are silent.
@@ -169,8 +174,16 @@ func (s *Service) NewRow(eventType string, a About) (arg dbsqlc.InsertEventParam
 		fields["access_code_id"] = *a.Code
 	}
 	maps.Copy(fields, a.Fields)
-	arg = dbsqlc.InsertEventParams{EventID: NewID(), WorkspaceID: a.Workspace, EventType: eventType, DeviceID: a.Device, AccessCodeID: a.Code,
-		ConnectedAccountID: account, Payload: MustJSON(fields), OccurredAt: a.At}
+	arg = dbsqlc.InsertEventParams{
+		EventID:            NewID(),
+		WorkspaceID:        a.Workspace,
+		EventType:          eventType,
+		DeviceID:           a.Device,
+		AccessCodeID:       a.Code,
+		ConnectedAccountID: account,
+		Payload:            MustJSON(fields),
+		OccurredAt:         a.At,
+	}
 	if len(a.Secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), MustJSON(a.Secret))
 	}
@@ -193,7 +206,14 @@ func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
 // ReadEvent decodes a row and opens its secret fields. It fails with ErrUnopened where they cannot be opened.
 func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
-	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
+	e := Event{
+		ID:          r.EventID,
+		Type:        r.EventType,
+		WorkspaceID: r.WorkspaceID,
+		OccurredAt:  r.OccurredAt.UTC(),
+		CreatedAt:   r.CreatedAt.UTC(),
+		Fields:      r.Payload,
+	}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
 		if err != nil {
@@ -247,7 +267,10 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 		if bad != nil {
 			return Event{}, eventNotFound("")
 		}
-		r, err = s.db.GetLatestEvent(ctx, dbsqlc.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
+		r, err = s.db.GetLatestEvent(
+			ctx,
+			dbsqlc.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType},
+		)
 	default:
 		return Event{}, Invalidf("", "Must specify either event_id or both device_id and event_type")
 	}
@@ -304,10 +327,19 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, Invalidf("", "Must specify either since or between")
 	}
-	arg := dbsqlc.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
-		AccessCodeIds: ParseIDs(f.CodeIDs), Scope: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
-		CustomerKey: NonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
-		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+	arg := dbsqlc.ListEventsParams{
+		WorkspaceID:   p.WorkspaceID,
+		EventIds:      ParseIDs(f.IDs),
+		EventTypes:    f.Types,
+		DeviceIds:     ParseIDs(f.DeviceIDs),
+		AccessCodeIds: ParseIDs(f.CodeIDs),
+		Scope:         p.Reach,
+		MaxRows:       int32(min(f.Limit, 1<<30)),
+		SkipRows:      int32(min(f.Offset, 1<<30)),
+		CustomerKey:   NonEmpty(f.CustomerKey),
+		AcsSystemIds:  writtenIDs(f.SystemIDs),
+		Until:         time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
 	var err error
 	if f.Between == nil {
 		if arg.Since, err = ParseTime("since", f.Since); err != nil {

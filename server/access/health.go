@@ -8,37 +8,44 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Condition is how the database is.
+// Condition is the state of the database.
 type Condition struct {
 	At       time.Time
-	ReadOnly bool      // it takes no writes
-	Outdated bool      // it lacks a migration that this program needs
-	Full     time.Time // when a statement last failed because a disk of its is full; zero: none has
-	Keys     error     // why a key that secrets are sealed with cannot be opened
+	ReadOnly bool      // rejects writes
+	Outdated bool      // lacks a migration that this program needs
+	Full     time.Time // when a statement last failed because of a full disk; zero: never
+	Keys     error     // why an encryption key cannot be opened
 }
 
-// Condition asks the database how it is, and fails where it does not answer, or refuses a write that it should take.
+// Condition returns the state of the database. It fails where the database does not answer or rejects a write
+// that it should accept.
 func (s *Service) Condition(ctx context.Context) (Condition, error) {
 	c, err := s.db.Condition(ctx)
-	return Condition{At: c.At, ReadOnly: c.ReadOnly, Outdated: err == nil && c.Schema < store.NewestSchema(), Full: c.Full, Keys: s.keys.Trouble()}, err
+	return Condition{
+		At:       c.At,
+		ReadOnly: c.ReadOnly,
+		Outdated: err == nil && c.Schema < store.NewestSchema(),
+		Full:     c.Full,
+		Keys:     s.keys.Trouble(),
+	}, err
 }
 
-// Lateness is for how long what nobody works on has been due, in all workspaces.
+// Lateness is how long unleased work has been due, in all workspaces.
 type Lateness struct {
 	Devices    time.Duration
-	Deliveries time.Duration // to endpoints that work
-	Events     time.Duration // that webhooks have not been given
+	Deliveries time.Duration // to healthy endpoints
+	Events     time.Duration // without deliveries
 }
 
-// Lateness asks what waits.
+// Lateness returns how long work has been due.
 func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
 	r, err := s.db.Beside.Lateness(ctx)
 	if err != nil {
-		return Lateness{}, fmt.Errorf("ask what is late: %w", err)
+		return Lateness{}, fmt.Errorf("read the lateness: %w", err)
 	}
 	events, err := s.db.Beside.OldestEvent(ctx)
 	if err != nil {
-		return Lateness{}, fmt.Errorf("ask which event is late: %w", err)
+		return Lateness{}, fmt.Errorf("read the oldest event: %w", err)
 	}
 	return Lateness{Devices: Seconds(r.Devices), Deliveries: Seconds(r.Deliveries), Events: Seconds(events)}, nil
 }

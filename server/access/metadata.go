@@ -30,15 +30,30 @@ func ApplyMetadata(old []byte, change map[string]any) ([]byte, error) {
 			continue
 		}
 		if n := utf8.RuneCountInString(key); n == 0 || n > maxMetadataKey || strings.Contains(key, ".") {
-			return nil, Invalidf("custom_metadata", "The key %.60q does not have 1 to %d characters without a dot", key, maxMetadataKey)
+			return nil, Invalidf(
+				"custom_metadata",
+				"The key %.60q does not have 1 to %d characters without a dot",
+				key,
+				maxMetadataKey,
+			)
 		}
 		if text, ok := value.(string); ok && utf8.RuneCountInString(text) > maxMetadataValue {
-			return nil, Invalidf("custom_metadata", "The value of %q has more than %d characters", key, maxMetadataValue)
+			return nil, Invalidf(
+				"custom_metadata",
+				"The value of %q has more than %d characters",
+				key,
+				maxMetadataValue,
+			)
 		}
 		data[key] = value
 	}
 	if len(data) > maxMetadataKeys {
-		return nil, Invalidf("custom_metadata", "There would be %d keys, and at most %d are allowed. Delete some with null", len(data), maxMetadataKeys)
+		return nil, Invalidf(
+			"custom_metadata",
+			"There would be %d keys, and at most %d are allowed. Delete some with null",
+			len(data),
+			maxMetadataKeys,
+		)
 	}
 	return MustJSON(data), nil
 }
@@ -48,7 +63,12 @@ func ApplyMetadata(old []byte, change map[string]any) ([]byte, error) {
 // metadata can have.
 func MetadataConditions(filter map[string]any) (has []byte, without []string, err error) {
 	if len(filter) > maxMetadataKeys {
-		return nil, nil, Invalidf("custom_metadata_has", "It has %d keys, and metadata has at most %d. Use fewer", len(filter), maxMetadataKeys)
+		return nil, nil, Invalidf(
+			"custom_metadata_has",
+			"It has %d keys, and metadata has at most %d. Use fewer",
+			len(filter),
+			maxMetadataKeys,
+		)
 	}
 	with := map[string]any{}
 	for key, value := range filter {

@@ -27,7 +27,11 @@ func CheckText(field, text string) error {
 // CheckLabel is CheckText for a required name.
 func CheckLabel(field, name string) error {
 	if strings.TrimSpace(name) == "" {
-		return Invalidf(field, "The %s is blank. Use at least one visible character", strings.ReplaceAll(field, "_", " "))
+		return Invalidf(
+			field,
+			"The %s is blank. Use at least one visible character",
+			strings.ReplaceAll(field, "_", " "),
+		)
 	}
 	return CheckText(field, name)
 }

@@ -96,7 +96,7 @@ func (s *Service) newOfflineCode(
 		EndsAt:                 &ends,
 		Status:                 string(StatusSetting),
 		PreferNativeScheduling: true,
-		DesiredAt:               s.opt.Now().UTC(),
+		DesiredAt:              s.opt.Now().UTC(),
 		OfflineKind:            code.OfflineKind,
 	}, nil
 }

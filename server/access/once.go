@@ -16,46 +16,59 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// KeyRetention is how long an answer is kept for requests that come again with its key.
+// KeyRetention is how long the server stores an answer for repeated requests.
 const KeyRetention = 24 * time.Hour
 
 const (
-	keyHeldFor     = 90 * time.Second // how long a key is held for what is not done in a transaction
-	keyGivenWithin = 5 * time.Second  // how long it may take to give one back
-	keyBatch       = 1000             // old keys removed in one transaction
+	keyHeldFor     = 90 * time.Second // how long a key is held for work outside of a transaction
+	keyGivenWithin = 5 * time.Second  // timeout for releasing a key
+	keyBatch       = 1000             // old keys deleted in one transaction
 )
 
-// KeyedRequest is a request that has its effect once, however often it comes: its sender names it by a key. Keys are
-// the sender's own, in each workspace and for each operation: they tell nobody of another's answers. Those that come with a
-// publishable key, which everybody has, are told apart by what they ask for besides.
+// KeyedRequest is a request with an idempotency key. It takes effect once, however often it is repeated. A key
+// is scoped to the workspace, the credential, and the operation, so answers never leak to other callers. The
+// key of a publishable key, which is public, is also scoped to the content.
 type KeyedRequest struct {
 	Operation string
 	Key       string
 	Content   []byte // equal for equal requests
-	// Aside runs wait, in which the request only waits for another one with its key; nil: just so.
+	// WithoutSlot runs wait, during which the request only waits for another one with its key. nil calls wait
+	// directly.
 	Aside func(ctx context.Context, wait func() error) error
 }
 
-// Answering does what is asked and returns the answer.
+// Answering performs the request and returns the answer.
 type Answering func(ctx context.Context) (answer []byte, err error)
 
-// Resuming makes the answer to a request whose effect was to begin an attempt, and whose answer was lost.
+// Resuming rebuilds the answer to a request that started an attempt, and whose answer was lost.
 type Resuming func(ctx context.Context, attempt uuid.UUID) (answer []byte, err error)
 
-// Once answers a request by do, or like before when it has been answered before; replayed tells. What do does with the
-// context that it is given is one transaction with the answer: both are there, or neither. When do fails, nothing has
-// happened and nothing is kept, except for what was done past a Checkpoint.
+// Once answers a request by do, or replays the stored answer; replayed reports which. The writes of do with its
+// context and the answer are one transaction. When do fails, nothing is stored, except for work before a
+// Checkpoint.
 //
-// It fails with Conflict (KeyInUse) when another request with the key is not answered in time, and with Contradiction
-// (KeyReused) when it was another request, or one of a client session that does not reach any more what it reached then.
-func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
+// It fails with Conflict (KeyInUse) when another request with the key is not answered in time. It fails with
+// Contradiction (KeyReused) when the key was used for another request, or by a client session whose scope has
+// shrunk since.
+func (s *Service) Once(
+	ctx context.Context,
+	p Principal,
+	r KeyedRequest,
+	do Answering,
+	resume Resuming,
+) (answer []byte, replayed bool, err error) {
 	name := []byte(r.Key)
 	if p.Kind == PublishableKey {
 		name = append(append(name, 0), r.Content...)
 	}
 	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
-	o.row = dbsqlc.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
-		KeyMac: s.keys.MAC("idempotency_keys.key", name), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
+	o.row = dbsqlc.IdempotencyKey{
+		WorkspaceID:  p.WorkspaceID,
+		CredentialID: p.CredentialID,
+		Operation:    r.Operation,
+		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
+		RequestMac:   slices.Concat(o.asked, s.reachMAC(p)),
+	}
 	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
 		return nil, false, err
@@ -83,7 +96,7 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 		return err
 	})
 	switch {
-	case err != nil && o.past && o.row.ActionAttemptID == nil: // it may be tried again
+	case err != nil && o.past && o.row.ActionAttemptID == nil: // the caller may retry
 		o.drop(ctx)
 	case err == nil && lost != nil:
 		if answer, err = resume(ctx, *lost); err == nil {
@@ -97,45 +110,65 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 // once is a request that is being answered.
 type once struct {
 	s     *Service
-	asked []byte // the MAC of what is asked for, which is what the row's begins with
+	asked []byte // the MAC of the content, which is a prefix of the row's
 	row   dbsqlc.IdempotencyKey
-	past  bool // what is done is not undone with the row any more
+	past  bool // past a Checkpoint: a rollback does not undo the work
 }
 
 type onceKey struct{}
 
 func answerPlace(id uuid.UUID) string { return "idempotency_keys.answer/" + id.String() }
 
-// name tells keys apart within this process.
+// id identifies the key within this process.
 func (o *once) name() string {
 	return o.row.WorkspaceID.String() + o.row.CredentialID.String() + o.row.Operation + string(o.row.KeyMac)
 }
 
-// claim writes down the key, unless the request is known: then it returns what is known of it. It fails like Once.
+// claim inserts the key, or returns the row of the known request. It fails like Once.
 func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err error) {
 	o.row.IdempotencyKeyID = NewID()
-	_, err = o.s.db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
-		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
-		Patience: milliseconds(o.s.opt.KeyPatience)})
+	_, err = o.s.db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		WorkspaceID:      o.row.WorkspaceID,
+		CredentialID:     o.row.CredentialID,
+		Operation:        o.row.Operation,
+		KeyMac:           o.row.KeyMac,
+		RequestMac:       o.row.RequestMac,
+		Retention:        KeyRetention,
+		Patience:         milliseconds(o.s.opt.KeyPatience),
+	})
 	switch {
 	case store.GaveUp(err):
 		return nil, keyInUse()
 	case !store.IsNoRows(err):
 		return nil, err
 	}
-	r, err := o.s.db.GetIdempotencyKey(ctx, dbsqlc.GetIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, CredentialID: o.row.CredentialID,
-		Operation: o.row.Operation, KeyMac: o.row.KeyMac})
+	r, err := o.s.db.GetIdempotencyKey(ctx, dbsqlc.GetIdempotencyKeyParams{
+		WorkspaceID:  o.row.WorkspaceID,
+		CredentialID: o.row.CredentialID,
+		Operation:    o.row.Operation,
+		KeyMac:       o.row.KeyMac,
+	})
 	switch {
-	case store.IsNoRows(err): // given back meanwhile
+	case store.IsNoRows(err): // released concurrently
 		return nil, keyInUse()
 	case err != nil:
 		return nil, err
 	case len(r.RequestMac) < len(o.asked) || !encryption.Equal(r.RequestMac[:len(o.asked)], o.asked):
-		return nil, &Error{Kind: Contradiction, Type: KeyReused,
-			Message: "Another request with other parameters came with this Idempotency-Key before. Send a new key with each new request, and the same key only with the same parameters."}
+		return nil, &Error{
+			Kind: Contradiction,
+			Type: KeyReused,
+			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each " +
+				"new request, and the same key only with the same parameters.",
+		}
 	case !reachedStill(r.RequestMac[len(o.asked):], o.row.RequestMac[len(o.asked):]):
-		return nil, &Error{Kind: Contradiction, Type: KeyReused,
-			Message: "This request was answered before, when the client session reached what it does not reach any more; that answer is not given again, and nothing was done now. Look at what there is before you send a new key."}
+		return nil, &Error{
+			Kind: Contradiction,
+			Type: KeyReused,
+			Message: "This request was already answered, but the client session does not reach any more what " +
+				"it reached then. The answer is not replayed, and nothing was done now. Check the current " +
+				"state before you send a new key.",
+		}
 	case r.AnswerSealed == nil && r.ActionAttemptID == nil:
 		return nil, keyInUse()
 	}
@@ -143,11 +176,11 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 	return &r, nil
 }
 
-// reachMACSize is what is kept of the MAC of each thing that a session reaches.
+// scopeMACSize is how many bytes are stored of the MAC of each account in a session's scope.
 const reachMACSize = 8
 
-// reachMAC stands for what a client session reaches when it asks, one MAC for each account. Its own comes before these: what
-// was written down without is not taken for the request of a session that reached nothing. Other credentials have none.
+// scopeMAC returns the scope of a client session, one MAC for each account. The MAC of the session itself comes
+// first, so that an empty scope differs from no scope. Other credentials have none.
 func (s *Service) reachMAC(p Principal) (all []byte) {
 	if p.Kind != EndUser {
 		return nil
@@ -158,7 +191,7 @@ func (s *Service) reachMAC(p Principal) (all []byte) {
 	return all
 }
 
-// reachedStill says whether all that was reached is reached now; more does no harm.
+// scopeStillCovers reports whether the scope now includes the scope then.
 func reachedStill(then, now []byte) bool {
 	reached := slices.Collect(slices.Chunk(now, reachMACSize))
 	for one := range slices.Chunk(then, reachMACSize) {
@@ -169,11 +202,17 @@ func reachedStill(then, now []byte) bool {
 	return (len(then) == 0) == (len(now) == 0)
 }
 
-// keep writes down the answer, and returns the one that stands: that of another instance, where it was quicker.
+// storeAnswer stores the answer, and returns the stored one: that of another instance, if it was faster.
 func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
-	kept, err := o.s.db.AnswerIdempotencyKey(ctx, dbsqlc.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
-		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac,
-		AnswerSealed: o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer)})
+	kept, err := o.s.db.AnswerIdempotencyKey(ctx, dbsqlc.AnswerIdempotencyKeyParams{
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		WorkspaceID:      o.row.WorkspaceID,
+		CredentialID:     o.row.CredentialID,
+		Operation:        o.row.Operation,
+		KeyMac:           o.row.KeyMac,
+		RequestMac:       o.row.RequestMac,
+		AnswerSealed:     o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer),
+	})
 	switch {
 	case store.IsNoRows(err):
 		return answer, nil
@@ -183,19 +222,22 @@ func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
 	return o.s.keys.Open(answerPlace(o.row.IdempotencyKeyID), kept)
 }
 
-// drop gives the key back. When that fails it is held for a while longer.
+// releaseKey releases the key. If that fails, the key stays held for keyHeldFor.
 func (o *once) drop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(store.Apart(context.WithoutCancel(ctx)), keyGivenWithin)
 	defer cancel()
-	if err := o.s.db.DropIdempotencyKey(ctx, dbsqlc.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID}); err != nil {
-		o.s.opt.Log.WarnContext(ctx, "an Idempotency-Key could not be given back", "error", err)
+	if err := o.s.db.DropIdempotencyKey(
+		ctx,
+		dbsqlc.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID},
+	); err != nil {
+		o.s.opt.Log.WarnContext(ctx, "cannot release an Idempotency-Key", "error", err)
 	}
 }
 
-// Checkpoint ends the transaction that a request with a key is answered in: for those that go on to wait for others,
-// who see what is committed only, or to do what no transaction undoes. What was done so far stands. From attempt the
-// answer can be made anew; a zero attempt: while the request is not answered, those that come with its key are refused.
-// For requests without a key nothing is done.
+// Checkpoint commits the transaction of a request with a key. A request calls it before it waits for other
+// transactions or does work outside of the database. The answer can be rebuilt from attempt. With a zero
+// attempt, repeated requests are rejected until the request is answered. Without a key, Checkpoint does
+// nothing.
 func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	o, _ := ctx.Value(onceKey{}).(*once)
 	if o == nil || o.past {
@@ -204,20 +246,24 @@ func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	if attempt != uuid.Nil {
 		o.row.ActionAttemptID = &attempt
 	}
-	err := s.db.HoldIdempotencyKey(ctx, dbsqlc.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
-		ActionAttemptID: o.row.ActionAttemptID, Hold: keyHeldFor})
+	err := s.db.HoldIdempotencyKey(ctx, dbsqlc.HoldIdempotencyKeyParams{
+		WorkspaceID:      o.row.WorkspaceID,
+		IdempotencyKeyID: o.row.IdempotencyKeyID,
+		ActionAttemptID:  o.row.ActionAttemptID,
+		Hold:             keyHeldFor,
+	})
 	if err == nil {
 		err = s.db.CommitOne(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("write down how far a request has come: %w", err)
+		return fmt.Errorf("write the checkpoint of a request: %w", err)
 	}
 	o.past = true
 	return nil
 }
 
-// RequestName is the name of the request with a key that is being answered, the same each time that it comes: what is done
-// outside of the database is told it, to do it once. It is empty for requests without a key.
+// RequestName returns a stable name of the request with a key that is being answered. Work outside of the
+// database uses it to take effect once. It is empty for requests without a key.
 func RequestName(ctx context.Context) string {
 	o, _ := ctx.Value(onceKey{}).(*once)
 	if o == nil {
@@ -226,12 +272,15 @@ func RequestName(ctx context.Context) string {
 	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.name(), o.asked))
 }
 
-// DropOldAnswers forgets the answers of a workspace that no request can ask for any more.
+// DropOldAnswers deletes the expired answers of a workspace.
 func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
 	for {
-		n, err := s.db.DropOldIdempotencyKeys(ctx, dbsqlc.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch})
+		n, err := s.db.DropOldIdempotencyKeys(
+			ctx,
+			dbsqlc.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch},
+		)
 		if err != nil {
-			return fmt.Errorf("forget old answers of workspace %s: %w", workspace, err)
+			return fmt.Errorf("delete old answers of workspace %s: %w", workspace, err)
 		}
 		if n < keyBatch {
 			return nil
@@ -239,59 +288,69 @@ func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error
 	}
 }
 
-// Types of errors of Once.
+// Error types of Once.
 const (
 	KeyInUse  = "idempotency_key_in_use"
 	KeyReused = "idempotency_key_reused"
 )
 
 func keyInUse() *Error {
-	return &Error{Kind: Conflict, Type: KeyInUse, Message: "A request with this Idempotency-Key is still being carried out. Send it again, with the same key, to be told how it ended."}
+	return &Error{
+		Kind: Conflict,
+		Type: KeyInUse,
+		Message: "A request with this Idempotency-Key is still in progress. Send it again with the same key " +
+			"to get its result.",
+	}
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// underWay are the requests with keys that this process is answering. Of those with one key, one at a time takes a
-// connection to the database, in the order in which they have come.
+// underWay are the requests with keys in this process. Of those with one key, one at a time uses a database
+// connection, in order of arrival.
 type underWay struct {
 	mu    sync.Mutex
 	names map[string]*line
 }
 
-// line is those who wait for one name, and whose it is.
+// line is the queue of one key.
 type line struct {
-	taken chan struct{} // has one element while a request of the name is being answered
-	users int           // that request and those that wait
+	taken chan struct{} // has one element while a request with the key is being answered
+	users int           // the request in progress and those that wait
 }
 
-// enter waits, aside, until nobody else answers a request of that name. Whoever enters leaves. It fails with Conflict when that
-// takes too long, as aside does, and when ctx ends.
-func (u *underWay) enter(ctx context.Context, name string, patience time.Duration, aside func(context.Context, func() error) error) (leave func(), err error) {
-	if aside == nil {
-		aside = func(_ context.Context, wait func() error) error { return wait() }
+// acquire waits until no other request with that name is in progress. The caller must call leave. It fails with
+// Conflict after the timeout, with the error of withoutSlot, and when ctx ends.
+func (u *underWay) enter(
+	ctx context.Context,
+	name string,
+	timeout time.Duration,
+	withoutSlot func(context.Context, func() error) error,
+) (leave func(), err error) {
+	if withoutSlot == nil {
+		withoutSlot = func(_ context.Context, wait func() error) error { return wait() }
 	}
 	l := u.join(name)
-	mine := false
+	acquired := false
 	leave = func() {
-		if mine {
+		if acquired {
 			<-l.taken
 		}
 		u.leave(name, l)
 	}
 	select {
 	case l.taken <- struct{}{}:
-		mine = true
+		acquired = true
 		return leave, nil
 	default:
 	}
-	enough := time.NewTimer(patience)
-	defer enough.Stop()
-	err = aside(ctx, func() error {
+	expired := time.NewTimer(timeout)
+	defer expired.Stop()
+	err = withoutSlot(ctx, func() error {
 		select {
 		case l.taken <- struct{}{}:
-			mine = true
+			acquired = true
 			return nil
-		case <-enough.C:
+		case <-expired.C:
 			return keyInUse()
 		case <-ctx.Done():
 			return ctx.Err()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Each request that waits for others with its key waits once, however many there are: the end of one wakes one.
-func TestRequestsWithOneKeyAreAnsweredInALine(t *testing.T) {
+// Each waiting request waits once, however many there are, because the end of one request wakes one.
+func TestRequestsWithOneKeyAreAnsweredInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most = 100
@@ -31,7 +31,7 @@ func TestRequestsWithOneKeyAreAnsweredInALine(t *testing.T) {
 				}
 				defer leave()
 				if n := at.Add(1); n > 1 {
-					t.Errorf("%d are answered at once", n)
+					t.Errorf("%d requests are answered concurrently", n)
 				}
 				<-time.After(time.Second)
 				at.Add(-1)
@@ -42,13 +42,13 @@ func TestRequestsWithOneKeyAreAnsweredInALine(t *testing.T) {
 			t.Errorf("%d requests wait %d times", most-1, n)
 		}
 		if len(u.names) > 0 {
-			t.Errorf("%d names are remembered", len(u.names))
+			t.Errorf("%d keys are left in memory", len(u.names))
 		}
 	})
 }
 
-// Who gives up, or gets no turn any more, keeps the key from nobody.
-func TestWhoLeavesTheLineOfAKeyHoldsUpNobody(t *testing.T) {
+// A request that times out, is canceled, or gets no slot does not block the key.
+func TestAbandonedRequestDoesNotBlockKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var u underWay
@@ -58,31 +58,36 @@ func TestWhoLeavesTheLineOfAKeyHoldsUpNobody(t *testing.T) {
 		}
 		var e *Error
 		if _, err := u.enter(t.Context(), "a", time.Second, nil); !errors.As(err, &e) || e.Type != KeyInUse {
-			t.Errorf("who waits for too long is told %v", err)
+			t.Errorf("timeout: %v", err)
 		}
-		gone, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := u.enter(gone, "a", time.Second, nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("who is gone is told %v", err)
+		if _, err := u.enter(canceled, "a", time.Second, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled request: %v", err)
 		}
-		busy := errors.New("no turn")
+		busy := errors.New("no slot")
 		done := make(chan error)
 		go func() {
-			_, err := u.enter(t.Context(), "a", time.Second, func(_ context.Context, wait func() error) error { return errors.Join(wait(), busy) })
+			_, err := u.enter(
+				t.Context(),
+				"a",
+				time.Second,
+				func(_ context.Context, wait func() error) error { return errors.Join(wait(), busy) },
+			)
 			done <- err
 		}()
 		synctest.Wait()
 		first()
 		if err := <-done; !errors.Is(err, busy) {
-			t.Errorf("who gets no turn is told %v", err)
+			t.Errorf("request without a slot: %v", err)
 		}
 		last, err := u.enter(t.Context(), "a", time.Second, nil)
 		if err != nil {
-			t.Fatalf("the next one is told %v", err)
+			t.Fatalf("next request: %v", err)
 		}
 		last()
 		if len(u.names) > 0 {
-			t.Errorf("%d names are remembered", len(u.names))
+			t.Errorf("%d keys are left in memory", len(u.names))
 		}
 	})
 }

@@ -30,7 +30,13 @@ type Dropped struct {
 // DropOld deletes one batch of the events after a position that are older than the retention and do not go with
 // their partition. It also deletes deliveries that ended longer ago than the retention, with their attempts. It
 // keeps pending deliveries, and events that still have a delivery.
-func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
+func (s *Service) DropOld(
+	ctx context.Context,
+	h Fence,
+	workspace uuid.UUID,
+	retention time.Duration,
+	after Position,
+) (d Dropped, err error) {
 	now, err := s.db.Moment(ctx)
 	if err != nil {
 		return Dropped{}, err
@@ -44,7 +50,14 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		old, err := tx.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
+		old, err := tx.OldEvents(ctx, dbsqlc.OldEventsParams{
+			WorkspaceID: workspace,
+			Retention:   retention,
+			Before:      before,
+			AfterAt:     after.At,
+			AfterID:     after.ID,
+			MaxRows:     oldEventBatch,
+		})
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -52,7 +65,10 @@ func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, ret
 		for i, e := range old {
 			ids[i] = e.EventID
 		}
-		if d.Deliveries, err = tx.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch}); err != nil {
+		if d.Deliveries, err = tx.DropDeliveries(
+			ctx,
+			dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch},
+		); err != nil {
 			return err
 		}
 		if d.Deliveries == oldDeliveryBatch { // these events may have more
@@ -123,12 +139,20 @@ const oldSessionBatch = 1000
 
 // DropOldSessions deletes one batch of the client sessions that ended longer ago than the retention. more
 // reports whether others may follow.
-func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration) (n int64, more bool, err error) {
+func (s *Service) DropOldSessions(
+	ctx context.Context,
+	h Fence,
+	workspace uuid.UUID,
+	retention time.Duration,
+) (n int64, more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		n, err = tx.DropClientSessions(ctx, dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
+		n, err = tx.DropClientSessions(
+			ctx,
+			dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch},
+		)
 		return err
 	})
 	if err != nil {
@@ -139,10 +163,18 @@ func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.U
 
 // EndLateAttempts fails the attempts on a workspace itself whose deadline has passed.
 func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
-	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, reset the workspace again."
+	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, " +
+		"reset the workspace again."
 	var ended []uuid.UUID
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
-		ended, err = tx.FailLateWorkspaceAttempts(ctx, dbsqlc.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+		ended, err = tx.FailLateWorkspaceAttempts(
+			ctx,
+			dbsqlc.FailLateWorkspaceAttemptsParams{
+				WorkspaceID:  workspace,
+				ErrorType:    new("action_attempt_expired"),
+				ErrorMessage: &message,
+			},
+		)
 		return err
 	})
 	if err != nil {

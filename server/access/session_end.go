@@ -16,7 +16,10 @@ func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id strin
 	if err != nil {
 		return SessionNotFound("client_session_id", id)
 	}
-	n, err := s.db.RevokeClientSession(ctx, dbsqlc.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+	n, err := s.db.RevokeClientSession(
+		ctx,
+		dbsqlc.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed},
+	)
 	if err == nil && n == 0 {
 		return SessionNotFound("client_session_id", id)
 	}
@@ -30,7 +33,10 @@ func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id strin
 		return SessionNotFound("client_session_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.DeleteClientSession(ctx, dbsqlc.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err := tx.DeleteClientSession(
+			ctx,
+			dbsqlc.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed},
+		)
 		if store.IsNoRows(err) {
 			return SessionNotFound("client_session_id", id)
 		}
@@ -59,7 +65,10 @@ func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r dbsqlc.
 
 // EndSessionsOf deletes the client sessions of a user identity that is being deleted.
 func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	ended, err := tx.EndSessionsOfIdentity(ctx, dbsqlc.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	ended, err := tx.EndSessionsOfIdentity(
+		ctx,
+		dbsqlc.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity},
+	)
 	if err != nil {
 		return fmt.Errorf("end the client sessions of user identity %s: %w", identity, err)
 	}

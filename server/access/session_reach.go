@@ -24,7 +24,10 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSessi
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
-	r, err := tx.GetClientSession(ctx, dbsqlc.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
+	r, err := tx.GetClientSession(
+		ctx,
+		dbsqlc.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID},
+	)
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -43,38 +46,61 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession
 		return err
 	}
 	if r.UserIdentityID != nil {
-		if err := tx.SetIdentityOfClientSession(ctx, dbsqlc.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
+		if err := tx.SetIdentityOfClientSession(
+			ctx,
+			dbsqlc.SetIdentityOfClientSessionParams{
+				ClientSessionID: r.ClientSessionID,
+				UserIdentityID:  r.UserIdentityID,
+			},
+		); err != nil {
 			return err
 		}
 	}
-	accounts, err := tx.AccountsOfWorkspace(ctx, dbsqlc.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)})
+	accounts, err := tx.AccountsOfWorkspace(
+		ctx,
+		dbsqlc.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)},
+	)
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
 		return AccountNotFound("connected_account_id", missing)
 	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, dbsqlc.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)})
+	webviews, err := tx.WebviewsOfWorkspace(
+		ctx,
+		dbsqlc.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)},
+	)
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
 		return WebviewNotFound(missing)
 	}
-	if err := tx.GrantWebviewsToClientSession(ctx, dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+	if err := tx.GrantWebviewsToClientSession(
+		ctx,
+		dbsqlc.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews},
+	); err != nil {
 		return err
 	}
 	if err := tx.KeepWebviewsOfIdentity(ctx, r.ClientSessionID); err != nil {
 		return err
 	}
-	return tx.GrantAccountsToClientSession(ctx, dbsqlc.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
+	return tx.GrantAccountsToClientSession(
+		ctx,
+		dbsqlc.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts},
+	)
 }
 
 // setIdentity sets the user identity of a session, and locks that identity until the transaction ends. It fails
 // with NotFound for the user identity, and with Invalid where the session belongs to another one.
 func (s *Service) identify(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSession, identities []string) error {
 	for _, text := range identities {
-		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
+		missing := &Error{
+			Kind:    NotFound,
+			Type:    "user_identity_not_found",
+			Message: "Could not find a user identity with this user_identity_id.",
+			Data:    map[string]any{"user_identity_id": text},
+		}
 		id, err := uuid.Parse(text)
 		if err != nil {
 			return missing
@@ -86,7 +112,10 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSes
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != id:
-			return Invalidf("user_identity_id", "The client session belongs to another user identity. Create one for this user identity")
+			return Invalidf(
+				"user_identity_id",
+				"The client session belongs to another user identity. Create one for this user identity",
+			)
 		}
 		r.UserIdentityID = &id
 	}
@@ -109,9 +138,17 @@ func firstMissing(texts []string, ids []uuid.UUID) string {
 
 // GrantAccess adds to the scope of a session, named by its identifier or its end user. It fails with Invalid
 // unless exactly one is given, or for an empty grant, and with NotFound.
-func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
+func (s *Service) GrantAccess(
+	ctx context.Context,
+	p Principal,
+	id, key string,
+	more Reach,
+) (c ClientSession, err error) {
 	if more.empty() {
-		return c, Invalidf("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
+		return c, Invalidf(
+			"",
+			"Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id",
+		)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := findSession(ctx, tx, p, id, key)
@@ -132,7 +169,10 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	}
 	switch {
 	case store.IsNoRows(err):
-		return refuse("client_session_not_found", "There is no client session with this token; it may have been deleted.")
+		return refuse(
+			"client_session_not_found",
+			"There is no client session with this token; it may have been deleted.",
+		)
 	case err != nil:
 		return Principal{}, fmt.Errorf("look up the client session: %w", err)
 	case r.Revoked:
@@ -142,7 +182,14 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: TextOf(r.CustomerKey)}
+	p := Principal{
+		WorkspaceID:  r.WorkspaceID,
+		CredentialID: r.ClientSessionID,
+		Kind:         EndUser,
+		Suspended:    r.IsSuspended,
+		Reach:        r.Accounts,
+		Customer:     TextOf(r.CustomerKey),
+	}
 	if p.Reach == nil {
 		p.Reach = []uuid.UUID{} // nil would mean all accounts
 	}

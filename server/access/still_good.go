@@ -21,7 +21,11 @@ func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error)
 	case err != nil:
 		return p, fmt.Errorf("recheck the credential: %w", err)
 	case !now.Good:
-		return p, &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential was revoked or expired while the request waited."}
+		return p, &Error{
+			Kind:    Unauthorized,
+			Type:    "unauthorized",
+			Message: "This credential was revoked or expired while the request waited.",
+		}
 	case now.IsSuspended && !p.Suspended:
 		return p, WorkspaceSuspended()
 	}
@@ -33,7 +37,11 @@ func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error)
 
 // WorkspaceSuspended returns the error for requests on a suspended workspace.
 func WorkspaceSuspended() *Error {
-	return &Error{Kind: Forbidden, Type: "workspace_suspended", Message: "The workspace is suspended. Resume it with /workspaces/update and is_suspended false."}
+	return &Error{
+		Kind:    Forbidden,
+		Type:    "workspace_suspended",
+		Message: "The workspace is suspended. Resume it with /workspaces/update and is_suspended false.",
+	}
 }
 
 // RecheckScope fails like Recheck, and with Unauthorized where a client session lost part of the scope that it
@@ -41,7 +49,11 @@ func WorkspaceSuspended() *Error {
 func (s *Service) StillSees(ctx context.Context, p Principal) error {
 	now, err := s.StandsNow(ctx, p)
 	if err == nil && slices.ContainsFunc(p.Reach, func(id uuid.UUID) bool { return !slices.Contains(now.Reach, id) }) {
-		err = &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential lost access to some of what it could see when the request started."}
+		err = &Error{
+			Kind:    Unauthorized,
+			Type:    "unauthorized",
+			Message: "This credential lost access to some of what it could see when the request started.",
+		}
 	}
 	return err
 }

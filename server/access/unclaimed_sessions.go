@@ -31,12 +31,18 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 	}
 	left := int64(0)
 	if !known {
-		n, err := tx.CountUnclaimedSessions(ctx, dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
+		n, err := tx.CountUnclaimedSessions(
+			ctx,
+			dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)},
+		)
 		if err != nil {
 			return err
 		}
 		if left = int64(s.opt.UnclaimedSessions) - int64(n); left <= 0 {
-			if left, err = tx.ClaimSessionsThatReach(ctx, dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
+			if left, err = tx.ClaimSessionsThatReach(
+				ctx,
+				dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch},
+			); err != nil {
 				return err
 			}
 			if left == 0 {
@@ -48,15 +54,26 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 		s.unclaimed.SetCount(workspace, int(left), now)
 	}
 	if left == 0 {
-		return &Error{Kind: TooMany, Type: "too_many_requests", Message: fmt.Sprintf("The workspace has %d client sessions that were created with a publishable key and reach nothing. "+
-			"New sessions replace those older than an hour. Delete unused ones with /client_sessions/delete and an API key, or create sessions with an API key.", s.opt.UnclaimedSessions)}
+		return &Error{
+			Kind: TooMany,
+			Type: "too_many_requests",
+			Message: fmt.Sprintf(
+				"The workspace has %d client sessions that were created with a publishable key and reach nothing. "+
+					"New sessions replace those older than an hour. Delete unused ones with "+
+					"/client_sessions/delete and an API key, or create sessions with an API key.",
+				s.opt.UnclaimedSessions,
+			),
+		}
 	}
 	return nil
 }
 
 // endForgottenSessions ends a batch of old sessions that reach nothing, and returns how many.
 func (s *Service) endForgottenSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID) (int64, error) {
-	ended, err := tx.EndForgottenSessions(ctx, dbsqlc.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch})
+	ended, err := tx.EndForgottenSessions(
+		ctx,
+		dbsqlc.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch},
+	)
 	if err != nil {
 		return 0, fmt.Errorf("end unused client sessions: %w", err)
 	}

@@ -21,7 +21,12 @@ const MaxOverlap = 30 * 24 * time.Hour
 // RotateSecret returns the webhook with its new secret and the time when the old one ends. It fails with
 // Invalid for an invalid overlap, with NotFound, and with Conflict while the secret of an earlier rotation
 // still signs.
-func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string, overlap time.Duration) (w Webhook, until *time.Time, err error) {
+func (s *Service) RotateSecret(
+	ctx context.Context,
+	p Principal,
+	webhook string,
+	overlap time.Duration,
+) (w Webhook, until *time.Time, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return w, nil, Invalidf("overlap", "The overlap must be between 0 and %d days", int(MaxOverlap.Hours()/24))
 	}
@@ -32,8 +37,10 @@ func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string,
 	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row dbsqlc.Webhook) (err error) {
 		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.opt.Now()) {
 			return &Error{Kind: Conflict, Type: "rotation_in_progress", Message: fmt.Sprintf(
-				"The previous secret signs until %s. Rotate again after that, or without an overlap, which ends both immediately.",
-				row.OldSecretUntil.UTC().Format(time.RFC3339))}
+				"The previous secret signs until %s. Rotate again after that, or without an overlap, which "+
+					"ends both immediately.",
+				row.OldSecretUntil.UTC().Format(time.RFC3339),
+			)}
 		}
 		if w, err = s.toWebhook(row); err != nil {
 			return err

@@ -61,9 +61,19 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	if err := s.roomForWebhook(ctx, p.WorkspaceID); err != nil {
 		return Webhook{}, err
 	}
-	w := Webhook{ID: NewID(), URL: address, EventTypes: types, Secret: newSecret()}
-	err = s.db.InsertWebhook(ctx, dbsqlc.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
-		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
+	w := Webhook{
+		ID:         NewID(),
+		URL:        address,
+		EventTypes: types,
+		Secret:     newSecret(),
+	}
+	err = s.db.InsertWebhook(ctx, dbsqlc.InsertWebhookParams{
+		WebhookID:    w.ID,
+		WorkspaceID:  p.WorkspaceID,
+		Url:          w.URL,
+		EventTypes:   w.EventTypes,
+		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret)),
+	})
 	if err != nil {
 		return Webhook{}, fmt.Errorf("create the webhook: %w", err)
 	}
@@ -78,13 +88,20 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	if taken, _ := s.webhooks.Take(workspace, now); taken {
 		return nil
 	}
-	n, err := s.db.CountWebhooks(ctx, dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
+	n, err := s.db.CountWebhooks(
+		ctx,
+		dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))},
+	)
 	if err != nil {
 		return fmt.Errorf("count the webhooks: %w", err)
 	}
 	left := s.opt.MostWebhooks - int(n)
 	if left <= 0 {
-		return Invalidf("", "The workspace has %d webhooks, which is the maximum. Delete unused ones with /webhooks/delete", s.opt.MostWebhooks)
+		return Invalidf(
+			"",
+			"The workspace has %d webhooks, which is the maximum. Delete unused ones with /webhooks/delete",
+			s.opt.MostWebhooks,
+		)
 	}
 	s.webhooks.SetCount(workspace, left, now)
 	return nil
@@ -104,7 +121,10 @@ func CheckWebhookURL(address string) *Error {
 	case !isPort(u.Port()):
 		return Invalidf("url", "The port of a webhook's URL must be between 1 and 65535")
 	case u.User != nil:
-		return Invalidf("url", "A webhook's URL must not contain a user name or password. Deliveries are signed with the webhook's secret")
+		return Invalidf(
+			"url",
+			"A webhook's URL must not contain a user name or password. Deliveries are signed with the webhook's secret",
+		)
 	}
 	return nil
 }
@@ -122,12 +142,19 @@ func (s *Service) checkHost(address string) error {
 	if err != nil || s.opt.RefusedAddress == nil || !s.refuses(strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) {
 		return nil //nolint:nilerr // CheckWebhookURL reports it
 	}
-	return Invalidf("url", "The server sends nothing to %s, which is not a public address. Start it with --allow-webhook-prefix %s to allow it", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
+	return Invalidf(
+		"url",
+		"The server sends nothing to %s, which is not a public address. Start it with --allow-webhook-prefix "+
+			"%s to allow it",
+		u.Hostname(),
+		PrefixOf(addressOf(u.Hostname())),
+	)
 }
 
 func (s *Service) refuses(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761
-		return s.opt.RefusedAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) && s.opt.RefusedAddress(netip.IPv6Loopback())
+		return s.opt.RefusedAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) &&
+			s.opt.RefusedAddress(netip.IPv6Loopback())
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && s.opt.RefusedAddress(address)
@@ -180,8 +207,15 @@ func CheckEventType(t string) *Error {
 }
 
 func unknownEventTypes(unknown []string) *Error {
-	return &Error{Kind: Invalid, Type: "invalid_event_types", Data: map[string]any{"invalid_event_types": unknown},
-		Message: fmt.Sprintf("No such event type: %s. Use \"*\" for all. The documentation lists the types.", strings.Join(unknown, ", "))}
+	return &Error{
+		Kind: Invalid,
+		Type: "invalid_event_types",
+		Data: map[string]any{"invalid_event_types": unknown},
+		Message: fmt.Sprintf(
+			"No such event type: %s. Use \"*\" for all. The documentation lists the types.",
+			strings.Join(unknown, ", "),
+		),
+	}
 }
 
 func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
@@ -189,11 +223,23 @@ func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
 	}
-	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret), DisabledAt: r.DisabledAt, DisabledReason: TextOf(r.DisabledReason)}, nil
+	return Webhook{
+		ID:             r.WebhookID,
+		URL:            r.Url,
+		EventTypes:     r.EventTypes,
+		Secret:         string(secret),
+		DisabledAt:     r.DisabledAt,
+		DisabledReason: TextOf(r.DisabledReason),
+	}, nil
 }
 
 func webhookNotFound(id string) *Error {
-	return &Error{Kind: NotFound, Type: "webhook_not_found", Message: "Could not find a webhook with this webhook_id.", Data: map[string]any{"webhook_id": id}}
+	return &Error{
+		Kind:    NotFound,
+		Type:    "webhook_not_found",
+		Message: "Could not find a webhook with this webhook_id.",
+		Data:    map[string]any{"webhook_id": id},
+	}
 }
 
 // GetWebhook reads a webhook. It fails with NotFound.
@@ -237,7 +283,10 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	if err != nil {
 		return webhookNotFound(id)
 	}
-	n, err := s.db.UpdateWebhook(ctx, dbsqlc.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types})
+	n, err := s.db.UpdateWebhook(
+		ctx,
+		dbsqlc.UpdateWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, EventTypes: types},
+	)
 	if err != nil {
 		return fmt.Errorf("update the webhook: %w", err)
 	}
@@ -258,7 +307,10 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 		return webhookNotFound(id)
 	}
 	for {
-		n, err := s.db.DeleteWebhook(ctx, dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
+		n, err := s.db.DeleteWebhook(
+			ctx,
+			dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce},
+		)
 		if err != nil {
 			return fmt.Errorf("delete the webhook: %w", err)
 		}
@@ -279,12 +331,18 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 // webhook.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
 	err = s.db.InTx(store.Acting(ctx, nil), func(tx store.Tx) error {
-		events, err := tx.SomeDeliveries(ctx, dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
+		events, err := tx.SomeDeliveries(
+			ctx,
+			dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce},
+		)
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err
 		}
 		// Delete the deliveries first, so that no concurrent transaction adds attempts to them.
-		if err := tx.DropDeliveriesOf(ctx, dbsqlc.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
+		if err := tx.DropDeliveriesOf(
+			ctx,
+			dbsqlc.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events},
+		); err != nil {
 			return err
 		}
 		return tx.DropAttemptsOf(ctx, dbsqlc.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})

@@ -37,7 +37,8 @@ func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Works
 	}
 	r, err := s.db.OpenConnectWebview(ctx, id)
 	switch {
-	case store.IsNoRows(err) || (err == nil && WebviewStatus(r.Status) != WebviewAuthorized && !s.opt.Now().Before(r.ExpiresAt)):
+	case store.IsNoRows(err),
+		err == nil && WebviewStatus(r.Status) != WebviewAuthorized && !s.opt.Now().Before(r.ExpiresAt):
 		return Webview{}, Workspace{}, gone
 	case err != nil:
 		return Webview{}, Workspace{}, fmt.Errorf("open the webview: %w", err)
@@ -75,7 +76,10 @@ func IsTooManyLogins(err error) bool {
 // BeginLogin counts a login attempt on a webview before it starts. It fails with NotFound for a webview that
 // ended, and with Conflict for an exhausted one.
 func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
-	n, err := s.db.BeginLogin(ctx, dbsqlc.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins})
+	n, err := s.db.BeginLogin(
+		ctx,
+		dbsqlc.BeginLoginParams{ConnectWebviewID: webview, Now: s.opt.Now().UTC(), Most: maxLogins},
+	)
 	if err != nil || n == 1 {
 		return err
 	}
@@ -100,7 +104,10 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		if waits, err := waitsForDevices(ctx, tx, r); waits || err != nil {
 			return err
 		}
-		if err := tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
+		if err := tx.SetLogin(
+			ctx,
+			dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider},
+		); err != nil {
 			return err
 		}
 		return s.Emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
@@ -136,8 +143,12 @@ func admits(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview, account u
 	if err != nil || !waits || *r.ConnectedAccountID == account {
 		return err
 	}
-	return &Error{Kind: Conflict, Type: "connect_webview_has_login",
-		Message: "This link was already used for another account, and it works for one only. Ask its sender for a new link."}
+	return &Error{
+		Kind: Conflict,
+		Type: "connect_webview_has_login",
+		Message: "This link was already used for another account, and it works for one only. Ask its sender " +
+			"for a new link.",
+	}
 }
 
 func aboutWebview(r dbsqlc.ConnectWebview) About {
@@ -170,7 +181,10 @@ func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string,
 
 func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil { // an earlier reset leaves no webview, a later one finds the account
+		if _, err := tx.HoldWorkspace(
+			ctx,
+			n.WorkspaceID,
+		); err != nil { // an earlier reset leaves no webview, a later one finds the account
 			return err
 		}
 		if err := s.holdGateway(ctx, tx, n.Adapter, n.Gateway); err != nil {
@@ -221,7 +235,12 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 				return err
 			}
 		}
-		err = tx.SetLogin(ctx, dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(status), SelectedProvider: &provider, ConnectedAccountID: &a.ConnectedAccountID})
+		err = tx.SetLogin(ctx, dbsqlc.SetLoginParams{
+			ConnectWebviewID:   webview,
+			Status:             string(status),
+			SelectedProvider:   &provider,
+			ConnectedAccountID: &a.ConnectedAccountID,
+		})
 		if err != nil {
 			return err
 		}
@@ -238,8 +257,15 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 // never selects an account, because anyone can claim it. It only prevents a second account for a connected
 // gateway at another address: a gateway has many addresses, and an owner can point a DNS name anywhere at any
 // time.
-func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a dbsqlc.ConnectedAccount, known bool, err error) {
-	a, err = tx.GetAccountByAddress(ctx, dbsqlc.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
+func (s *Service) accountToLogIn(
+	ctx context.Context,
+	tx store.Tx,
+	n NewAccount,
+) (a dbsqlc.ConnectedAccount, known bool, err error) {
+	a, err = tx.GetAccountByAddress(
+		ctx,
+		dbsqlc.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)},
+	)
 	known, elsewhere := err == nil, false
 	if store.IsNoRows(err) {
 		a, elsewhere, err = s.accountOfGateway(ctx, tx, n.Adapter, n.Gateway, uuid.Nil)
@@ -250,15 +276,27 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 	case err != nil:
 		return a, false, err
 	case a.WorkspaceID != n.WorkspaceID: // the message must not reveal the owner
-		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This account is connected elsewhere on this server. Two would fight over its devices."}
+		return a, false, &Error{
+			Kind:    Conflict,
+			Type:    "connected_account_exists",
+			Message: "This account is connected elsewhere on this server. Two would fight over its devices.",
+		}
 	}
 	if n.Unproven { // otherwise any user of a webview could see and change another's account
-		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
-			Message: "This account is already connected, and nothing that you entered proves that it is yours. The operator of this server can change its settings."}
+		return a, false, &Error{
+			Kind: Conflict,
+			Type: "connected_account_exists",
+			Message: "This account is already connected, and nothing that you entered proves that it is " +
+				"yours. The operator of this server can change its settings.",
+		}
 	}
 	if elsewhere {
-		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
-			Message: "This gateway is already connected, at another address. Enter that address. The operator of this server can change it."}
+		return a, false, &Error{
+			Kind: Conflict,
+			Type: "connected_account_exists",
+			Message: "This gateway is already connected, at another address. Enter that address. The operator " +
+				"of this server can change it.",
+		}
 	}
 	if a, err = tx.LockAccount(ctx, a.ConnectedAccountID); err == nil && a.DeletedAt != nil {
 		err = errAgain
@@ -277,8 +315,14 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a dbsqlc.Connect
 	if n.Gateway != "" {
 		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
 	}
-	_, err = tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: MustJSON(n.user()),
-		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
+	_, err = tx.UpdateAccountConfig(ctx, dbsqlc.UpdateAccountConfigParams{
+		ConnectedAccountID: id,
+		DisplayName:        a.DisplayName,
+		UserIdentifier:     MustJSON(n.user()),
+		ConfigSealed:       s.keys.Seal(accountPlace(id), config),
+		AddressMac:         a.AddressMac,
+		GatewayMac:         gateway,
+	})
 	if err != nil {
 		return err
 	}
@@ -300,7 +344,13 @@ func (s *Service) withKept(a dbsqlc.ConnectedAccount, fresh json.RawMessage) (js
 
 // describeAsWebview copies the webview's customer, kinds, and metadata to the account. On an existing account
 // the settings of the workspace take precedence.
-func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uuid.UUID, w dbsqlc.ConnectWebview, isNew bool) error {
+func (s *Service) describeAsWebview(
+	ctx context.Context,
+	tx store.Tx,
+	account uuid.UUID,
+	w dbsqlc.ConnectWebview,
+	isNew bool,
+) error {
 	a, err := tx.GetAccount(ctx, account)
 	if err != nil {
 		return err
@@ -318,8 +368,14 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if isNew && w.AcceptedCapabilities != nil {
 		a.AcceptedCapabilities = w.AcceptedCapabilities
 	}
-	return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{ConnectedAccountID: account, DisplayName: a.DisplayName, CustomMetadata: a.CustomMetadata,
-		CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+	return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
+		ConnectedAccountID:   account,
+		DisplayName:          a.DisplayName,
+		CustomMetadata:       a.CustomMetadata,
+		CustomerKey:          a.CustomerKey,
+		ManageNewDevices:     a.ManageNewDevices,
+		AcceptedCapabilities: a.AcceptedCapabilities,
+	})
 }
 
 // authorizeWaiting authorizes the webviews that wait for the devices of an account.
@@ -329,7 +385,12 @@ func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a dbsqlc.Co
 		return err
 	}
 	for _, id := range webviews {
-		err := s.Emit(ctx, tx, "connect_webview.login_succeeded", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID}.With("connect_webview_id", id))
+		err := s.Emit(
+			ctx,
+			tx,
+			"connect_webview.login_succeeded",
+			About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID}.With("connect_webview_id", id),
+		)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,11 @@ type NewWorkspace struct {
 // and creates one that no credential may enter yet. It fails with Invalid, also where the credential may enter
 // the maximum already.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
-	if err := All(CheckLabel("name", n.Name), CheckText("company_name", n.CompanyName), CheckText("connect_partner_name", n.ConnectPartnerName)); err != nil {
+	if err := All(
+		CheckLabel("name", n.Name),
+		CheckText("company_name", n.CompanyName),
+		CheckText("connect_partner_name", n.ConnectPartnerName),
+	); err != nil {
 		return w, err
 	}
 	id := NewID()
@@ -32,12 +36,22 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 		if err := s.roomForWorkspace(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
-			ConnectPartnerName: NonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: MustJSON(n.Webviews), CreatedBy: p.CredentialID}); err != nil {
+		if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{
+			WorkspaceID:                 id,
+			Name:                        n.Name,
+			CompanyName:                 cmp.Or(n.CompanyName, n.ConnectPartnerName),
+			ConnectPartnerName:          NonEmpty(n.ConnectPartnerName),
+			IsSandbox:                   n.Sandbox,
+			ConnectWebviewCustomization: MustJSON(n.Webviews),
+			CreatedBy:                   p.CredentialID,
+		}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
-			if err := tx.InsertCredentialWorkspace(ctx, dbsqlc.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
+			if err := tx.InsertCredentialWorkspace(
+				ctx,
+				dbsqlc.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id},
+			); err != nil {
 				return err
 			}
 		}
@@ -64,10 +78,18 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal
 		return nil
 	}
 	most := s.opt.MostWorkspaces
-	n, err := tx.CountWorkspacesOfCredential(ctx, dbsqlc.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
+	n, err := tx.CountWorkspacesOfCredential(
+		ctx,
+		dbsqlc.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))},
+	)
 	if err == nil && int(n) >= most {
-		return Invalidf("", "This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one of those that /workspaces/list shows; "+
-			"/workspaces/reset_sandbox empties a sandbox", most)
+		return Invalidf(
+			"",
+			"This token cannot create more workspaces: it may enter %d already, which is the maximum. Use one "+
+				"of those that /workspaces/list shows; "+
+				"/workspaces/reset_sandbox empties a sandbox",
+			most,
+		)
 	}
 	return err
 }
@@ -102,12 +124,21 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 			return err
 		}
 		look := toWorkspace(r, nil).Webviews
-		look = WebviewLook{LogoShape: cmp.Or(c.Webviews.LogoShape, look.LogoShape), PrimaryButtonColor: cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
-			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
+		look = WebviewLook{
+			LogoShape:              cmp.Or(c.Webviews.LogoShape, look.LogoShape),
+			PrimaryButtonColor:     cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
+			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor),
+			SuccessMessage:         cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage),
+		}
 		suspended := *cmp.Or(c.Suspended, &r.IsSuspended)
-		if err := tx.UpdateWorkspace(ctx, dbsqlc.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
-			ConnectPartnerName: cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
-			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: MustJSON(look)}); err != nil {
+		if err := tx.UpdateWorkspace(ctx, dbsqlc.UpdateWorkspaceParams{
+			WorkspaceID:                 r.WorkspaceID,
+			Name:                        cmp.Or(c.Name, r.Name),
+			ConnectPartnerName:          cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName),
+			IsSuspended:                 suspended,
+			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled),
+			ConnectWebviewCustomization: MustJSON(look),
+		}); err != nil {
 			return err
 		}
 		switch {
@@ -128,14 +159,23 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 //
 // Every write holds the row of its device or account. So concurrent work ends before the reset, or finds
 // nothing, and erased rows do not come back.
-func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccount, forget func(context.Context, []Account)) (a Attempt, err error) {
+func (s *Service) ResetSandbox(
+	ctx context.Context,
+	p Principal,
+	fresh NewAccount,
+	forget func(context.Context, []Account),
+) (a Attempt, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
 			return err
 		}
 		if !w.IsSandbox {
-			return &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only a sandbox workspace can be reset. The devices of this one are real."}
+			return &Error{
+				Kind:    Invalid,
+				Type:    "workspace_not_sandbox",
+				Message: "Only a sandbox workspace can be reset. The devices of this one are real.",
+			}
 		}
 		rows, err := tx.LockAccountsOfWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
@@ -156,13 +196,20 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, fresh NewAccoun
 				return err
 			}
 		}
-		r, err := tx.InsertWorkspaceAttempt(ctx, dbsqlc.InsertWorkspaceAttemptParams{ActionAttemptID: NewID(), WorkspaceID: p.WorkspaceID,
-			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
+		r, err := tx.InsertWorkspaceAttempt(ctx, dbsqlc.InsertWorkspaceAttemptParams{
+			ActionAttemptID: NewID(),
+			WorkspaceID:     p.WorkspaceID,
+			ActionType:      ResetSandboxWorkspace,
+			Patience:        s.opt.AttemptPatience,
+		})
 		if err != nil {
 			return err
 		}
 		tx.Begins()
-		if err := tx.HastenRetention(ctx, dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // the deadline of the attempt
+		if err := tx.HastenRetention(
+			ctx,
+			dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt},
+		); err != nil { // the deadline of the attempt
 			return err
 		}
 		a = toAttempt(r)

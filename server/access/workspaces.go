@@ -33,8 +33,16 @@ type WebviewLook struct {
 }
 
 func toWorkspace(r dbsqlc.Workspace, publishable *string) Workspace {
-	w := Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox,
-		IsSuspended: r.IsSuspended, PublishableKeys: r.IsPublishableKeyAuthEnabled, PublishableKey: TextOf(publishable)}
+	w := Workspace{
+		ID:                 r.WorkspaceID,
+		Name:               r.Name,
+		CompanyName:        r.CompanyName,
+		ConnectPartnerName: r.ConnectPartnerName,
+		IsSandbox:          r.IsSandbox,
+		IsSuspended:        r.IsSuspended,
+		PublishableKeys:    r.IsPublishableKeyAuthEnabled,
+		PublishableKey:     TextOf(publishable),
+	}
 	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
 	return w
 }
@@ -45,8 +53,18 @@ func (s *Service) CreateWorkspace(ctx context.Context, name, company string, san
 	if err := All(CheckLabel("name", name), CheckText("company_name", company)); err != nil {
 		return Workspace{}, err
 	}
-	w := Workspace{ID: NewID(), Name: name, CompanyName: company, IsSandbox: sandbox}
-	err := s.db.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
+	w := Workspace{
+		ID:          NewID(),
+		Name:        name,
+		CompanyName: company,
+		IsSandbox:   sandbox,
+	}
+	err := s.db.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{
+		WorkspaceID: w.ID,
+		Name:        name,
+		CompanyName: company,
+		IsSandbox:   sandbox,
+	})
 	if err != nil {
 		return Workspace{}, fmt.Errorf("create the workspace %q: %w", name, err)
 	}
@@ -57,7 +75,12 @@ func (s *Service) CreateWorkspace(ctx context.Context, name, company string, san
 func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, error) {
 	r, err := s.db.GetWorkspace(ctx, id)
 	if store.IsNoRows(err) {
-		return Workspace{}, &Error{Kind: NotFound, Type: "workspace_not_found", Message: "There is no such workspace.", Data: map[string]any{"workspace_id": id}}
+		return Workspace{}, &Error{
+			Kind:    NotFound,
+			Type:    "workspace_not_found",
+			Message: "There is no such workspace.",
+			Data:    map[string]any{"workspace_id": id},
+		}
 	}
 	if err != nil {
 		return Workspace{}, fmt.Errorf("read the workspace %s: %w", id, err)

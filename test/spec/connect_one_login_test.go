@@ -56,7 +56,7 @@ func TestWebview_OneAccountWhileDevicesAreRead(t *testing.T) {
 			"yale",
 			as("jane"),
 		); status != http.StatusConflict ||
-			!strings.Contains(body, "good for one account") {
+			!strings.Contains(body, "works for one only") {
 			t.Errorf("another account: %d %s", status, to)
 		}
 	}

@@ -61,13 +61,13 @@ func TestWebhooks_InvalidAtCreation(t *testing.T) {
 			create,
 			map[string]any{"url": "https://user:hush-hush@example.com"},
 			"invalid_input",
-			"no user name or password",
+			"must not contain a user name or password",
 		},
 		"a user name": {
 			create,
 			map[string]any{"url": "https://user@example.com"},
 			"invalid_input",
-			"no user name or password",
+			"must not contain a user name or password",
 		},
 		"2,049 characters": {
 			create,

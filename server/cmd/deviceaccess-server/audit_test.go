@@ -185,7 +185,7 @@ func TestAudit_Limit(t *testing.T) {
 		"00000000-0000-7000-8000-000000000000",
 	); !strings.Contains(
 		said,
-		"There is no such credential, or it is revoked already.",
+		"There is no such credential, or it is already revoked.",
 	) {
 		t.Errorf("%s", said)
 	}

@@ -21,7 +21,7 @@ func TestNames_Invalid(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"The name has 60000 characters; give at most 255", []string{"workspaces", "create", strings.Repeat("x", 60_000)}},
+		{"The name has 60000 characters. Use at most 255", []string{"workspaces", "create", strings.Repeat("x", 60_000)}},
 		{"The name is not UTF-8", []string{"workspaces", "create", broken}},
 		{"The name is blank", []string{"workspaces", "create", "  "}},
 		{"The company name has 256 characters", []string{"workspaces", "create", "--company", long, "Home"}},
