@@ -93,7 +93,7 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		{Config: offline("name = \"Friend\"\n" + time20), ExpectError: says("Error: Update access code", "has made the offline access code", "without being told", "neither changed nor deleted", "Put its configuration back", "destroy = false")},
 		{Config: offline("name = \"Guest\"\n" + frame(begins, 9*time.Hour)), ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted")},
 		{Config: onServer(srv, accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20)), ExpectError: says("neither changed nor deleted")},
-		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "nobody can take it back from afar", "take it out with a removed block", "terraform untaint")},
+		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "cannot be revoked remotely", "take it out with a removed block", "terraform untaint")},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		{ // the time frame that was asked for is the server's

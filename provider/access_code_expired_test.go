@@ -57,7 +57,7 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 }
 
 var expiresAtOnce = func(a *fakeAttempt) {
-	a.failure = map[string]any{"type": "action_attempt_expired", "message": "The device was offline all the time. It is still done when the device returns"}
+	a.failure = map[string]any{"type": "action_attempt_expired", "message": "The device was offline all the time. The server applies the change when the device is back"}
 }
 
 // What is wanted is told before the lock has it, so a code that is set may still have the former PIN.

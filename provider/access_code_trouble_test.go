@@ -48,7 +48,7 @@ func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 	w.expect(true, "apply", "-auto-approve")
 	said := w.plain("plan", "-detailed-exitcode") // which fails when there is anything to change
 	expectSaid(t, "offline", said, "Warning: Access code is not on its lock (device_offline)", `"Cleaner" has the status setting on the lock "`, device,
-		"The device is offline; what is to be done on it is done when it returns (device_offline).", "Bring the lock online", "No changes.")
+		"The device is offline. The server applies pending changes when it is back (device_offline).", "Bring the lock online", "No changes.")
 	if n := strings.Count(said, "Warning: Access code is not on its lock"); n != 1 {
 		t.Errorf("%d warnings", n)
 	}

@@ -96,7 +96,7 @@ func ofDevice(d store.Device, what string) string {
 	return "device.unmanaged." + what
 }
 
-// emitBatteryStatus emits the events of a battery status that differs from the last announced one.
+// tellBattery emits the events of a battery status that differs from the last announced one.
 func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device) error {
 	if d.BatteryLevel == nil {
 		return nil

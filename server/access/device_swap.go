@@ -36,7 +36,7 @@ type swap struct {
 	byMAC map[string][]*store.AccessCode
 }
 
-// pinState holds the inputs of macOnDevice.
+// asKept holds the inputs of macOnDevice.
 type asKept struct {
 	code             *store.AccessCode
 	desired, applied int64

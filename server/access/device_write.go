@@ -154,7 +154,7 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 	})
 }
 
-// recordPutFailure records that a write has failed.
+// notPut records that a write has failed.
 func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, f Failure) error {
 	f.Unsure = f.Unsure || w.InDoubt
 	switch {

@@ -221,7 +221,7 @@ func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error
 		Kind:  Invalid,
 		Type:  "cannot_delete_offline_access_code",
 		Field: "access_code_id",
-		Message: "The vendor has issued this offline access code, and the lock accepts it until " + 
+		Message: "The vendor has issued this offline access code, and the lock accepts it until " +
 			c.EndsAt.UTC().Format(time.RFC3339) +
 			". It cannot be revoked remotely. Block it at the lock with the vendor's app; " +
 			"the server deletes it when it ends.",
