@@ -103,8 +103,8 @@ func (o *PutOutcome) check() {
 		o.Ref = ""
 	}
 	if o.Failure == nil && o.Ref != "" && !ValidRef(o.Ref) {
-		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference " +
-			"that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
+		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a " +
+			"reference that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
 	}
 }
 
