@@ -62,7 +62,7 @@ func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 		"Warning: Access code is not on its lock (device_offline)",
 		`"Cleaner" has the status setting on the lock "`,
 		device,
-		"The device is offline; what is to be done on it is done when it returns (device_offline).",
+		"The device is offline. The server applies pending changes when it is back (device_offline).",
 		"Bring the lock online",
 		"No changes.",
 	)

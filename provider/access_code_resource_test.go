@@ -627,7 +627,7 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 			Destroy: true,
 			ExpectError: says(
 				"Error: Delete access code",
-				"nobody can take it back from afar",
+				"cannot be revoked remotely",
 				"use a removed block",
 				"terraform untaint",
 			),
@@ -1178,7 +1178,7 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 var expiresAtOnce = func(a *fakeAttempt) {
 	a.failure = map[string]any{
 		"type":    "action_attempt_expired",
-		"message": "The device was offline all the time. It is still done when the device returns",
+		"message": "The device was offline all the time. The server applies the change when the device is back",
 	}
 }
 

@@ -50,30 +50,31 @@ type codeChange struct {
 // secret reports whether the change contains PINs.
 func (c codeChange) secret() bool { return c.what == "code" }
 
-// diff returns the changes that lead from one state to another.
+// changes returns the changes that lead from one state to another.
 func (from codeState) changes(to codeState) (out []codeChange) {
 	if TextOf(from.Name) != TextOf(to.Name) {
 		out = append(out, codeChange{
-			"name",
-			[]string{"name"},
-			map[string]any{"name": from.Name},
-			map[string]any{"name": to.Name},
+			what:       "name",
+			properties: []string{"name"},
+			from:       map[string]any{"name": from.Name},
+			to:         map[string]any{"name": to.Name},
 		})
 	}
 	if TextOf(from.PIN) != TextOf(to.PIN) {
 		out = append(out, codeChange{
-			"code",
-			[]string{"code"},
-			map[string]any{"code": from.PIN},
-			map[string]any{"code": to.PIN},
+			what:       "code",
+			properties: []string{"code"},
+			from:       map[string]any{"code": from.PIN},
+			to:         map[string]any{"code": to.PIN},
 		})
 	}
 	if !sameTime(from.StartsAt, to.StartsAt) || !sameTime(from.EndsAt, to.EndsAt) {
-		out = append(out, codeChange{"time_frame", []string{"starts_at", "ends_at"},
-			map[string]any{
-				"starts_at": from.StartsAt,
-				"ends_at":   from.EndsAt,
-			}, map[string]any{"starts_at": to.StartsAt, "ends_at": to.EndsAt}})
+		out = append(out, codeChange{
+			what:       "time_frame",
+			properties: []string{"starts_at", "ends_at"},
+			from:       map[string]any{"starts_at": from.StartsAt, "ends_at": from.EndsAt},
+			to:         map[string]any{"starts_at": to.StartsAt, "ends_at": to.EndsAt},
+		})
 	}
 	return out
 }

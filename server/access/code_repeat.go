@@ -40,7 +40,7 @@ func (s *Service) repeat(
 	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
-// isScheduled reports whether the only thing left for a code is to wait for its programming time.
+// waits reports whether the only thing left for a code is to wait for its programming time.
 func (s *Service) waits(d dbsqlc.Device, c dbsqlc.AccessCode) bool {
 	when := programAt(c, capabilities(d))
 	return d.RemovedAt == nil && c.VendorRef == nil && c.WriteGen == 0 && when != nil && when.After(s.opt.Now())

@@ -14,7 +14,7 @@ import (
 // A device can have more scheduled codes than it holds, as long as they do not overlap: most stays are months ahead,
 // and the server programs their codes shortly before.
 
-// occupancy is the time in which a code occupies a slot of its device.
+// stay is the time in which a code occupies a slot of its device.
 type stay struct {
 	// from is zero for a code without a beginning.
 	from time.Time
@@ -22,7 +22,7 @@ type stay struct {
 	until *time.Time
 }
 
-// occupancyOf returns the known time in which a code occupies a slot of its device.
+// stayOf returns the known time in which a code occupies a slot of its device.
 func stayOf(c dbsqlc.AccessCode, caps Capabilities) stay {
 	// Whether its vendor removes an unmanaged code at its end is unknown.
 	if !c.IsManaged {

@@ -306,8 +306,9 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &Service{opt: Options{RefusedAddress: func(a netip.Addr) bool { return a.IsLoopback() || a.IsPrivate() }}}
 	for url, ok := range map[string]bool{
-		"http://127.0.0.1:8080/x": false, "https://[::1]/": false, "http://10.1.2.3": false, "http://localhost:1": false,
-		"http://LOCALHOST.": false, "http://a.localhost/": false,
+		"http://127.0.0.1:8080/x": false, "https://[::1]/": false, "http://10.1.2.3": false,
+		"http://localhost:1": false,
+		"http://LOCALHOST.":  false, "http://a.localhost/": false,
 		"https://8.8.8.8/": true, "https://example.com": true, "https://localhost.example.com": true,
 	} {
 		err := s.checkHost(url)
@@ -316,8 +317,13 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for url, prefix := range map[string]string{"http://localhost:9000": "127.0.0.0/8", "http://127.1.2.3": "127.0.0.0/8", "http://10.1.2.3:80/in": "10.1.2.3/32", "http://[::1]/": "::1/128",
-		"http://[::ffff:10.1.2.3]/": "10.1.2.3/32"} {
+	for url, prefix := range map[string]string{
+		"http://localhost:9000":     "127.0.0.0/8",
+		"http://127.1.2.3":          "127.0.0.0/8",
+		"http://10.1.2.3:80/in":     "10.1.2.3/32",
+		"http://[::1]/":             "::1/128",
+		"http://[::ffff:10.1.2.3]/": "10.1.2.3/32",
+	} {
 		if err := s.checkHost(url); err == nil || !strings.HasSuffix(
 			strings.TrimRight(err.Error(), "."), "--allow-webhook-prefix "+prefix,
 		) {

@@ -50,7 +50,7 @@ func (s *Service) asBefore(c dbsqlc.AccessCode) *codeState {
 	return has
 }
 
-// fallbackDue returns when a code with a refused change next starts or stops opening or ends; nil means never.
+// asBeforeDue returns when a code with a refused change next starts or stops opening or ends; nil means never.
 func (s *Service) asBeforeDue(c dbsqlc.AccessCode, now time.Time) *time.Time {
 	due := c.EndsAt
 	if has := s.asBefore(c); has != nil {

@@ -78,7 +78,7 @@ func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) e
 	return r.follow(ctx, c)
 }
 
-// refreshStatus sets the status of a code by its time frame, after a kept change at the device. It emits an event if
+// follow sets the status of a code by its time frame, after a kept change at the device. It emits an event if
 // the code starts to open.
 func (t *deviceTx) follow(ctx context.Context, c *dbsqlc.AccessCode) error {
 	was := c.Status

@@ -97,7 +97,7 @@ func ofDevice(d dbsqlc.Device, what string) string {
 	return "device.unmanaged." + what
 }
 
-// emitBatteryStatus emits the events of a battery status that differs from the last announced one.
+// tellBattery emits the events of a battery status that differs from the last announced one.
 func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device) error {
 	if d.BatteryLevel == nil {
 		return nil

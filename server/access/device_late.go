@@ -25,7 +25,7 @@ func (t *deviceTx) giveUp(ctx context.Context) error {
 	return nil
 }
 
-// expiredMessage returns the message of an expired attempt.
+// expired returns the message of an expired attempt.
 func (t *deviceTx) expired() string {
 	if !t.d.Online {
 		return "The device was offline all the time. The server applies the change when the device is back."
@@ -33,7 +33,7 @@ func (t *deviceTx) expired() string {
 	return "The device did not confirm in time. The server keeps retrying."
 }
 
-// conversionExpiredMessage is expiredMessage for a conversion, which the server does not retry.
+// unconverted is expired for a conversion, which the server does not retry.
 func (t *deviceTx) unconverted() string {
 	if !t.d.Online {
 		return "The device was offline all the time. " +

@@ -219,7 +219,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 	return false, nil
 }
 
-// abandonedPoolCodes lists the codes of abandoned pools that may be among the observed codes.
+// leftPools lists the codes of abandoned pools that may be among the observed codes.
 func (r *reading) leftPools(ctx context.Context) ([]dbsqlc.AccessCode, error) {
 	if r.left == nil {
 		arg := dbsqlc.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}

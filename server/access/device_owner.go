@@ -45,7 +45,7 @@ func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == TextOf(c.VendorRef) })
 }
 
-// echoWindow is how long after a write a device may report it as a change at its keypad. The device reports to all
+// echo is how long after a write a device may report it as a change at its keypad. The device reports to all
 // servers, of which only one wrote.
 const echo = 15 * time.Second
 

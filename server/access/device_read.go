@@ -253,7 +253,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	return nil
 }
 
-// noteShownPIN records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
+// saw records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
 func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
 	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
 		c.WritePinMac = mac

@@ -77,7 +77,7 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d dbsqlc.Device
 	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
 }
 
-// removeDevices is removeDevice for all devices of an account that ends. If they are connected again, they belong to a
+// removeAll is removeDevice for all devices of an account that ends. If they are connected again, they belong to a
 // new account. The caller holds the account's lock.
 func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account uuid.UUID) error {
 	devices, err := tx.LockDevicesOfAccount(ctx, account)

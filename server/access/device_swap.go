@@ -36,7 +36,7 @@ type swap struct {
 	byMAC map[string][]*dbsqlc.AccessCode
 }
 
-// pinState holds the inputs of macOnDevice.
+// asKept holds the inputs of macOnDevice.
 type asKept struct {
 	code             *dbsqlc.AccessCode
 	desired, applied int64

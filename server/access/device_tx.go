@@ -368,9 +368,7 @@ func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *dbsqlc.Acce
 			At:      TimeOf(c.WarningAt),
 		})
 	}
-	return t.s.Emit(
-		ctx, t.tx, event, a.With("access_code_errors", ProblemFields("error_code", errs)).With(
-			"access_code_warnings", ProblemFields("warning_code", warnings),
-		),
-	)
+	a = a.With("access_code_errors", ProblemFields("error_code", errs)).
+		With("access_code_warnings", ProblemFields("warning_code", warnings))
+	return t.s.Emit(ctx, t.tx, event, a)
 }

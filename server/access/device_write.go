@@ -104,8 +104,8 @@ func (o *PutOutcome) check() {
 		o.Ref = ""
 	}
 	if o.Failure == nil && o.Ref != "" && !ValidRef(o.Ref) {
-		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference " +
-			"that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
+		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a " +
+			"reference that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 	})
 }
 
-// recordPutFailure records that a write has failed.
+// notPut records that a write has failed.
 func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork, f Failure) error {
 	f.Unsure = f.Unsure || w.InDoubt
 	switch {

@@ -241,11 +241,8 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
 	d.Locked, d.BatteryLevel = r.Locked, r.BatteryLevel
-	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = TimeOf(r.FlakySince), ReadMetadata(
-		r.CustomMetadata,
-	), TextOf(r.ReportedTimeZone), toAutoLock(
-		r.AutoLockEnabled, r.AutoLockDelaySeconds,
-	)
+	d.FlakySince, d.TimeZone = TimeOf(r.FlakySince), TextOf(r.ReportedTimeZone)
+	d.Metadata, d.AutoLock = ReadMetadata(r.CustomMetadata), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}

@@ -37,7 +37,7 @@ type FoundDevice struct {
 	CapabilitiesUnknown bool
 }
 
-// outageThreshold is the minimum duration of an account's outage after which the server reads all its devices. A
+// outageFrom is the minimum duration of an account's outage after which the server reads all its devices. A
 // shorter threshold would repeat these reads for a vendor that refuses one device but lists all of them.
 const outageFrom = 2 * time.Minute
 

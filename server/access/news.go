@@ -22,7 +22,7 @@ type news struct {
 	of        map[uuid.UUID]*accountNews
 }
 
-// accountBudget is the inventory budget of one account.
+// accountNews is the inventory budget of one account.
 type accountNews struct {
 	// pace counts the events; it may be in debt.
 	pace *rate.Limiter
@@ -87,7 +87,7 @@ func (n *news) later(account uuid.UUID, now time.Time, deferred int, warn func()
 	return wait
 }
 
-// debt returns how long the budget is exceeded.
+// owing returns how long the budget is exceeded.
 func (n *news) owing(a *accountNews, now time.Time) time.Duration {
 	return max(0, time.Duration(-a.pace.TokensAt(now)/n.perSecond*float64(time.Second)))
 }

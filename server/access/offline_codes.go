@@ -307,8 +307,8 @@ func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutO
 			other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)),
 		)
 		if other.IsManaged || !shows {
-			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of another " +
-				"code of this device, because it generates a single code for the same hours. " +
+			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of " +
+				"another code of this device, because it generates a single code for the same hours. " +
 				"Use that one, or create an access code of other hours."}, nil
 		}
 		return nil, t.gone(ctx, other)

@@ -37,11 +37,8 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 		}
 		for provider, zone := range z.ByProvider {
 			if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-				return Invalidf(
-					fmt.Sprintf(
-						"devices.%d.%s_metadata.time_zone", i, provider,
-					), "Not an IANA time zone; write it like Europe/Zurich",
-				)
+				field := fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider)
+				return Invalidf(field, "Not an IANA time zone; write it like Europe/Zurich")
 			}
 		}
 		byDevice[id] = z

@@ -52,7 +52,7 @@ func TestConversion_Expired(t *testing.T) {
 	a, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
 	b.must(err)
 	if a = b.ended(a); a.ErrorType != "action_attempt_expired" ||
-		!strings.Contains(a.Message, "unmanaged; convert it when the device is back") {
+		!strings.Contains(a.Message, "Convert it when the device is back") {
 		t.Errorf("attempt %s %s: %s", a.Status, a.ErrorType, a.Message)
 	}
 	if !slices.ContainsFunc(b.unmanaged(), func(o access.Code) bool { return o.ID == c.ID }) {
